@@ -1,0 +1,68 @@
+# People and CI run the same targets. `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev system run test check format lint types bench lock clean ci
+
+help: ## Show this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(BIN)/python:
+	@tools/make-venv "$(PYTHON)" "$(VENV)"
+
+$(VENV)/.installed: requirements.lock pyproject.toml | $(BIN)/python
+	@echo "Installing Duetty into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
+	@echo "Installing what tests and checks need into $(VENV) ..."
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+install: $(VENV)/.installed ## Create .venv and install Duetty into it
+
+install-dev: $(VENV)/.installed-dev ## The same, with what tests and checks need
+
+system: ## Install the shells and tmux that tests use (apt, when root or with sudo)
+	@tools/install-test-packages
+
+run: install ## Start the server; prints address, browser link and MCP configuration
+	@$(BIN)/duetty server
+
+test: install-dev system ## Run every test that this machine can run
+	@$(BIN)/python -m pytest -q
+
+check: install-dev lint types ## Everything that needs no real shell: lint, imports, types, fast tests
+	@$(BIN)/python -m pytest -q -m "not pty and not shells and not tmux and not root"
+
+format: install-dev ## Format the code
+	@$(BIN)/ruff format src tests benchmarks
+	@$(BIN)/ruff check --fix src tests benchmarks
+
+lint: install-dev ## ruff, import contracts, spelling
+	@$(BIN)/ruff format --check src tests benchmarks
+	@$(BIN)/ruff check src tests benchmarks
+	@$(BIN)/lint-imports
+	@$(BIN)/codespell src tests benchmarks docs README.md CHANGELOG.md
+
+types: install-dev ## pyright, strict
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
+	@$(BIN)/python -m benchmarks
+
+lock: $(BIN)/python ## Renew the hash-pinned lock files
+	@$(PIP) install uv
+	@$(UV) --group pyproject.toml:build --output-file requirements.lock
+	@$(UV) --group pyproject.toml:build --group pyproject.toml:dev --output-file requirements-dev.lock
+
+clean: ## Remove what make made
+	@rm -rf $(VENV) .bootstrap dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+ci: test check ## What .ci/run runs

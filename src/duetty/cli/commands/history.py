@@ -1,0 +1,39 @@
+"""`duetty history`."""
+
+import argparse
+from typing import Any
+
+from duetty.cli.reach import add_instance, reach
+from duetty.cli.show import as_json, as_table, duration
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    parser.add_argument("-s", "--session", help="only this session")
+    parser.add_argument("-n", "--limit", type=int, default=50, help="how many (default 50)")
+    parser.add_argument("--json", action="store_true", help="for scripts; newest first")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    blocks = reach(arguments).get("/history", session=arguments.session, limit=arguments.limit)
+    if arguments.json:
+        as_json(blocks)
+    elif not blocks:
+        print("Nothing was run yet.")
+    else:
+        as_table(
+            ("WHEN", "SESSION", "EXIT", "TOOK", "DIRECTORY", "COMMAND"),
+            [block_row(block) for block in reversed(blocks)],
+        )
+    return 0
+
+
+def block_row(block: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        block["started_at"][:19].replace("T", " "),
+        block["session"],
+        "-" if block["exit_code"] is None else str(block["exit_code"]),
+        duration(block["duration_ms"]),
+        block["cwd"] or "-",
+        block["command_line"] or "-",
+    )

@@ -1,0 +1,87 @@
+"""`duetty server`."""
+
+import argparse
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from duetty.cli.reach import add_instance, paths_of
+from duetty.client import Client
+from duetty.config import Paths, load_settings, make_private
+from duetty.errors import InstanceBusy
+from duetty.server import Announcement, Server, log_to
+
+REPLACE_S = 15.0
+"""How long the old server gets to hand over."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    parser.add_argument("--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)")
+    parser.add_argument(
+        "--replace", action="store_true", help="take over from the running server; its sessions go on"
+    )
+    parser.add_argument(
+        "--ephemeral", action="store_true", help="end when no session and no client is left"
+    )
+    parser.add_argument("--quiet", action="store_true", help="print nothing")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    paths = paths_of(arguments)
+    loaded = load_settings(paths, os.environ, flags={"server_bind": arguments.bind})
+    make_private(paths.state)
+    log_to(paths.log_file)
+    if arguments.replace:
+        _replace(paths)
+    server = Server(
+        paths, loaded.settings, environment=dict(os.environ), ephemeral=arguments.ephemeral
+    )
+    server.run(announce=lambda said: None if arguments.quiet else _announce(said))
+    return 0
+
+
+def _replace(paths: Paths) -> None:
+    """Ask the running server to leave its sessions to the keeper, and wait until it has."""
+    client = Client(paths.server_socket)
+    if not paths.server_socket.exists() or not client.is_up():
+        return
+    client.post("/server/stop", {"keep_sessions": True})
+    deadline_s = time.monotonic() + REPLACE_S
+    while paths.server_socket.exists():
+        if time.monotonic() > deadline_s:
+            raise InstanceBusy(
+                "the running server did not hand over in time", hint="end it with `duetty stop`"
+            )
+        time.sleep(0.01)
+
+
+def _announce(said: Announcement) -> None:
+    executable = Path(sys.argv[0]).absolute()
+    command = str(executable) if executable.name == "duetty" else f"{sys.executable} -m duetty"
+    block = {
+        "mcpServers": {
+            "duetty": {
+                "type": "http",
+                "url": f"{said.url}/mcp",
+                "headers": {"Authorization": f"Bearer ${{DUETTY_TOKEN}}"},
+            }
+        }
+    }
+    lines = [
+        f"Duetty is running at {said.url}",
+        "",
+        f"  In a browser (works once):  {said.link}",
+        f"  Token for HTTP clients:     {command} token",
+        f"  Run a command:              {command} run -- echo hello",
+        "",
+        "MCP configuration for an agent's host:",
+        json.dumps(block, indent=2),
+    ]
+    if said.restored:
+        lines.insert(1, f"{said.restored} sessions were taken back.")
+    print("\n".join(lines), flush=True)
+
+

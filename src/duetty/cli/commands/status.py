@@ -1,0 +1,33 @@
+"""`duetty status`."""
+
+import argparse
+
+from duetty.cli.reach import add_instance, paths_of, reach
+from duetty.cli.show import age, as_json
+from duetty.errors import ServerUnreachable
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    parser.add_argument("--json", action="store_true", help="for scripts")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        status = reach(arguments).get("/server/info")
+    except ServerUnreachable:
+        if arguments.json:
+            as_json({"running": False})
+            return 3
+        raise
+    if arguments.json:
+        as_json({"running": True, **status})
+        return 0
+    print(f"Duetty {status['version']} runs at {status['address']} (instance {status['instance']})")
+    print(f"  server   pid {status['pid']}, up {age(int(status['uptime_s'] * 1000))}")
+    print(f"  keeper   pid {status['keeper_pid'] or '-'}")
+    print(f"  sessions {status['sessions']} open, {status['exited_sessions']} exited")
+    print(f"  state    {paths_of(arguments).state}")
+    for part, reason in status["degraded"].items():
+        print(f"  degraded {part}: {reason}")
+    return 0

@@ -1,0 +1,80 @@
+"""Reaching the server of this user and instance, starting one where that is wanted."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+
+from duetty.client import Client
+from duetty.config import Paths, find_paths
+from duetty.errors import ServerUnreachable
+
+SPAWN_S = 15.0
+"""For a spawned server to answer. It takes half a second; a loaded machine takes longer."""
+
+
+def add_instance(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-L",
+        "--instance",
+        default=os.environ.get("DUETTY_INSTANCE", "default"),
+        help="name of the server instance (default: %(default)s)",
+    )
+
+
+def paths_of(arguments: argparse.Namespace) -> Paths:
+    return find_paths(os.environ, instance=arguments.instance)
+
+
+def reach(arguments: argparse.Namespace) -> Client:
+    """A client of the running server.
+
+    Raises:
+        ServerUnreachable: if none runs.
+    """
+    paths = paths_of(arguments)
+    if not paths.server_socket.exists():
+        raise ServerUnreachable(
+            f"no server runs for instance {paths.instance!r}",
+            hint="start one with `duetty server`, or `make run` in a checkout",
+        )
+    return Client(paths.server_socket)
+
+
+def reach_or_spawn(arguments: argparse.Namespace) -> Client:
+    """A client of the running server, or of an ephemeral one that ends when nobody needs it."""
+    paths = paths_of(arguments)
+    client = Client(paths.server_socket)
+    if paths.server_socket.exists() and client.is_up():
+        return client
+    _spawn(paths)
+    return client
+
+
+def _spawn(paths: Paths) -> None:
+    argv = [sys.executable, "-m", "duetty", "server", "--ephemeral", "--quiet", "--bind", "127.0.0.1:0"]
+    process = subprocess.Popen(
+        [*argv, "--instance", paths.instance],
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    deadline_s = time.monotonic() + SPAWN_S
+    client = Client(paths.server_socket)
+    while time.monotonic() < deadline_s:
+        if paths.server_socket.exists() and client.is_up():
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    if process.poll() is None:
+        process.kill()
+    said = process.communicate()[1].decode(errors="replace").strip()
+    raise ServerUnreachable(
+        f"a server could not be started: {said or 'it did not answer'}", hint="try `duetty server`"
+    )
+
+

@@ -1,0 +1,46 @@
+"""Tables and colours for people, JSON for scripts."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+
+def as_json(value: Any) -> None:
+    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+
+
+def as_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console  # noqa: PLC0415 - slow to import, and scripts do not need it
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="ellipsis", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text.from_ansi(visible(cell)) for cell in row))
+    Console(soft_wrap=False).print(table)
+
+
+def visible(text: str) -> str:
+    """Text of programs on one line, with nothing in it that a terminal would obey."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+def duration(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return "-"
+    if milliseconds < 1000:
+        return f"{milliseconds:.0f} ms"
+    seconds = milliseconds / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else f"{int(seconds // 60)} min {int(seconds % 60)} s"
+
+
+def age(milliseconds: int) -> str:
+    seconds = milliseconds // 1000
+    for size, word in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {word}"
+    return f"{seconds} s"

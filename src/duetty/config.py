@@ -1,0 +1,268 @@
+"""Settings and places: where each value came from, and one clear error when it is bad.
+
+A setting is said once, in `Settings`: its name, type, default and meaning. The file
+`config.toml`, the environment (`DUETTY_SECTION_NAME`) and flags only fill it in.
+"""
+
+import hashlib
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from pathlib import Path
+
+from duetty.errors import BadSetting, StateUnwritable
+
+MAX_SOCKET_PATH = 100
+"""A unix socket's address holds 108 bytes; a longer runtime directory needs another place."""
+
+
+def _setting(default: object, meaning: str, *, low: int = 0, high: int = 2**31) -> object:
+    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Every setting, as `section_name`; `server_bind` is `bind` in `[server]`."""
+
+    server_bind: str = _setting("127.0.0.1:9315", "address and port of the HTTP edge")  # type: ignore[assignment]  # a field, as dataclasses say it
+    session_cols: int = _setting(80, "width of a new session", low=1, high=1000)  # type: ignore[assignment]
+    session_rows: int = _setting(24, "height of a new session", low=1, high=1000)  # type: ignore[assignment]
+    session_shell: str = _setting("", "shell of a new session; empty means $SHELL, then /bin/sh")  # type: ignore[assignment]
+    session_integration: bool = _setting(True, "whether shells announce commands by marks")  # type: ignore[assignment]
+    session_scrollback_rows: int = _setting(  # type: ignore[assignment]
+        10_000, "rows kept above the screen", high=1_000_000
+    )
+    session_max: int = _setting(1024, "sessions at once, exited ones left out", low=1)  # type: ignore[assignment]
+    session_exited_max: int = _setting(256, "exited sessions kept readable")  # type: ignore[assignment]
+    session_exited_s: int = _setting(86_400, "seconds an exited session stays readable")  # type: ignore[assignment]
+    session_grace_ms: int = _setting(  # type: ignore[assignment]
+        2_000, "time between the polite signal and KILL", high=60_000
+    )
+    journal_limit_mib: int = _setting(64, "bytes kept per session, in MiB", low=1, high=65_536)  # type: ignore[assignment]
+    run_output_bytes: int = _setting(  # type: ignore[assignment]
+        32_768, "output text in one answer; the rest is paged", low=256, high=16_777_216
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """Where one instance keeps its things."""
+
+    instance: str
+    config_file: Path
+    state: Path
+    runtime: Path
+
+    @property
+    def server_socket(self) -> Path:
+        return self.runtime / "server.sock"
+
+    @property
+    def keeper_socket(self) -> Path:
+        return self.runtime / "keeper.sock"
+
+    @property
+    def lock_file(self) -> Path:
+        return self.runtime / "server.lock"
+
+    @property
+    def address_file(self) -> Path:
+        """Holds the URL of the running server, for clients of the same user."""
+        return self.runtime / "address"
+
+    @property
+    def scratch(self) -> Path:
+        """Files by which shells tell us command lines: on memory where runtime directories are."""
+        return self.runtime / "scratch"
+
+    @property
+    def token_file(self) -> Path:
+        return self.state / "token"
+
+    @property
+    def database(self) -> Path:
+        return self.state / "duetty.db"
+
+    @property
+    def journals(self) -> Path:
+        return self.state / "journals"
+
+    @property
+    def log_file(self) -> Path:
+        return self.state / "server.log"
+
+    @property
+    def keeper_log(self) -> Path:
+        return self.state / "keeper.log"
+
+
+def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
+    """`DUETTY_HOME` moves everything under one directory; otherwise XDG."""
+    home = Path(env.get("HOME") or "~").expanduser()
+    if moved := env.get("DUETTY_HOME"):
+        root = Path(moved).expanduser().absolute()
+        config, state, runtime = root, root / "state", root / "run"
+    else:
+        config = Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "duetty"
+        state = Path(env.get("XDG_STATE_HOME") or home / ".local" / "state") / "duetty"
+        xdg_runtime = env.get("XDG_RUNTIME_DIR")
+        runtime = Path(xdg_runtime) / "duetty" if xdg_runtime else _private_tmp(state)
+    runtime /= instance
+    if len(bytes(runtime)) + len("/keeper.sock") > MAX_SOCKET_PATH:
+        runtime = _private_tmp(runtime)
+    return Paths(
+        instance=instance,
+        config_file=config / "config.toml",
+        state=state / instance,
+        runtime=runtime,
+    )
+
+
+def _private_tmp(key: Path) -> Path:
+    """A short private place for sockets; `make_private` checks that it is ours."""
+    digest = hashlib.sha256(bytes(key)).hexdigest()[:12]
+    return Path(f"/tmp/duetty-{os.getuid()}") / digest  # noqa: S108 - owner and mode are checked before use
+
+
+def make_private(directory: Path) -> Path:
+    """Create the directory 0700, or check that the one found is ours alone.
+
+    Raises:
+        StateUnwritable: if it cannot be made, or belongs to somebody else.
+    """
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        directory.mkdir(exist_ok=True, mode=0o700)
+        for place in (directory, directory.parent):
+            found = place.lstat()
+            if not stat.S_ISDIR(found.st_mode):
+                raise StateUnwritable(f"{place} is not a directory", hint="move it away")
+            if place == directory or place.parent == Path("/tmp"):  # noqa: S108 - this is the check
+                if found.st_uid != os.getuid():
+                    raise StateUnwritable(
+                        f"{place} belongs to another user", hint="set DUETTY_HOME to a place of yours"
+                    )
+                if stat.S_IMODE(found.st_mode) & 0o077:
+                    place.chmod(0o700)
+    except OSError as error:
+        raise StateUnwritable(
+            f"cannot use {directory}: {error.strerror}",
+            hint="set DUETTY_HOME to a directory that you can write",
+        ) from error
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise StateUnwritable(
+            f"cannot write in {directory}",
+            hint="set DUETTY_HOME to a directory that you can write",
+        )
+    return directory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The effective settings, and for each where it came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+
+def load_settings(
+    paths: Paths, env: Mapping[str, str], *, flags: Mapping[str, object] | None = None
+) -> Loaded:
+    """File, then environment, then flags; the last one wins.
+
+    Raises:
+        BadSetting: naming file and line (or variable), and the nearest valid name.
+    """
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    if paths.config_file.exists():
+        _read_file(paths.config_file, values, origins)
+    for setting in fields(Settings):
+        variable = f"DUETTY_{setting.name.upper()}"
+        if variable in env:
+            where = f"environment variable {variable}"
+            values[setting.name] = _checked(setting.name, _from_text(env[variable], setting.type), where)
+            origins[setting.name] = where
+    for name, value in (flags or {}).items():
+        if value is not None:
+            values[name] = _checked(name, value, f"flag for {name}")
+            origins[name] = "flag"
+    for setting in fields(Settings):
+        origins.setdefault(setting.name, "default")
+    return Loaded(settings=Settings(**values), origins=origins)  # type: ignore[arg-type]  # each was checked above
+
+
+def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -> None:
+    text = path.read_text(encoding="utf-8")
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadSetting(f"{path}: {error}", hint="the file is TOML: name = value") from error
+    known = {setting.name for setting in fields(Settings)}
+    for section, table in document.items():
+        if not isinstance(table, dict):
+            raise BadSetting(
+                f"{path}:{_line(text, section)}: {section!r} is outside a section",
+                hint="put it under [server], [session], [journal] or [run]",
+            )
+        for key, value in table.items():  # pyright: ignore[reportUnknownVariableType]  # TOML gives any value
+            name = f"{section}_{key}"
+            where = f"{path}:{_line(text, str(key))}"
+            if name not in known:
+                near = get_close_matches(name, known, n=1)
+                dotted = near[0].replace("_", ".", 1) if near else None
+                raise BadSetting(
+                    f"{where}: unknown setting {section}.{key}",
+                    hint=f"did you mean {dotted}?" if dotted else "see the settings reference",
+                )
+            values[name] = _checked(name, value, where)  # pyright: ignore[reportUnknownArgumentType]
+            origins[name] = where
+
+
+def _line(text: str, key: str) -> int:
+    found = re.search(rf"^\s*\[?\"?{re.escape(key)}\b", text, re.MULTILINE)
+    return text.count("\n", 0, found.end()) + 1 if found else 1
+
+
+def _from_text(text: str, type_: object) -> object:
+    if type_ is bool:
+        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(
+            text.lower(), text
+        )
+    if type_ is int and re.fullmatch(r"[+-]?\d+", text):
+        return int(text)
+    return text
+
+
+def _checked(name: str, value: object, where: str) -> object:
+    setting = next(each for each in fields(Settings) if each.name == name)
+    dotted = name.replace("_", ".", 1)
+    if not isinstance(value, setting.type) or (setting.type is int and isinstance(value, bool)):  # type: ignore[arg-type]  # types here are plain classes
+        raise BadSetting(
+            f"{where}: {dotted} takes {_TYPE_WORDS[setting.type]}",  # type: ignore[index]
+            hint=f"it means: {setting.metadata['meaning']}",
+        )
+    low, high = setting.metadata["low"], setting.metadata["high"]
+    if setting.type is int and not low <= int(value) <= high:  # type: ignore[call-overload]
+        raise BadSetting(f"{where}: {dotted} must be between {low} and {high}")
+    return value
+
+
+_TYPE_WORDS = {int: "a whole number", bool: "true or false", str: "a text"}
+
+
+def parse_bind(text: str) -> tuple[str, int]:
+    """`HOST:PORT` (or `[v6]:PORT`) in two parts.
+
+    Raises:
+        BadSetting: if it is not of that form.
+    """
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdigit() or int(port) > 65_535:
+        raise BadSetting(f"{text!r} is not HOST:PORT", hint="for example 127.0.0.1:9315")
+    return host, int(port)

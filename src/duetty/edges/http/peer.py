@@ -1,0 +1,30 @@
+"""Unix-socket connections: only the server's own user, and root, may speak."""
+
+import asyncio  # noqa: TID251 - the transport's type
+import os
+import socket
+import struct
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+_PEER = struct.Struct("3i")
+
+
+def peer_uid(connection: socket.socket) -> int:
+    """Who is on the other end of a unix socket, as the kernel says."""
+    _, uid, _ = _PEER.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    )
+    return uid
+
+
+class PeerCheckedProtocol(HttpToolsProtocol):
+    """Closes a unix-socket connection from another user before it can say anything."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn leaves it untyped
+        connection = transport.get_extra_info("socket")
+        is_unix = connection is not None and connection.family == socket.AF_UNIX
+        if is_unix and peer_uid(connection) not in (os.getuid(), 0):
+            transport.abort()
+            return
+        super().connection_made(transport)

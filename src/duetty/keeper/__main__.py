@@ -1,0 +1,5 @@
+"""`python -m duetty.keeper` is the keeper process."""
+
+from duetty.keeper.process import main
+
+raise SystemExit(main())

@@ -1,0 +1,143 @@
+"""One session as the keeper has it: a master, a child, and how the child ended."""
+
+import errno
+import fcntl
+import os
+import signal
+import struct
+
+from duetty.errors import BadArguments, Conflict, DuettyError, Refused, SessionExited
+from duetty.keeper.probe import Probe, probe, session_members
+from duetty.keeper.wire import Message
+
+WHOM = ("foreground", "process", "group", "all")
+
+_TIOCGPTN = 0x80045430
+_TIOCGSID = 0x5429
+_INT = struct.Struct("i")
+
+
+class Kept:
+    """One session as the keeper has it."""
+
+    __slots__ = ("exit_code", "exited", "master", "name", "pid", "pidfd", "signal", "tty")
+
+    def __init__(
+        self, name: str, *, pid: int, tty: str, master: int, pidfd: int | None = None
+    ) -> None:
+        self.name = name
+        self.pid = pid
+        self.tty = tty
+        self.master = master
+        self.pidfd = pidfd
+        """Tells the end of a process that is not our child."""
+        self.exited = False
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+
+    def end(self, code: int | None) -> None:
+        """Remember how the child ended; negative is a signal, None unknown."""
+        self.exited = True
+        if code is not None:
+            self.exit_code = code if code >= 0 else None
+            self.signal = -code if code < 0 else None
+
+    def status(self) -> Message:
+        return {"session": self.name, "exit_code": self.exit_code, "signal": self.signal}
+
+    def as_message(self) -> Message:
+        return {**self.status(), "pid": self.pid, "tty": self.tty, "exited": self.exited}
+
+    def foreground(self) -> int | None:
+        """The process group the terminal's keys go to."""
+        if self.exited:
+            return None
+        try:
+            return os.tcgetpgrp(self.master) or None
+        except OSError:
+            return None
+
+    def probe(self) -> Probe:
+        return probe(self.pid, self.tty, self.foreground())
+
+    def send(self, number: int, whom: str) -> None:
+        """Send a signal.
+
+        Raises:
+            SessionExited: if the child has ended: its numbers may name others by now.
+            Conflict: if there is nobody to receive it.
+            Refused: if they belong to another user.
+        """
+        if self.exited:
+            raise SessionExited(self.name, self.exit_code)
+        try:
+            match whom:
+                case "foreground":
+                    group = self.foreground()
+                    if group is None:
+                        raise Conflict("the session has no foreground process group")
+                    os.killpg(group, number)
+                case "process" if self.pidfd is not None:
+                    signal.pidfd_send_signal(self.pidfd, number)
+                case "process":
+                    os.kill(self.pid, number)  # our child: the number is its own until reaped
+                case "group":
+                    os.killpg(self.pid, number)
+                case "all":
+                    send_each(session_members(frozenset({self.pid})), number)
+                case _:
+                    raise BadArguments(f"'whom' must be one of {', '.join(WHOM)}")
+        except ProcessLookupError:
+            raise Conflict("no process is there to receive the signal") from None
+        except PermissionError:
+            raise Refused("the process belongs to another user") from None
+
+    def close(self) -> None:
+        os.close(self.master)
+        if self.pidfd is not None:
+            os.close(self.pidfd)
+
+
+def send_each(pids: list[int], number: int) -> None:
+    """Send a signal to each; those that vanished or are another user's are left out."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except OSError:
+            continue
+
+
+def taken(name: str, *, pid: int, tty: str, master: int) -> Kept:
+    """A session whose child another keeper forked. Owns `master` when it returns.
+
+    Raises:
+        BadArguments: if the descriptor is not the master of that terminal.
+    """
+    try:
+        number = _INT.unpack(fcntl.ioctl(master, _TIOCGPTN, bytes(_INT.size)))[0]
+    except OSError:
+        raise BadArguments("the descriptor is not a PTY master") from None
+    if tty != f"/dev/pts/{number}":
+        raise BadArguments(f"the descriptor is the master of /dev/pts/{number}, not of {tty}")
+    kept = Kept(name, pid=pid, tty=tty, master=master)
+    try:
+        kept.pidfd = os.pidfd_open(pid)
+    except OSError as error:
+        if error.errno not in (errno.ESRCH, errno.EINVAL):
+            raise DuettyError(f"cannot watch process {pid}: {error.strerror}") from None
+    # In this order: once the pidfd is held, the number cannot pass to another process
+    # unseen, and only the leader of this terminal's session is the process we mean.
+    if kept.pidfd is None or _session_leader(master) != pid:
+        kept.end(None)
+    return kept
+
+
+def _session_leader(master: int) -> int | None:
+    try:
+        return _INT.unpack(fcntl.ioctl(master, _TIOCGSID, bytes(_INT.size)))[0]
+    except OSError:
+        return None
+
+
+HANGUP = (signal.SIGHUP, signal.SIGCONT)
+"""A stopped process does not see a hangup until it continues."""

@@ -1,0 +1,214 @@
+"""Operations that read: screen, scrollback, blocks, their output, search over all history."""
+
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import anyio.to_thread
+
+from duetty.calls import Actor, Effect
+from duetty.errors import BlockNotFound
+from duetty.ids import BlockId, SessionId, block_id
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.ops.shapes import block_info, stored_block_info
+from duetty.session import Block, Session, output_lines
+from duetty.session import screen_json as screen_as_json
+from duetty.session import scrollback_json as scrollback_as_json
+from duetty.store import Hit, Store
+from duetty.wire.params import (
+    BlockOutputParams,
+    BlocksParams,
+    HistoryParams,
+    ScreenParams,
+    ScrollbackParams,
+    SearchParams,
+)
+from duetty.wire.results import BlockInfo, BlockOutput, SearchHit
+
+MAX_ROWS = 10_000
+
+
+async def _screen(params: ScreenParams, services: Services, actor: Actor) -> dict[str, Any]:
+    session = services.registry.find(params.session)
+    screen = screen_as_json(session.screen(styled=params.format == "styled"))
+    screen["last_activity_ms"] = int(session.activity.quiet_s() * 1000)
+    return screen
+
+
+async def _scrollback(params: ScrollbackParams, services: Services, actor: Actor) -> dict[str, Any]:
+    session = services.registry.find(params.session)
+    return scrollback_as_json(
+        session.scrollback(
+            offset=params.offset,
+            limit=min(params.limit, MAX_ROWS),
+            styled=params.format == "styled",
+        )
+    )
+
+
+async def _blocks(params: BlocksParams, services: Services, actor: Actor) -> list[BlockInfo]:
+    session = services.registry.find(params.session)
+    blocks = list(session.recent)
+    if session.open_block is not None:
+        blocks.append(session.open_block)
+    newest_first = [
+        block_info(block, session.name)
+        for block in reversed(blocks)
+        if params.before is None or block.number < params.before
+    ][: params.limit]
+    missing = params.limit - len(newest_first)
+    oldest = newest_first[-1].number if newest_first else params.before
+    if missing > 0 and oldest != 1:
+        newest_first += await anyio.to_thread.run_sync(
+            _stored_blocks, services.store, session.profile.id, oldest, missing
+        )
+    return newest_first
+
+
+def _stored_blocks(
+    store: Store, session: SessionId, before: int | None, limit: int
+) -> list[BlockInfo]:
+    store.flush()
+    try:
+        first = None if before is None else block_id(session, before)
+        records = store.blocks(session, before=first, limit=limit)
+    except BlockNotFound:
+        return []  # history forgot that far back
+    return [stored_block_info(record) for record in records]
+
+
+async def _block_output(
+    params: BlockOutputParams, services: Services, actor: Actor
+) -> BlockOutput:
+    session = services.registry.find(params.session)
+    info, start, end = await _find_block(params.block, session, services)
+    lines, total = await anyio.to_thread.run_sync(
+        _page, session, start, end, params.offset, params.limit
+    )
+    offset = params.offset if params.offset >= 0 else max(0, total + params.offset)
+    return BlockOutput(block=info, lines=lines, offset=offset, total_lines=total)
+
+
+async def _find_block(
+    wanted: str, session: Session, services: Services
+) -> tuple[BlockInfo, int, int]:
+    def is_it(block: Block) -> bool:
+        return wanted in (block.id, str(block.number))
+
+    known = [*session.recent, *([session.open_block] if session.open_block else [])]
+    for block in known:
+        if is_it(block):
+            end = block.end if block.end is not None else session.journal.end
+            return block_info(block, session.name), block.start, end
+    name = wanted if "-" in wanted else f"{session.profile.id}-{wanted}"
+    record = await anyio.to_thread.run_sync(services.store.block, BlockId(name))
+    if record.session_id != session.profile.id or record.end_offset is None:
+        raise BlockNotFound(wanted)
+    return stored_block_info(record), record.start_offset, record.end_offset
+
+
+def _page(
+    session: Session, start: int, end: int, offset: int, limit: int
+) -> tuple[list[str], int]:
+    """Lines of a block; runs in a worker thread, since a block may be all of the journal."""
+    lines = output_lines(session.journal, start, end, cols=session.profile.cols)
+    if offset < 0:
+        every = list(lines)
+        return every[offset:][:limit], len(every)
+    skipped = sum(1 for _ in islice(lines, offset))
+    page = list(islice(lines, limit))
+    return page, skipped + len(page) + sum(1 for _ in lines)
+
+
+async def _history(params: HistoryParams, services: Services, actor: Actor) -> list[BlockInfo]:
+    session_id = services.registry.find(params.session).profile.id if params.session else None
+    await anyio.to_thread.run_sync(services.store.flush)
+    records = await anyio.to_thread.run_sync(
+        partial(services.store.blocks, session_id, limit=params.limit)
+    )
+    return [stored_block_info(record) for record in records]
+
+
+async def _search(params: SearchParams, services: Services, actor: Actor) -> list[SearchHit]:
+    session_id = services.registry.find(params.session).profile.id if params.session else None
+    await anyio.to_thread.run_sync(services.store.flush)
+    hits = await anyio.to_thread.run_sync(
+        partial(
+            services.store.search,
+            params.query,
+            session=session_id,
+            cwd=params.cwd,
+            failed=params.failed,
+            limit=params.limit,
+        )
+    )
+    return [_hit(hit) for hit in hits]
+
+
+def _hit(hit: Hit) -> SearchHit:
+    text = ""
+    matches: list[tuple[int, int]] = []
+    for part in hit.snippet.parts:
+        if part.matched:
+            matches.append((len(text), len(text) + len(part.text)))
+        text += part.text
+    return SearchHit(
+        block=stored_block_info(hit.block), field=hit.field, snippet=text, matches=matches
+    )
+
+
+SCREEN = Operation(
+    name="screen.get",
+    summary="The visible screen, as text or as styled spans.",
+    effect=Effect.READ,
+    params=ScreenParams,
+    result=dict[str, Any],
+    run=_screen,
+    route=Route(method="GET", path="/sessions/{session}/screen"),
+)
+SCROLLBACK = Operation(
+    name="scrollback.get",
+    summary="Rows of scrollback and screen, by offset from either end.",
+    effect=Effect.READ,
+    params=ScrollbackParams,
+    result=dict[str, Any],
+    run=_scrollback,
+    route=Route(method="GET", path="/sessions/{session}/scrollback"),
+)
+BLOCKS = Operation(
+    name="block.list",
+    summary="The session's commands, newest first, with exit code, directory and duration.",
+    effect=Effect.READ,
+    params=BlocksParams,
+    result=list[BlockInfo],
+    run=_blocks,
+    route=Route(method="GET", path="/sessions/{session}/blocks"),
+)
+BLOCK_OUTPUT = Operation(
+    name="block.output",
+    summary="Lines of one command's output, by range.",
+    effect=Effect.READ,
+    params=BlockOutputParams,
+    result=BlockOutput,
+    run=_block_output,
+    route=Route(method="GET", path="/sessions/{session}/blocks/{block}/output"),
+)
+HISTORY = Operation(
+    name="history.list",
+    summary="Every command of every session, newest first.",
+    effect=Effect.READ,
+    params=HistoryParams,
+    result=list[BlockInfo],
+    run=_history,
+    route=Route(method="GET", path="/history"),
+)
+SEARCH = Operation(
+    name="history.search",
+    summary="Search command lines and output of everything that was ever run.",
+    effect=Effect.READ,
+    params=SearchParams,
+    result=list[SearchHit],
+    run=_search,
+    route=Route(method="GET", path="/search"),
+)

@@ -1,0 +1,160 @@
+"""Operations that wait: run a command line, wait for something in a session."""
+
+import anyio
+
+from duetty.calls import Actor, Effect
+from duetty.errors import Deadline, IdleTimeout, SessionBusy, SessionExited, WaitTimeout
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.ops.shapes import block_info
+from duetty.session import (
+    Run,
+    RunAnswer,
+    Session,
+    screen_json,
+    wait_block,
+    wait_exit,
+    wait_idle,
+    wait_state,
+    wait_text,
+)
+from duetty.wire.params import RunParams, WaitParams
+from duetty.wire.results import BlockInfo, RunResult, WaitResult
+
+
+async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult:
+    session = services.registry.find(params.session)
+    run = Run(
+        session=session,
+        line=params.input,
+        actor=actor,
+        quiet_s=params.timeout_ms / 1000,
+        clock=services.clock,
+        until=params.until(),
+    )
+    with anyio.move_on_after(params.max_wait_ms / 1000):
+        await _run_in_turn(session, run)
+    if not run.typed:
+        raise Deadline(
+            f"the line was not typed: earlier calls on {session.name!r} took all of the time",
+            hint="give a longer max_wait_ms, or use another session",
+        )
+    limit = params.max_output_bytes or services.settings.run_output_bytes
+    answer = await run.answer(output_limit=limit)
+    return _run_result(answer, session, params)
+
+
+async def _run_in_turn(session: Session, run: Run) -> None:
+    queued = session.run_lock.locked()
+    async with session.run_lock:
+        if queued and (await session.look()).word not in ("prompt", "exited"):
+            raise SessionBusy(
+                f"an earlier call left a program running in {session.name!r}",
+                hint="look at its screen; answer or interrupt the program, then call again",
+                details={"state": session.state().word},
+            )
+        await run.start()
+        await run.wait()
+
+
+def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunResult:
+    output, blocks = answer.output, answer.blocks
+    shown = screen_json(session.screen(styled=params.format == "styled")) if params.screen else None
+    last = blocks[-1] if blocks else session.open_block
+    return RunResult(
+        completed_by=answer.completed_by,
+        exit_code=answer.exit_code,
+        output=output.text if output else None,
+        output_bytes=output.total_bytes if output else 0,
+        omitted_bytes=output.omitted_bytes if output else 0,
+        omitted_lines=output.omitted_lines if output else 0,
+        block=last.id if last else None,
+        blocks=[block.id for block in blocks],
+        state=answer.state.word,
+        state_known_by=answer.state.known_by,
+        continuation=answer.state.continuation,
+        cwd=answer.cwd,
+        duration_ms=answer.duration_ms,
+        generation=answer.generation,
+        match=answer.match,
+        screen=shown,
+    )
+
+
+async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitResult:
+    session = services.registry.find(params.session)
+    found: _Found | None = None
+    with anyio.move_on_after(params.max_wait_ms / 1000):
+        try:
+            found = await _condition(session, params)
+        except anyio.EndOfStream:
+            raise SessionExited(session.name, session.exit_code) from None
+    if found is None:
+        error = IdleTimeout if params.idle_ms is not None else WaitTimeout
+        raise error(
+            f"session {session.name!r} did not get there within {params.max_wait_ms} ms",
+            hint="what it waits for can be read from its state and screen",
+            details={
+                "state": session.state().word,
+                "generation": session.activity.generation,
+                "screen": screen_json(session.screen(styled=params.format == "styled")),
+            },
+        )
+    reason, match, block = found
+    state = session.state()
+    return WaitResult(
+        reason=reason,  # type: ignore[arg-type]  # one of the five words below
+        generation=session.activity.generation,
+        state=state.word,
+        state_known_by=state.known_by,
+        match=match,
+        block=block,
+        exit_code=session.exit_code,
+        screen=screen_json(session.screen(styled=params.format == "styled")),
+        scrollback_lines=session.total_rows,
+        last_activity_ms=int(session.activity.quiet_s() * 1000),
+    )
+
+
+_Found = tuple[str, str | None, BlockInfo | None]
+
+
+async def _condition(session: Session, params: WaitParams) -> _Found:
+    if params.idle_ms is not None:
+        await wait_idle(
+            session,
+            quiet_s=params.idle_ms / 1000,
+            last_generation=params.last_generation,
+            fresh=params.fresh,
+        )
+        return "idle", None, None
+    if (pattern := params.pattern()) is not None:
+        return "text", (await wait_text(session, pattern)).text, None
+    if params.block is not None:
+        block = await wait_block(session, after=params.block)
+        return "block", None, block_info(block, session.name)
+    if params.exit:
+        await wait_exit(session)
+        return "exit", None, None
+    await wait_state(session, params.state)
+    return "state", None, None
+
+
+RUN = Operation(
+    name="command.run",
+    summary="Type a command line into a session and wait for its end.",
+    effect=Effect.INPUT,
+    params=RunParams,
+    result=RunResult,
+    run=_run,
+    route=Route(method="POST", path="/sessions/{session}/run"),
+)
+WAIT = Operation(
+    name="session.wait",
+    summary="Wait for silence, a text, the end of a command, a state or the exit.",
+    effect=Effect.READ,
+    params=WaitParams,
+    result=WaitResult,
+    run=_wait,
+    route=Route(method="POST", path="/sessions/{session}/wait"),
+)

@@ -1,0 +1,82 @@
+"""Operations on the node itself: health, status, stop."""
+
+import os
+
+from duetty.calls import Actor, Effect
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.wire.params import Nothing, StopParams
+from duetty.wire.results import Done, Health, Link, ServerStatus
+
+
+async def _health(params: Nothing, services: Services, actor: Actor) -> Health:
+    return Health(status="ok")
+
+
+async def _status(params: Nothing, services: Services, actor: Actor) -> ServerStatus:
+    node, registry = services.node, services.registry
+    sessions = registry.sessions()
+    exited = sum(session.is_exited for session in sessions)
+    degraded = dict(registry.degraded)
+    if services.store.degraded:
+        degraded["store"] = services.store.degraded
+    return ServerStatus(
+        hostname=node.hostname,
+        version=node.version,
+        server_id=node.server_id,
+        instance=node.instance,
+        pid=os.getpid(),
+        keeper_pid=registry.keeper_pid,
+        address=node.address(),
+        sessions=len(sessions) - exited,
+        exited_sessions=exited,
+        uptime_s=round(services.clock.monotonic_s() - node.started_s, 3),
+        degraded=degraded,
+    )
+
+
+async def _stop(params: StopParams, services: Services, actor: Actor) -> Done:
+    services.node.stop(params.keep_sessions)
+    return Done()
+
+
+async def _link(params: Nothing, services: Services, actor: Actor) -> Link:
+    return Link(link=services.node.new_link())
+
+
+HEALTH = Operation(
+    name="server.health",
+    summary="Whether the server answers.",
+    effect=Effect.READ,
+    params=Nothing,
+    result=Health,
+    run=_health,
+    route=Route(method="GET", path="/health"),
+)
+STATUS = Operation(
+    name="server.status",
+    summary="The server: address, processes, sessions, and what does not work as promised.",
+    effect=Effect.READ,
+    params=Nothing,
+    result=ServerStatus,
+    run=_status,
+    route=Route(method="GET", path="/server/info"),
+)
+STOP = Operation(
+    name="server.stop",
+    summary="End the server; with its sessions, or leaving them to the keeper.",
+    effect=Effect.CONTROL,
+    params=StopParams,
+    result=Done,
+    run=_stop,
+    route=Route(method="POST", path="/server/stop", status=204),
+)
+LINK = Operation(
+    name="server.link",
+    summary="A link that signs one browser in, once.",
+    effect=Effect.CONTROL,
+    params=Nothing,
+    result=Link,
+    run=_link,
+    route=Route(method="POST", path="/server/link"),
+)

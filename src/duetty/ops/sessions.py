@@ -1,0 +1,204 @@
+"""Operations on sessions: open, list, look, change, signal, close, remove."""
+
+import signal
+
+import anyio
+
+from duetty.calls import Actor, Effect
+from duetty.ids import checked_session_name, checked_tag
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.ops.shapes import session_info
+from duetty.session import OpenRequest, Session
+from duetty.wire.params import (
+    CloseParams,
+    ListParams,
+    OpenParams,
+    ResizeParams,
+    SessionParams,
+    SignalParams,
+    UpdateParams,
+)
+from duetty.wire.results import Done, SessionInfo
+
+MAX_SIZE = 1_000
+
+
+def clamped(size: int) -> int:
+    """Sizes are brought into range, not refused: that is the published contract."""
+    return max(1, min(size, MAX_SIZE))
+
+
+async def _open(params: OpenParams, services: Services, actor: Actor) -> SessionInfo:
+    settings = services.settings
+    session = await services.registry.open(
+        OpenRequest(
+            name=checked_session_name(params.name) if params.name is not None else None,
+            command=params.command,
+            cols=clamped(params.cols if params.cols is not None else settings.session_cols),
+            rows=clamped(params.rows if params.rows is not None else settings.session_rows),
+            cwd=params.cwd,
+            env=params.env or {},
+            inherit_env=params.inherit_env,
+            tags=frozenset(checked_tag(tag) for tag in params.tags),
+            integration=(
+                params.integration
+                if params.integration is not None
+                else settings.session_integration
+            ),
+        )
+    )
+    return session_info(session, services.node)
+
+
+async def _list(params: ListParams, services: Services, actor: Actor) -> list[SessionInfo]:
+    wanted = {tag.strip() for given in params.tag for tag in given.split(",") if tag.strip()}
+    sessions = [
+        session
+        for session in services.registry.sessions()
+        if not wanted or wanted & session.profile.tags
+    ]
+    await _look_at(sessions)
+    return [session_info(session, services.node) for session in sessions]
+
+
+async def _look_at(sessions: list[Session]) -> None:
+    """Only the running ones need the kernel; they are asked side by side."""
+    running = [each for each in sessions if each.state().word in ("running", "unknown")]
+    with anyio.move_on_after(1):
+        async with anyio.create_task_group() as tasks:
+            for session in running:
+                tasks.start_soon(session.look)
+
+
+async def _get(params: SessionParams, services: Services, actor: Actor) -> SessionInfo:
+    session = services.registry.find(params.session)
+    await session.look()
+    return session_info(session, services.node)
+
+
+async def _update(params: UpdateParams, services: Services, actor: Actor) -> SessionInfo:
+    session = services.registry.find(params.session)
+    name = checked_session_name(params.name) if params.name is not None else None
+    added = {checked_tag(tag) for tag in params.add_tags}
+    removed = {checked_tag(tag) for tag in params.remove_tags}
+    # Everything is checked before anything changes.
+    if name is not None:
+        services.registry.rename(session, name)
+    if added or removed:
+        services.registry.retag(session, (session.profile.tags | added) - removed)
+    return session_info(session, services.node)
+
+
+async def _resize(params: ResizeParams, services: Services, actor: Actor) -> SessionInfo:
+    session = services.registry.find(params.session)
+    services.registry.resize(session, cols=clamped(params.cols), rows=clamped(params.rows))
+    return session_info(session, services.node)
+
+
+async def _signal(params: SignalParams, services: Services, actor: Actor) -> Done:
+    session = services.registry.find(params.session)
+    await services.registry.signal(
+        session, signal.Signals[f"SIG{params.signal}"], whom=params.whom
+    )
+    return Done()
+
+
+async def _close(params: CloseParams, services: Services, actor: Actor) -> SessionInfo:
+    session = services.registry.find(params.session)
+    await services.registry.close(
+        session,
+        first=signal.Signals[f"SIG{params.signal}"],
+        grace_s=_grace_s(params, services),
+    )
+    return session_info(session, services.node)
+
+
+async def _remove(params: CloseParams, services: Services, actor: Actor) -> Done:
+    session = services.registry.find(params.session)
+    await services.registry.close(
+        session,
+        first=signal.Signals[f"SIG{params.signal}"],
+        grace_s=_grace_s(params, services),
+    )
+    await services.registry.remove(session)
+    return Done()
+
+
+def _grace_s(params: CloseParams, services: Services) -> float:
+    grace_ms = params.grace_ms if params.grace_ms is not None else services.settings.session_grace_ms
+    return grace_ms / 1000
+
+
+OPEN = Operation(
+    name="session.open",
+    summary="Open a session: a shell or a command on a new PTY.",
+    effect=Effect.CONTROL,
+    params=OpenParams,
+    result=SessionInfo,
+    run=_open,
+    route=Route(method="POST", path="/sessions", status=201),
+)
+LIST = Operation(
+    name="session.list",
+    summary="List the sessions, exited ones included, with what each is doing.",
+    effect=Effect.READ,
+    params=ListParams,
+    result=list[SessionInfo],
+    run=_list,
+    route=Route(method="GET", path="/sessions"),
+)
+GET = Operation(
+    name="session.get",
+    summary="One session: name, process, size, tags, state and how it is known.",
+    effect=Effect.READ,
+    params=SessionParams,
+    result=SessionInfo,
+    run=_get,
+    route=Route(method="GET", path="/sessions/{session}"),
+)
+UPDATE = Operation(
+    name="session.update",
+    summary="Rename a session, add and remove tags; all of it or nothing.",
+    effect=Effect.CONTROL,
+    params=UpdateParams,
+    result=SessionInfo,
+    run=_update,
+    route=Route(method="PATCH", path="/sessions/{session}"),
+)
+RESIZE = Operation(
+    name="session.resize",
+    summary="Change the size of a session's terminal.",
+    effect=Effect.DISPLAY,
+    params=ResizeParams,
+    result=SessionInfo,
+    run=_resize,
+    route=Route(method="POST", path="/sessions/{session}/resize"),
+)
+SIGNAL = Operation(
+    name="session.signal",
+    summary="Send a signal to the foreground program or to the session's processes.",
+    effect=Effect.CONTROL,
+    params=SignalParams,
+    result=Done,
+    run=_signal,
+    route=Route(method="POST", path="/sessions/{session}/signal", status=204),
+)
+CLOSE = Operation(
+    name="session.close",
+    summary="End a session's processes, politely and then by KILL; it stays readable.",
+    effect=Effect.CONTROL,
+    params=CloseParams,
+    result=SessionInfo,
+    run=_close,
+    route=Route(method="POST", path="/sessions/{session}/close"),
+)
+REMOVE = Operation(
+    name="session.remove",
+    summary="End a session and forget its screen and journal; its history stays.",
+    effect=Effect.CONTROL,
+    params=CloseParams,
+    result=Done,
+    run=_remove,
+    route=Route(method="DELETE", path="/sessions/{session}", status=204),
+)

@@ -1,0 +1,71 @@
+"""From what the engine knows to what crosses the boundary."""
+
+import signal
+from datetime import UTC, datetime
+
+from duetty.ops.services import Node
+from duetty.session import Block, Session
+from duetty.store import BlockRecord
+from duetty.wire.results import BlockInfo, SessionInfo
+
+
+def time_text(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).isoformat(timespec="milliseconds")
+
+
+def session_info(session: Session, node: Node) -> SessionInfo:
+    profile, state = session.profile, session.state()
+    return SessionInfo(
+        name=profile.name,
+        id=profile.id,
+        server=node.hostname,
+        pid=None if session.is_exited else profile.pid,
+        command=profile.command,
+        rows=profile.rows,
+        cols=profile.cols,
+        clients=session.log.followers,
+        tags=sorted(profile.tags),
+        last_activity_ms=int(session.activity.quiet_s() * 1000),
+        state=state.word,
+        state_known_by=state.known_by,
+        integration=profile.integration,
+        integration_reason=profile.integration_reason,
+        cwd=session.cwd,
+        title=session.title,
+        created_at=time_text(profile.created_at_ns),
+        exit_code=session.exit_code,
+        exit_signal=signal.Signals(session.exit_signal).name if session.exit_signal else None,
+        degraded=session.journal.degraded,
+    )
+
+
+def block_info(block: Block, session_name: str) -> BlockInfo:
+    return BlockInfo(
+        id=block.id,
+        number=block.number,
+        session=session_name,
+        command_line=block.command_line,
+        cwd=block.cwd,
+        exit_code=block.exit_code,
+        started_at=time_text(block.started_at_ns),
+        duration_ms=block.duration_ms,
+        output_bytes=None if block.end is None else block.end - block.start,
+        actor=f"{block.actor.kind}:{block.actor.name}",
+        running=block.is_open,
+    )
+
+
+def stored_block_info(record: BlockRecord) -> BlockInfo:
+    return BlockInfo(
+        id=record.id,
+        number=record.number,
+        session=record.session_name,
+        command_line=record.command_line,
+        cwd=record.cwd,
+        exit_code=record.exit_code,
+        started_at=time_text(record.started_at_ns),
+        duration_ms=record.duration_ms,
+        output_bytes=None if record.end_offset is None else record.end_offset - record.start_offset,
+        actor=f"{record.actor_kind}:{record.actor_name}",
+        running=record.end_offset is None,
+    )

@@ -1,0 +1,79 @@
+"""Operations that write to a session: bytes, keys, a paste, an interrupt."""
+
+import base64
+import binascii
+
+from duetty.calls import Actor, Effect
+from duetty.errors import BadArguments
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.wire.params import PasteParams, PressParams, SessionParams, WriteParams
+from duetty.wire.results import Done, Written
+
+INTERRUPT = b"\x03"
+"""What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
+
+
+async def _write(params: WriteParams, services: Services, actor: Actor) -> Written:
+    session = services.registry.find(params.session)
+    data = params.data.encode("utf-8", "surrogatepass")
+    if params.encoding == "base64":
+        try:
+            data = base64.b64decode(params.data, validate=True)
+        except binascii.Error as error:
+            raise BadArguments(f"data: not base64: {error}") from error
+    session.write(data, actor=actor)
+    return Written(bytes=len(data))
+
+
+async def _press(params: PressParams, services: Services, actor: Actor) -> Written:
+    session = services.registry.find(params.session)
+    return Written(bytes=session.press(params.keys, actor=actor))
+
+
+async def _paste(params: PasteParams, services: Services, actor: Actor) -> Written:
+    session = services.registry.find(params.session)
+    return Written(bytes=session.paste(params.text, actor=actor))
+
+
+async def _interrupt(params: SessionParams, services: Services, actor: Actor) -> Done:
+    services.registry.find(params.session).write(INTERRUPT, actor=actor)
+    return Done()
+
+
+WRITE = Operation(
+    name="input.write",
+    summary="Write bytes to a session, verbatim.",
+    effect=Effect.INPUT,
+    params=WriteParams,
+    result=Written,
+    run=_write,
+    route=Route(method="POST", path="/sessions/{session}/input", status=204, raw_body="data"),
+)
+PRESS = Operation(
+    name="input.press",
+    summary="Press named keys, encoded as the program's terminal mode asks for.",
+    effect=Effect.INPUT,
+    params=PressParams,
+    result=Written,
+    run=_press,
+    route=Route(method="POST", path="/sessions/{session}/keys"),
+)
+PASTE = Operation(
+    name="input.paste",
+    summary="Paste text, bracketed when the program asked for it.",
+    effect=Effect.INPUT,
+    params=PasteParams,
+    result=Written,
+    run=_paste,
+    route=Route(method="POST", path="/sessions/{session}/paste"),
+)
+INTERRUPT_OP = Operation(
+    name="input.interrupt",
+    summary="Do what Ctrl-C does.",
+    effect=Effect.INPUT,
+    params=SessionParams,
+    result=Done,
+    run=_interrupt,
+    route=Route(method="POST", path="/sessions/{session}/interrupt", status=204),
+)

@@ -1,0 +1,49 @@
+"""A session's snapshot as one value: the terminal, and what the scanner and tracker remember.
+
+It opens each journal segment, so that restoring is: the newest envelope, then
+the bytes after it.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+
+from duetty.blocks import Phase, Progress
+
+_MAGIC = b"DUETTY1\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    terminal: bytes
+    carry: bytes
+    """Bytes of a mark that had begun and not ended."""
+
+    progress: Progress
+
+    def pack(self) -> bytes:
+        head = json.dumps(
+            {
+                "progress": asdict(self.progress),
+                "carry": self.carry.decode("latin-1"),
+            }
+        ).encode()
+        return b"".join((_MAGIC, len(head).to_bytes(4, "big"), head, self.terminal))
+
+
+def parse_envelope(data: bytes) -> Envelope | None:
+    """None when the bytes are not an envelope of this version."""
+    body = len(_MAGIC) + 4
+    if not data.startswith(_MAGIC) or len(data) < body:
+        return None
+    size = int.from_bytes(data[len(_MAGIC) : body], "big")
+    try:
+        head = json.loads(data[body : body + size])
+        progress = dict(head["progress"])
+        progress["phase"] = Phase(progress["phase"])
+        return Envelope(
+            terminal=data[body + size :],
+            carry=str(head["carry"]).encode("latin-1"),
+            progress=Progress(**progress),
+        )
+    except (ValueError, KeyError, TypeError):
+        return None

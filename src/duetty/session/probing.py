@@ -1,0 +1,47 @@
+"""Asking the kernel whether a program waits for a person, as seldom as will do.
+
+Only while something runs and somebody is interested; soon after output stops,
+then less and less often.
+"""
+
+import termios
+from collections.abc import Awaitable, Callable
+
+from duetty.blocks import Probe
+
+FIRST_LOOK_S = 0.015
+"""A program that just printed its question is reading an instant later."""
+
+LAST_LOOK_S = 0.12
+"""Between two looks at a program that runs on; a wait is told within 200 ms."""
+
+LFLAG = 3
+"""Index of the local modes in what `tcgetattr` returns."""
+
+
+def line_settings(fd: int) -> tuple[bool, bool]:
+    """(echo, canonical) of the terminal."""
+    try:
+        flags = termios.tcgetattr(fd)[LFLAG]
+    except termios.error:
+        return True, True
+    return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
+
+
+class Looks:
+    """The pauses between looks: they grow while nothing changes."""
+
+    __slots__ = ("_pause_s",)
+
+    def __init__(self) -> None:
+        self._pause_s = FIRST_LOOK_S
+
+    def again_soon(self) -> None:
+        self._pause_s = FIRST_LOOK_S
+
+    def next_s(self) -> float:
+        pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, LAST_LOOK_S)
+        return pause_s
+
+
+Prober = Callable[[], Awaitable[Probe]]

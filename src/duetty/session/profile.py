@@ -1,0 +1,36 @@
+"""What is fixed about a session when it is opened, and the little that may change."""
+
+from dataclasses import dataclass, field
+
+from duetty.ids import SessionId
+
+
+@dataclass(slots=True, kw_only=True)
+class Profile:
+    """Name, tags and size change; the rest is as opened."""
+
+    id: SessionId
+    name: str
+    argv: tuple[str, ...]
+    command: str
+    """The command as it was asked for; what people see in lists."""
+
+    shell: str | None
+    """bash, zsh, fish or sh when marks are injected."""
+
+    integration_reason: str | None
+    """Why there are no marks, when there are none."""
+
+    nonce: str
+    created_at_ns: int
+    cwd: str
+    pid: int
+    tty: str
+    cols: int
+    rows: int
+    tags: set[str] = field(default_factory=set[str])
+    is_shell: bool = False
+
+    @property
+    def integration(self) -> str:
+        return self.shell or "none"

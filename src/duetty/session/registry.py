@@ -1,0 +1,462 @@
+"""Every session of this server: names, opening, closing, restoring, the keeper's news."""
+
+import logging
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from signal import Signals
+
+import anyio
+import anyio.abc
+
+from duetty.blocks import BlockTracker, Probe
+from duetty.clock import Clock
+from duetty.config import Settings
+from duetty.errors import (
+    DuettyError,
+    KeeperUnavailable,
+    MaxSessions,
+    SessionExited,
+    SessionNameConflict,
+    SessionNotFound,
+)
+from duetty.events import Degraded
+from duetty.ids import SessionId, new_nonce, new_session_id
+from duetty.journal import Journal
+from duetty.keeper.client import Exited, KeptSession, OpenOrder
+from duetty.session.keeping import Keeping, Whom
+from duetty.session.opening import OpenRequest, child_environment, command_text, plan
+from duetty.session.profile import Profile
+from duetty.session.recording import block_record, block_text, session_record
+from duetty.session.restoring import restored
+from duetty.session.session import Session
+from duetty.session.waits import wait_exit
+from duetty.shell import MarkScanner
+from duetty.store import SessionRecord, Store
+from duetty.vt import Terminal
+
+KILL_S = 3.0
+"""How long a session waits for its processes after KILL; uninterruptible I/O may hold one."""
+
+RECORD_S = 1.0
+"""How long opening waits for its record to be on disk; a full disk must not hold it longer."""
+
+log = logging.getLogger("duetty.sessions")
+
+
+class Registry:
+    """Owns the sessions; found by name, kept by id."""
+
+    def __init__(
+        self,
+        *,
+        keeping: Keeping,
+        store: Store,
+        journals: Path,
+        scratch: Path,
+        settings: Settings,
+        clock: Clock,
+        environment: Mapping[str, str],
+        url: Callable[[], str],
+        tasks: anyio.abc.TaskGroup,
+    ) -> None:
+        self._keeping = keeping
+        self._store = store
+        self._journals = journals
+        self._scratch = scratch
+        self._settings = settings
+        self._clock = clock
+        self._environment = environment
+        self._url = url
+        self._tasks = tasks
+        self._by_id: dict[SessionId, Session] = {}
+        self._by_name: dict[str, Session] = {}
+        self._opening: set[str] = set()
+        self._next_number = 0
+        self.degraded: dict[str, str] = {}
+        """Part and reason of what does not work as promised."""
+
+        self.on_empty: Callable[[], None] = lambda: None
+        keeping.on_exited = self._on_exited
+        keeping.on_lost = self._on_keeper_lost
+
+    # --- finding --------------------------------------------------------------
+
+    @property
+    def keeper_pid(self) -> int | None:
+        return self._keeping.keeper_pid
+
+    def sessions(self) -> list[Session]:
+        """All of them, oldest first."""
+        return list(self._by_id.values())
+
+    @property
+    def alive(self) -> int:
+        return sum(not session.is_exited for session in self._by_id.values())
+
+    def find(self, name: str) -> Session:
+        """By name, or by id.
+
+        Raises:
+            SessionNotFound: if there is none.
+        """
+        session = self._by_name.get(name) or self._by_id.get(SessionId(name))
+        if session is None:
+            raise SessionNotFound(name)
+        return session
+
+    # --- opening --------------------------------------------------------------
+
+    async def open(self, request: OpenRequest) -> Session:
+        """A new session whose process runs.
+
+        Raises:
+            SessionNameConflict, MaxSessions, BadWorkingDirectory, BadCommand, ForkFailed,
+            StateUnwritable, KeeperUnavailable: nothing is left behind then.
+        """
+        if self.alive + len(self._opening) >= self._settings.session_max:
+            raise MaxSessions(
+                f"{self._settings.session_max} sessions are open",
+                hint="close some, or raise session.max",
+            )
+        name = self._claim(request.name)
+        try:
+            return await self._open(request, name)
+        finally:
+            self._opening.discard(name)
+
+    async def _open(self, request: OpenRequest, name: str) -> Session:
+        id_, nonce = new_session_id(), new_nonce()
+        env = child_environment(request, self._environment, session=name, url=self._url())
+        scratch = self._scratch / id_
+        launch = plan(
+            request,
+            env,
+            default_shell=self._settings.session_shell,
+            nonce=nonce,
+            scratch=scratch,
+        )
+        journal = Journal.create(
+            self._journals / id_, limit_bytes=self._settings.journal_limit_mib << 20, clock=self._clock
+        )
+        try:
+            scratch.touch(mode=0o600)
+            opened = await self._keeping.open(
+                OpenOrder(
+                    session=id_,
+                    argv=launch.injection.argv,
+                    cwd=launch.cwd,
+                    env=launch.injection.env,
+                    cols=request.cols,
+                    rows=request.rows,
+                    handed=launch.injection.handed,
+                )
+            )
+        except BaseException:
+            journal.close()
+            shutil.rmtree(journal.directory, ignore_errors=True)
+            scratch.unlink(missing_ok=True)
+            raise
+        journal.note_size(cols=request.cols, rows=request.rows)
+        profile = Profile(
+            id=id_,
+            name=name,
+            argv=launch.argv,
+            command=launch.command,
+            shell=launch.injection.shell,
+            integration_reason=launch.injection.reason,
+            nonce=nonce,
+            created_at_ns=self._clock.wall_ns(),
+            cwd=launch.cwd,
+            pid=opened.session.pid,
+            tty=opened.session.tty,
+            cols=request.cols,
+            rows=request.rows,
+            tags=set(request.tags),
+            is_shell=launch.is_shell,
+        )
+        session = Session(
+            profile,
+            journal=journal,
+            terminal=Terminal(
+                cols=request.cols,
+                rows=request.rows,
+                scrollback_rows=self._settings.session_scrollback_rows,
+            ),
+            scanner=MarkScanner(nonce),
+            tracker=BlockTracker(),
+            clock=self._clock,
+            prober=lambda: self._probe(session),
+        )
+        self._add(session)
+        session.attach(opened.master)
+        self._save(session)
+        # A session that somebody was told of must be found again after a SIGKILL.
+        await anyio.to_thread.run_sync(lambda: self._store.flush(within_s=RECORD_S))
+        return session
+
+    def _claim(self, name: str | None) -> str:
+        if name is None:
+            while (name := str(self._next_number)) in self._by_name or name in self._opening:
+                self._next_number += 1
+            self._next_number += 1
+        elif name in self._by_name or name in self._opening:
+            raise SessionNameConflict(name)
+        self._opening.add(name)
+        return name
+
+    def _add(self, session: Session) -> None:
+        self._by_id[session.profile.id] = session
+        self._by_name[session.name] = session
+        session.on_block_closed = lambda block: self._store.save_block(
+            block_record(block, session.profile), block_text(block, session)
+        )
+
+    async def _probe(self, session: Session) -> Probe:
+        echo, canonical = session.echo_and_canonical()
+        return await self._keeping.probe(
+            session.profile.id, pid=session.profile.pid, echo=echo, canonical=canonical
+        )
+
+    def _save(self, session: Session) -> None:
+        self._store.save_session(session_record(session))
+
+    # --- changing -------------------------------------------------------------
+
+    def rename(self, session: Session, name: str) -> None:
+        """Give a session another name.
+
+        Raises:
+            SessionNameConflict: if another session has it.
+        """
+        if name == session.name:
+            return
+        if name in self._by_name or name in self._opening:
+            raise SessionNameConflict(name)
+        del self._by_name[session.name]
+        session.profile.name = name
+        self._by_name[name] = session
+        self._save(session)
+
+    def retag(self, session: Session, tags: set[str]) -> None:
+        session.profile.tags = tags
+        self._save(session)
+
+    def resize(self, session: Session, *, cols: int, rows: int) -> None:
+        session.resize(cols=cols, rows=rows)
+        self._save(session)
+
+    async def signal(self, session: Session, signal: Signals, *, whom: Whom) -> None:
+        """Send a signal.
+
+        Raises:
+            SessionExited: if there is nobody to send it to.
+        """
+        if session.is_exited:
+            raise SessionExited(session.name, session.exit_code)
+        await self._keeping.signal(session.profile.id, signal, whom)
+
+    async def close(self, session: Session, *, first: Signals, grace_s: float) -> None:
+        """End the session's processes: politely, then by KILL; waits until they are gone."""
+        if session.is_exited:
+            return
+        with anyio.CancelScope(shield=True):
+            for signal, whom, wait_s in (
+                (first, "group", grace_s),
+                (Signals.SIGKILL, "all", KILL_S),
+            ):
+                try:
+                    await self._keeping.signal(session.profile.id, signal, whom)
+                except DuettyError as error:
+                    log.warning("signal_failed", extra={"session": session.name, "code": error.code})
+                with anyio.move_on_after(wait_s):
+                    await wait_exit(session)
+                if session.is_exited:
+                    return
+            # KILL was sent and nobody told the end: the keeper is gone, or the kernel holds it.
+            session.ended(exit_code=None, exit_signal=None)
+            self._save(session)
+
+    async def remove(self, session: Session) -> None:
+        """Forget an exited session: its screen and journal; blocks stay in the history."""
+        self._by_id.pop(session.profile.id, None)
+        if self._by_name.get(session.name) is session:
+            del self._by_name[session.name]
+        session.close()
+        self._store.delete_session(session.profile.id)
+        await anyio.to_thread.run_sync(
+            lambda: shutil.rmtree(session.journal.directory, ignore_errors=True)
+        )
+        try:
+            await self._keeping.forget(session.profile.id)
+        except DuettyError:
+            log.info("forget_failed", extra={"session": session.name})
+        if not self._by_id:
+            self.on_empty()
+
+    # --- the keeper's news ----------------------------------------------------
+
+    def _on_exited(self, exited: Exited) -> None:
+        session = self._by_id.get(SessionId(exited.session))
+        if session is None or session.is_exited:
+            return
+        session.ended(exit_code=exited.exit_code, exit_signal=exited.signal)
+        self._save(session)
+        (self._scratch / session.profile.id).unlink(missing_ok=True)
+        self._tasks.start_soon(self._collected, session)
+
+    async def _collected(self, session: Session) -> None:
+        """The status is ours now: the keeper may forget; old exited sessions make room."""
+        try:
+            await self._keeping.forget(session.profile.id)
+        except DuettyError:
+            log.info("forget_failed", extra={"session": session.name})
+        await self.sweep()
+        if not self.alive:
+            self.on_empty()
+
+    async def sweep(self) -> None:
+        """Remove exited sessions beyond their number and age."""
+        exited = sorted(
+            (each for each in self._by_id.values() if each.exited_at_ns is not None),
+            key=lambda each: each.exited_at_ns or 0,
+        )
+        oldest_ns = self._clock.wall_ns() - self._settings.session_exited_s * 1_000_000_000
+        excess = len(exited) - self._settings.session_exited_max
+        for place, session in enumerate(exited):
+            if place < excess or (session.exited_at_ns or 0) < oldest_ns:
+                await self.remove(session)
+
+    def _on_keeper_lost(self, error: KeeperUnavailable) -> None:
+        log.error("keeper_lost", extra={"sessions": self.alive})
+        self.degraded["keeper"] = error.message
+        self._tasks.start_soon(self._replace_keeper)
+
+    async def _replace_keeper(self) -> None:
+        """A new keeper takes the masters that we still hold.
+
+        What is lost: exit codes of the processes that the old one forked, and bytes
+        if this server is killed before the new one has taken over.
+        """
+        try:
+            self._keeping.connect()
+        except DuettyError as error:
+            self.degraded["keeper"] = f"no new keeper could be started: {error.message}"
+            return
+        reason = "the keeper was killed and replaced; exit codes of earlier sessions are unknown"
+        self.degraded["keeper"] = reason
+        for session in self.sessions():
+            if session.is_exited:
+                continue
+            profile = session.profile
+            try:
+                await self._keeping.take(
+                    profile.id, pid=profile.pid, tty=profile.tty, master=session.descriptor()
+                )
+            except DuettyError as failed:
+                log.warning("take_failed", extra={"session": session.name, "code": failed.code})
+            session.log.append(Degraded(part="keeper", reason=reason))
+
+    # --- restoring ------------------------------------------------------------
+
+    async def restore(self) -> None:
+        """Take back what the keeper kept and what the store remembers."""
+        kept = {each.session: each for each in self._keeping.connect()}
+        for record in await anyio.to_thread.run_sync(self._store.sessions):
+            try:
+                await self._restore_one(record, kept.pop(record.id, None))
+            except DuettyError as error:
+                log.error(  # noqa: TRY400 - the error is coded; a trace adds nothing
+                    "restore_failed", extra={"session": record.name, "reason": error.message}
+                )
+                self.degraded[f"session {record.name}"] = error.message
+            await anyio.sleep(0)
+        for orphan in kept.values():
+            # The keeper has a session that the store never heard of: the server was killed
+            # between the fork and the record. Nobody was told of it, so it is ended.
+            log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
+            await self._keeping.signal(orphan.session, Signals.SIGKILL, "all")
+            await self._keeping.forget(orphan.session)
+        self._next_number = 1 + max(
+            (int(name) for name in self._by_name if name.isdecimal()), default=-1
+        )
+
+    async def _restore_one(self, record: SessionRecord, kept: KeptSession | None) -> None:
+        journal = Journal.open(
+            self._journals / record.id,
+            limit_bytes=self._settings.journal_limit_mib << 20,
+            clock=self._clock,
+        )
+        profile = _profile(record)
+        session = restored(
+            profile,
+            journal,
+            scrollback_rows=self._settings.session_scrollback_rows,
+            clock=self._clock,
+            prober=lambda: self._probe(session),
+        )
+        self._add(session)
+        if record.exited_at_ns is not None:
+            session.exit_code, session.exit_signal = record.exit_code, record.exit_signal
+            session.exited_at_ns = record.exited_at_ns
+            return
+        if kept is None:
+            # No keeper has it: it ended with a keeper that was killed.
+            session.ended(exit_code=None, exit_signal=None)
+            self._save(session)
+            return
+        opened = await self._keeping.adopt(record.id)
+        size = os.get_terminal_size(opened.master)
+        if (size.columns, size.lines) != (profile.cols, profile.rows):
+            session.resize(cols=size.columns, rows=size.lines)
+        session.attach(opened.master)
+        if kept.exited:
+            session.ended(exit_code=kept.exit_code, exit_signal=kept.signal)
+            self._save(session)
+            await self._keeping.forget(record.id)
+
+    # --- the end --------------------------------------------------------------
+
+    async def shut_down(self, *, keep_sessions: bool, grace_s: float) -> None:
+        """Let go of the sessions: with the keeper for the next server, or for good."""
+        keep_sessions = keep_sessions and self.alive > 0
+        self._keeping.on_lost = lambda _: None  # from here on its end is what we want
+        for session in self.sessions():
+            if keep_sessions and not session.journal.degraded:
+                # The next server starts from here instead of replaying the segment.
+                session.journal.turn_over(
+                    session.envelope(), cols=session.profile.cols, rows=session.profile.rows
+                )
+        if not keep_sessions:
+            try:
+                await self._keeping.stop(grace_s=grace_s)
+            except DuettyError as error:
+                log.warning("keeper_stop_failed", extra={"reason": error.message})
+            for session in self.sessions():
+                if not session.is_exited:
+                    session.ended(exit_code=None, exit_signal=int(Signals.SIGHUP))
+                    self._save(session)
+        for session in self.sessions():
+            session.close()
+        self._keeping.close()
+
+
+def _profile(record: SessionRecord) -> Profile:
+    return Profile(
+        id=record.id,
+        name=record.name,
+        argv=record.command,
+        command=command_text(record.command),
+        shell=record.shell,
+        integration_reason=record.integration if record.shell is None else None,
+        nonce=record.nonce,
+        created_at_ns=record.created_at_ns,
+        cwd=record.cwd or "/",
+        pid=record.pid or 0,
+        tty=record.tty or "",
+        cols=record.cols,
+        rows=record.rows,
+        tags=set(record.tags),
+        is_shell=record.shell is not None,
+    )

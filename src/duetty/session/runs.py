@@ -1,0 +1,339 @@
+"""Running a command line, exactly.
+
+Type the line, then wait for the first of: the trusted end of *this* line, the
+process's exit, a program that asks for something, a full-screen program that
+has drawn itself, a text the caller asked for, or, only where the shell has no
+marks, silence. The caller bounds the whole; what is known when the bound passes
+is still an answer.
+"""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import anyio
+
+from duetty.blocks import Phase, State
+from duetty.calls import Actor
+from duetty.clock import Clock
+from duetty.errors import BadArguments, OutputExpired, SessionExited
+from duetty.session.block import Block
+from duetty.session.output import OutputText, output_text, plain_text
+from duetty.session.probing import LAST_LOOK_S, Looks
+from duetty.session.session import Session
+
+CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
+
+SHELL_START_S = 5.0
+"""How long the first line waits for a shell's first prompt before it is typed anyway."""
+
+PROMPT_READY_S = 1.0
+"""How long a line waits for a slow prompt function before it is typed anyway."""
+
+HELD_S = 0.1
+"""A program that reads the terminal for this long without printing waits for a person."""
+
+STABLE_S = 0.15
+"""A full-screen program that printed nothing for this long has drawn itself."""
+
+NEXT_COMMAND_S = 0.3
+"""After one command of several lines: how long until the prompt or the next one must come."""
+
+CANONICAL_LINE_BYTES = 4_095
+"""The kernel's bound on one line in canonical mode; what is longer it silently cuts."""
+
+OVERLAP_BYTES = 4_096
+"""A text that is cut by two turns of output is still found if it is shorter than this."""
+
+INLINE_BYTES = 64 * 1024
+"""Output up to this is rendered at once; longer output in a worker thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunAnswer:
+    completed_by: CompletedBy
+    exit_code: int | None
+    output: OutputText | None
+    blocks: tuple[Block, ...]
+    state: State
+    cwd: str
+    duration_ms: float
+    generation: int
+    match: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """One line on its way; `start` and `wait` under the caller's bound, then `answer`."""
+
+    session: Session
+    line: str
+    actor: Actor
+    quiet_s: float
+    clock: Clock
+    until: re.Pattern[str] | None = None
+    completed_by: CompletedBy | None = None
+    typed: bool = False
+    match: str | None = None
+
+    _at_prompt: bool = False
+    _first_block: int = 0
+    _offset: int = 0
+    _searched: int = 0
+    _started_s: float = 0.0
+    _held_since_s: float | None = None
+    _held_generation: int = -1
+    _looks: Looks = field(default_factory=Looks)
+
+    async def start(self) -> None:
+        """Type the line. The session's run lock is held by the caller.
+
+        Raises:
+            SessionExited: if there is nobody to type to.
+            BadArguments: if the terminal would cut the line.
+        """
+        session = self.session
+        await self._wait_ready()
+        if session.is_exited:
+            raise SessionExited(session.name, session.exit_code)
+        self._at_prompt = session.phase in (Phase.INPUT, Phase.CONTINUATION)
+        open_number = session.open_block.number if session.open_block else 0
+        last = session.recent[-1].number if session.recent else 0
+        self._first_block = max(open_number, last)
+        self._offset = self._searched = session.journal.end
+        self._started_s = self.clock.monotonic_s()
+        text = self.line.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r")
+        pieces = [text]
+        if self._by_line(text):
+            pieces = text.split("\n")
+            self._check_length(pieces)
+        for piece in pieces[:-1]:
+            await self._type_one(piece)
+        session.typed_line = text if self._at_prompt and len(pieces) == 1 else None
+        self._type(pieces[-1])
+
+    async def wait(self) -> None:
+        """Until the line has an end; sets `completed_by`."""
+        session = self.session
+        while True:
+            self.completed_by = self._check()
+            if self.completed_by is not None:
+                return
+            generation = session.activity.generation
+            with anyio.move_on_after(self._pause_s()):
+                await session.pulse.wait()
+            if generation != session.activity.generation:
+                self._looks.again_soon()
+                continue
+            self.completed_by = await self._look()
+            if self.completed_by is not None:
+                return
+
+    async def answer(self, *, output_limit: int) -> RunAnswer:
+        """What is known now."""
+        session = self.session
+        blocks = self._blocks()
+        completed_by = self.completed_by or "deadline"
+        state = session.state() if completed_by in ("mark", "exit") else await session.look()
+        last = blocks[-1] if blocks else None
+        exit_code = last.exit_code if last else None
+        if completed_by == "exit":
+            exit_code = session.exit_code
+        elif completed_by != "mark":
+            exit_code = None
+        elapsed_ms = round((self.clock.monotonic_s() - self._started_s) * 1e3, 3)
+        known_ms = last.duration_ms if last and completed_by == "mark" else None
+        return RunAnswer(
+            completed_by=completed_by,
+            exit_code=exit_code,
+            output=await self._output(blocks, limit=output_limit),
+            blocks=blocks,
+            state=state,
+            cwd=session.cwd,
+            duration_ms=known_ms if known_ms is not None and len(blocks) == 1 else elapsed_ms,
+            generation=session.activity.generation,
+            match=self.match,
+        )
+
+    # --- typing ---------------------------------------------------------------
+
+    async def _wait_ready(self) -> None:
+        """A shell between two prompts, or starting, gets a moment to be ready for input."""
+        session = self.session
+        starting = session.phase is Phase.SILENT and session.profile.shell is not None
+        with anyio.move_on_after(SHELL_START_S if starting else PROMPT_READY_S):
+            while not session.is_exited and (
+                session.phase in (Phase.DONE, Phase.PROMPT)
+                or (starting and session.phase is Phase.SILENT)
+            ):
+                await session.pulse.wait()
+
+    def _by_line(self, text: str) -> bool:
+        """Whether the terminal itself assembles lines (POSIX sh): then each line needs its prompt."""
+        if not self._at_prompt or self.session.bracketed_paste:
+            return False
+        _, canonical = self.session.echo_and_canonical()
+        return canonical
+
+    def _check_length(self, lines: list[str]) -> None:
+        for number, line in enumerate(lines, 1):
+            if len(line.encode()) > CANONICAL_LINE_BYTES:
+                raise BadArguments(
+                    f"line {number} has more than {CANONICAL_LINE_BYTES} bytes, which this terminal would cut",
+                    hint="this shell has no line editor; put the text in a file, or use bash, zsh or fish",
+                )
+
+    def _type(self, text: str) -> None:
+        session = self.session
+        self.typed = True
+        if "\n" in text:
+            session.paste(text, actor=self.actor)
+            session.write(b"\r", actor=self.actor)
+        else:
+            session.write(text.encode() + b"\r", actor=self.actor)
+
+    async def _type_one(self, line: str) -> None:
+        """Type one of several lines and wait until the shell wants the next."""
+        session = self.session
+        offset = session.journal.end
+        self._type(line)
+        looks = Looks()
+        while not session.is_exited:
+            wants_more = session.phase is Phase.CONTINUATION and session.continued_at > offset
+            if wants_more or (session.phase is Phase.INPUT and session.input_end > offset):
+                return
+            with anyio.move_on_after(looks.next_s()):
+                await session.pulse.wait()
+                continue
+            if (await session.look()).word in ("awaiting_input", "awaiting_password"):
+                return
+
+    # --- is it over? ----------------------------------------------------------
+
+    def _blocks(self) -> tuple[Block, ...]:
+        return tuple(each for each in self.session.recent if each.number > self._first_block)
+
+    def _check(self) -> CompletedBy | None:
+        """What can be told without waiting or asking."""
+        session = self.session
+        if self.until is not None and self._found():
+            return "text"
+        if session.is_exited:
+            return "exit"
+        if not self._at_prompt:
+            return None
+        several = "\n" in self.line.rstrip("\r\n")
+        back_at_prompt = session.phase is Phase.INPUT and session.input_end > self._offset
+        if back_at_prompt:
+            return "mark"
+        closed = session.recent and session.recent[-1].number > self._first_block
+        if closed and not several and session.phase is not Phase.RUNNING:
+            return "mark"
+        quiet_s = session.activity.quiet_s()
+        if closed and session.phase in (Phase.DONE, Phase.PROMPT) and quiet_s > NEXT_COMMAND_S:
+            return "mark"  # the prompt is slow; the commands are done
+        if session.phase is Phase.CONTINUATION and session.continued_at > self._offset:
+            return "input" if not several or quiet_s > STABLE_S else None
+        return None
+
+    def _pause_s(self) -> float:
+        if self._at_prompt and self.session.phase not in (Phase.RUNNING, Phase.INPUT):
+            return NEXT_COMMAND_S / 4
+        return self._looks.next_s()
+
+    async def _look(self) -> CompletedBy | None:
+        """Nothing happened for a while: ask the kernel, look at the clock."""
+        session = self.session
+        quiet_s = session.activity.quiet_s()
+        state = await session.look()
+        match state.word:
+            case "fullscreen":
+                return "fullscreen" if quiet_s >= STABLE_S else None
+            case "awaiting_input" | "awaiting_password" if not state.continuation:
+                if self._held():
+                    return "input"
+            case "prompt" if not self._at_prompt and state.known_by == "kernel":
+                if self._held():
+                    return "input"
+            case _:
+                self._held_since_s = None
+        if not self._at_prompt and quiet_s >= self.quiet_s:
+            return "idle"
+        return None
+
+    def _held(self) -> bool:
+        now, generation = self.clock.monotonic_s(), self.session.activity.generation
+        if self._held_since_s is None or generation != self._held_generation:
+            self._held_since_s, self._held_generation = now, generation
+            return False
+        return now - self._held_since_s >= HELD_S - LAST_LOOK_S / 10
+
+    def _found(self) -> bool:
+        session = self.session
+        start = self._searched
+        if self._at_prompt:
+            # The echo of the line is not its output.
+            blocks = self._blocks()
+            begun = blocks[0].start if blocks else None
+            if begun is None and session.open_block is not None:
+                begun = session.open_block.start
+            if begun is None or begun < self._offset:
+                return False
+            start = max(start, begun)
+        end = session.journal.end
+        if end <= start:
+            return False
+        try:
+            text = plain_text(session.journal.read(start, end), cols=session.profile.cols)
+        except OutputExpired:
+            self._searched = end
+            return False
+        assert self.until is not None
+        found = self.until.search(text)
+        if found is None:
+            self._searched = max(start, end - OVERLAP_BYTES)
+            return False
+        self.match = found.group(0)
+        return True
+
+    # --- what it printed ------------------------------------------------------
+
+    async def _output(self, blocks: tuple[Block, ...], *, limit: int) -> OutputText | None:
+        slices = [(each.start, each.end) for each in blocks if each.end is not None]
+        session = self.session
+        if session.open_block is not None and session.open_block.number > self._first_block:
+            slices.append((session.open_block.start, session.journal.end))
+        if not slices:
+            slices = [(self._offset, session.journal.end)]
+        if sum(end - start for start, end in slices) <= INLINE_BYTES:
+            return self._render(slices, limit)
+        return await anyio.to_thread.run_sync(self._render, slices, limit)
+
+    def _render(self, slices: list[tuple[int, int]], limit: int) -> OutputText | None:
+        """None when the journal has already turned over past all of it."""
+        cols = self.session.profile.cols
+        parts: list[OutputText] = []
+        for start, end in slices:
+            kept = min(max(start, self.session.journal.start), end)
+            try:
+                part = output_text(self.session.journal, kept, end, cols=cols, limit=limit)
+            except OutputExpired:
+                continue
+            if kept > start:  # the journal turned over while it ran
+                part = replace(
+                    part,
+                    text=f"[... {kept - start} bytes no longer kept ...]\n{part.text}",
+                    total_bytes=end - start,
+                    omitted_bytes=part.omitted_bytes + kept - start,
+                )
+            parts.append(part)
+        if not parts:
+            return None
+        if len(parts) == 1:
+            return parts[0]
+        return OutputText(
+            text="\n".join(part.text for part in parts if part.text),
+            total_bytes=sum(part.total_bytes for part in parts),
+            omitted_bytes=sum(part.omitted_bytes for part in parts),
+            omitted_lines=sum(part.omitted_lines for part in parts),
+        )

@@ -1,0 +1,437 @@
+"""One PTY with its process, terminal, journal and log, from open to close.
+
+Owns the order of things: bytes are in the journal before anything else sees
+them; marks, terminal, blocks and log follow in the same turn of the loop.
+"""
+
+import os
+import signal
+import termios
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+import anyio
+
+from duetty.blocks import BlockTracker, Closed, Opened, Phase, Probe, State, derive_state
+from duetty.calls import Actor
+from duetty.clock import Clock
+from duetty.errors import InputRejected, OutputExpired, SessionExited
+from duetty.events import (
+    Bell,
+    BlockFinished,
+    BlockStarted,
+    Degraded,
+    EventLog,
+    Exited,
+    Output,
+    Resized,
+    StateChanged,
+    TitleChanged,
+)
+from duetty.ids import Offset, block_id
+from duetty.journal import Journal
+from duetty.session.activity import Activity
+from duetty.session.block import Block
+from duetty.session.envelope import Envelope
+from duetty.session.probing import Prober, line_settings
+from duetty.session.profile import Profile
+from duetty.session.pulse import Pulse
+from duetty.session.pump import READ_BUDGET_BYTES, InputQueue, Watch, later
+from duetty.shell import Mark, MarkScanner
+from duetty.vt import Screen, Scrollback, Terminal, encode_keys, encode_paste
+
+RECENT_BLOCKS = 200
+"""Blocks kept at hand; older ones are in the store."""
+
+HANGUP_LOOK_S = 0.2
+"""Between two looks at a PTY that nobody has open on the other side, while the process lives."""
+
+FINAL_READS = 64
+"""Bound on draining a PTY after its process is gone: background processes may go on printing."""
+
+NOBODY = Actor(kind="person", name="unknown")
+
+
+class Session:
+    """Methods that return at once; waiting is in `waits` and `runs`."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        journal: Journal,
+        terminal: Terminal,
+        scanner: MarkScanner,
+        tracker: BlockTracker,
+        clock: Clock,
+        prober: Prober,
+    ) -> None:
+        self.profile = profile
+        self.journal = journal
+        self.log = EventLog(clock)
+        self.activity = Activity(clock)
+        self.pulse = Pulse()
+        self.recent: deque[Block] = deque(maxlen=RECENT_BLOCKS)
+        self.open_block: Block | None = None
+        self.exit_code: int | None = None
+        self.exit_signal: int | None = None
+        self.exited_at_ns: int | None = None
+        self.on_block_closed: Callable[[Block], None] | None = None
+        self.run_lock = anyio.Lock()
+        """Runs on one session queue here, in order."""
+
+        self.typed_line: str | None = None
+        """The line a run is typing: bash tells a line's text only when it has ended."""
+
+        self.actor = NOBODY
+        """Who wrote last: the next block is theirs."""
+
+        self._clock = clock
+        self._terminal = terminal
+        self._scanner = scanner
+        self._tracker = tracker
+        self._prober = prober
+        self._fd = -1
+        self._watch: Watch | None = None
+        self._input: InputQueue | None = None
+        self._probe: Probe | None = None
+        self._probe_generation = -1
+        self._told_state: State | None = None
+        self._told_degraded: str | None = None
+
+    # --- what it is -----------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self.profile.name
+
+    @property
+    def is_exited(self) -> bool:
+        return self.exited_at_ns is not None
+
+    @property
+    def phase(self) -> Phase:
+        return self._tracker.phase
+
+    @property
+    def input_end(self) -> int:
+        """Journal offset at which the last prompt was ready for input."""
+        return self._tracker.progress.input_end
+
+    @property
+    def continued_at(self) -> int:
+        """Journal offset at which the shell last asked for the rest of a line."""
+        return self._tracker.progress.continued_at
+
+    @property
+    def has_marks(self) -> bool:
+        return self._tracker.phase is not Phase.SILENT
+
+    @property
+    def cwd(self) -> str:
+        return self._tracker.cwd or self._terminal.cwd or self.profile.cwd
+
+    @property
+    def title(self) -> str:
+        return self._terminal.title
+
+    @property
+    def alternate_active(self) -> bool:
+        return self._terminal.alternate_active
+
+    @property
+    def bracketed_paste(self) -> bool:
+        return self._terminal.modes().bracketed_paste
+
+    @property
+    def pending_input_bytes(self) -> int:
+        return self._input.pending_bytes if self._input else 0
+
+    def state(self) -> State:
+        """What is known without asking anybody."""
+        fresh = self._probe if self._probe_generation == self.activity.generation else None
+        return derive_state(
+            phase=self._tracker.phase,
+            alternate_active=self._terminal.alternate_active,
+            exited=self.is_exited,
+            is_shell=self.profile.is_shell,
+            probe=fresh,
+        )
+
+    async def look(self) -> State:
+        """The state, with the kernel asked where only it can tell."""
+        if not self.is_exited and self._tracker.phase in (Phase.RUNNING, Phase.SILENT):
+            generation = self.activity.generation
+            probe = await self._prober()
+            if not self.is_exited and generation == self.activity.generation:
+                self._probe = probe
+                self._probe_generation = generation
+        self._tell_state()
+        return self.state()
+
+    def screen(self, *, styled: bool) -> Screen:
+        return self._terminal.screen(styled=styled)
+
+    def scrollback(self, *, offset: int, limit: int, styled: bool) -> Scrollback:
+        return self._terminal.scrollback(offset=offset, limit=limit, styled=styled)
+
+    @property
+    def total_rows(self) -> int:
+        return self._terminal.total_rows
+
+    def dump(self) -> bytes:
+        """The whole terminal as VT bytes, for a viewer that starts now."""
+        return self._terminal.dump()
+
+    def echo_and_canonical(self) -> tuple[bool, bool]:
+        return line_settings(self._fd)
+
+    # --- what is done to it ---------------------------------------------------
+
+    def write(self, data: bytes, *, actor: Actor) -> None:
+        """Bytes to the program, verbatim.
+
+        Raises:
+            SessionExited: if there is no program any more.
+            InputRejected: if it does not read.
+        """
+        if self._input is None:
+            raise SessionExited(self.name, self.exit_code)
+        self._input.write(data)
+        self.actor = actor
+        self.activity.touch()
+        self.pulse.fire()
+
+    def press(self, keys: list[str], *, actor: Actor) -> int:
+        data = encode_keys(keys, self._terminal)
+        self.write(data, actor=actor)
+        return len(data)
+
+    def paste(self, text: str, *, actor: Actor) -> int:
+        data = encode_paste(text, self._terminal)
+        self.write(data, actor=actor)
+        return len(data)
+
+    def resize(self, *, cols: int, rows: int) -> None:
+        profile = self.profile
+        if (cols, rows) == (profile.cols, profile.rows):
+            return
+        self.journal.note_size(cols=cols, rows=rows)
+        profile.cols, profile.rows = cols, rows
+        self._terminal.resize(cols=cols, rows=rows)
+        if self._fd >= 0:
+            set_window_size(self._fd, cols=cols, rows=rows)
+        self.log.append(Resized(cols=cols, rows=rows))
+        self.pulse.fire()
+
+    # --- bytes up -------------------------------------------------------------
+
+    def attach(self, fd: int) -> None:
+        """Begin to read and write this PTY master, which is ours from now on."""
+        os.set_blocking(fd, False)
+        self._fd = fd
+        self._input = InputQueue(fd, self.name)
+        self._watch = Watch(fd, self._on_readable)
+
+    def replay(self, data: bytes, offset: int) -> None:
+        """Feed journalled bytes again after a restart: no replies, no output events."""
+        self._terminal.silent = True
+        try:
+            self._terminal.feed(data)
+        finally:
+            self._terminal.silent = False
+        for mark in self._scanner.scan(data, offset):
+            self._apply(mark, at_ns=self._time_at(mark.start))
+
+    def replay_resize(self, *, cols: int, rows: int) -> None:
+        self.profile.cols, self.profile.rows = cols, rows
+        self._terminal.resize(cols=cols, rows=rows)
+
+    def envelope(self) -> bytes:
+        return Envelope(
+            terminal=self._terminal.snapshot(),
+            carry=self._scanner.carry,
+            progress=self._tracker.progress,
+        ).pack()
+
+    def _on_readable(self) -> None:
+        self._take()
+
+    def _take(self) -> bool:
+        """One turn of reading; False when there was nothing."""
+        start = self.journal.end
+        filled = self.journal.fill(self._fd, READ_BUDGET_BYTES)
+        if filled.view:
+            self._took(filled.view, start)
+        if filled.ended:
+            self._pause_reading()
+        return bool(filled.view)
+
+    def _took(self, data: memoryview, start: int) -> None:
+        marks = self._scanner.scan(data, start)
+        changes = self._terminal.feed(data)
+        if changes.replies and self._input is not None:
+            # A program that asks and never reads loses the answer, not the session.
+            with suppress(InputRejected):
+                self._input.write(changes.replies)
+        self.activity.touch()
+        if self.log.wants_output:
+            self.log.append(Output(start=Offset(start), data=bytes(data)))
+        if marks:
+            now = self._clock.wall_ns()
+            for mark in marks:
+                self._apply(mark, at_ns=now)
+        if changes.title_changed:
+            self.log.append(TitleChanged(title=self._terminal.title))
+        if changes.bells:
+            self.log.append(Bell(count=changes.bells))
+        if marks or changes.alternate_changed:
+            self._tell_state()
+        if self.journal.wants_snapshot:
+            self.journal.turn_over(
+                self.envelope(), cols=self.profile.cols, rows=self.profile.rows
+            )
+        if self.journal.degraded != self._told_degraded:
+            self._told_degraded = self.journal.degraded
+            self.log.append(Degraded(part="journal", reason=self.journal.degraded))
+        self.pulse.fire()
+
+    def _apply(self, mark: Mark, *, at_ns: int) -> None:
+        for change in self._tracker.apply(mark):
+            match change:
+                case Opened():
+                    self._opened(change, at_ns=at_ns)
+                case Closed():
+                    self._closed(change, at_ns=at_ns)
+
+    def _opened(self, opened: Opened, *, at_ns: int) -> None:
+        self.open_block = Block(
+            id=block_id(self.profile.id, opened.number),
+            number=opened.number,
+            command_line=opened.command_line or self.typed_line,
+            cwd=opened.cwd,
+            start=opened.start,
+            end=None,
+            started_at_ns=at_ns,
+            finished_at_ns=None,
+            exit_code=None,
+            actor=self.actor,
+        )
+        self.log.append(
+            BlockStarted(block=self.open_block.id, command_line=self.open_block.command_line)
+        )
+        self.typed_line = None
+
+    def _closed(self, closed: Closed, *, at_ns: int) -> None:
+        begun = self.open_block
+        start, command_line = closed.start, closed.command_line
+        if closed.after_echo:
+            start, command_line = self._after_echo(closed)
+            if command_line is None or command_line.endswith("^C"):
+                return  # an empty or abandoned line; POSIX sh ends those too
+        block = Block(
+            id=block_id(self.profile.id, closed.number),
+            number=closed.number,
+            command_line=command_line or (begun.command_line if begun else None),
+            cwd=begun.cwd if begun else closed.cwd,
+            start=start,
+            end=closed.end,
+            started_at_ns=begun.started_at_ns if begun else self._time_at(closed.start),
+            finished_at_ns=at_ns,
+            exit_code=closed.exit_code,
+            actor=begun.actor if begun else self.actor,
+        )
+        self.open_block = None
+        self.recent.append(block)
+        self.log.append(BlockFinished(block=block.id, exit_code=block.exit_code))
+        if self.on_block_closed is not None:
+            self.on_block_closed(block)
+
+    def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
+        """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""
+        try:
+            head = self.journal.read(closed.start, min(closed.end, closed.start + 65_536))
+        except OutputExpired:
+            return closed.start, closed.command_line
+        line, newline, _ = head.partition(b"\n")
+        if not newline:
+            return closed.end, closed.command_line
+        text = closed.command_line or line.decode("utf-8", "replace").strip() or None
+        return closed.start + len(line) + 1, text
+
+    def _time_at(self, offset: int) -> int:
+        moments = self.journal.times(offset, offset + 1)
+        return moments[-1].wall_ns if moments else self._clock.wall_ns()
+
+    def _tell_state(self) -> None:
+        state = self.state()
+        if state != self._told_state:
+            self._told_state = state
+            self.log.append(StateChanged(state=state.word, known_by=state.known_by))
+            self.pulse.fire()
+
+    # --- the end --------------------------------------------------------------
+
+    def _pause_reading(self) -> None:
+        """Nobody has the other side open: look again later, not in a loop."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+            later(HANGUP_LOOK_S, self._resume_reading)
+
+    def _resume_reading(self) -> None:
+        if self._fd >= 0 and self._watch is None and not self.is_exited:
+            self._watch = Watch(self._fd, self._on_readable)
+
+    def ended(self, *, exit_code: int | None, exit_signal: int | None) -> None:
+        """The process is gone: drain, close, keep everything readable."""
+        if self.is_exited:
+            return
+        for _ in range(FINAL_READS):
+            if self._fd < 0 or not self._take():
+                break
+        self.detach()
+        self.exit_code, self.exit_signal = exit_code, exit_signal
+        self.exited_at_ns = self._clock.wall_ns()
+        for closed in self._tracker.abandon(self.journal.end):
+            self._closed(closed, at_ns=self.exited_at_ns)
+        self.log.append(Exited(exit_code=exit_code, signal=exit_signal))
+        self._tell_state()
+        self.activity.touch()
+        self.pulse.fire()
+
+    def detach(self) -> None:
+        """Stop reading and give the descriptor up; the keeper still has its own."""
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch = None
+        if self._input is not None:
+            self._input.close()
+            self._input = None
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def close(self) -> None:
+        """Let go of everything; the journal's files stay until they are removed."""
+        self.detach()
+        self.log.close()
+        self.journal.close()
+        self._terminal.close()
+
+    def descriptor(self) -> int:
+        """The PTY master, for handing to a new keeper; -1 when there is none."""
+        return self._fd
+
+
+def exit_text(exit_code: int | None, exit_signal: int | None) -> str:
+    if exit_signal is not None:
+        return f"killed by {signal.Signals(exit_signal).name}"
+    return f"exit code {exit_code}" if exit_code is not None else "exit code unknown"
+
+
+def set_window_size(fd: int, *, cols: int, rows: int) -> None:
+
+
+    termios.tcsetwinsize(fd, (rows, cols))

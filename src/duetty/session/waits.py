@@ -1,0 +1,98 @@
+"""Waiting for something in a session. None of these takes a timeout: the caller bounds the wait."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from duetty.blocks import State
+from duetty.ids import StateWord
+from duetty.session.block import Block
+from duetty.session.probing import Looks
+from duetty.session.session import Session
+
+SEARCH_ROWS = 4_000
+"""Rows looked at after each turn of output; more than one turn can print."""
+
+
+async def wait_idle(
+    session: Session, *, quiet_s: float, last_generation: int | None = None, fresh: bool = False
+) -> int:
+    """Until nothing touched the session for `quiet_s`; gives its generation.
+
+    With `last_generation` equal to the current one, something must happen first.
+    With `fresh`, the silence is counted from this call on.
+    """
+    activity = session.activity
+    if not fresh and last_generation == activity.generation:
+        while last_generation == activity.generation and not session.is_exited:
+            await session.pulse.wait()
+    if fresh:
+        await anyio.sleep(quiet_s)
+    while (remaining_s := quiet_s - activity.quiet_s()) > 0:
+        await anyio.sleep(remaining_s)
+    return activity.generation
+
+
+async def wait_exit(session: Session) -> None:
+    while not session.is_exited:
+        await session.pulse.wait()
+
+
+async def wait_block(session: Session, *, after: int) -> Block:
+    """Until a block with a number above `after` is closed."""
+    while True:
+        for block in session.recent:
+            if block.number > after:
+                return block
+        if session.is_exited:
+            raise anyio.EndOfStream
+        await session.pulse.wait()
+
+
+async def wait_state(session: Session, words: Sequence[StateWord]) -> State:
+    """Until the session is in one of these states."""
+    looks = Looks()
+    while True:
+        generation = session.activity.generation
+        state = await session.look()
+        if state.word in words:
+            return state
+        if generation != session.activity.generation:
+            looks.again_soon()
+        with anyio.move_on_after(looks.next_s()):
+            await session.pulse.wait()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    text: str
+    row_text: str
+
+
+async def wait_text(session: Session, pattern: re.Pattern[str]) -> Found:
+    """Until the pattern is on the screen, or goes by."""
+    seen_rows = session.total_rows - session.profile.rows
+    while True:
+        first = max(seen_rows - 1, session.total_rows - SEARCH_ROWS, 0)
+        found = search_rows(session, pattern, first=first)
+        if found is not None:
+            return found
+        if session.is_exited:
+            raise anyio.EndOfStream
+        seen_rows = session.total_rows - session.profile.rows
+        await session.pulse.wait()
+
+
+def search_rows(session: Session, pattern: re.Pattern[str], *, first: int) -> Found | None:
+    rows = session.scrollback(offset=first, limit=SEARCH_ROWS, styled=False).lines
+    text = "\n".join(row for row in rows if isinstance(row, str))
+    match = pattern.search(text)
+    if match is None:
+        return None
+    line_start = text.rfind("\n", 0, match.start()) + 1
+    line_end = text.find("\n", match.end())
+    return Found(
+        text=match.group(0), row_text=text[line_start : line_end if line_end >= 0 else len(text)]
+    )

@@ -1,0 +1,20 @@
+"""Shells: how they are started so that they announce marks, and how marks are read.
+
+Pure: bytes and command lines in, values out. The scripts in `scripts/` are
+static files, written from the published sequences (OSC 133 and kitty's fields).
+"""
+
+from duetty.shell.injection import NONCE_FD, Injection, Shell, integrate
+from duetty.shell.marks import MAX_SEQUENCE_BYTES, Mark, MarkKind, MarkScanner, strip_nonce
+
+__all__ = [
+    "MAX_SEQUENCE_BYTES",
+    "NONCE_FD",
+    "Injection",
+    "Mark",
+    "MarkKind",
+    "MarkScanner",
+    "Shell",
+    "integrate",
+    "strip_nonce",
+]

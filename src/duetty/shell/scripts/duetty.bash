@@ -1,0 +1,200 @@
+# Duetty: marks for bash 5.1 and later.
+#
+# Read in one of three ways:
+#   bash -i   as --rcfile: bash has read its system-wide file, ~/.bashrc is read here
+#   bash -l   as $ENV of `bash --posix -l`: posix mode is left at once, the profile files are read here
+#   sh        by duetty.sh, as $ENV of bash under the name sh: the user's $ENV file is read here
+#
+# Where each mark comes from:
+#   D  _duetty_head, the first element of PROMPT_COMMAND
+#   A  PS1, before the user's text        B  PS1, after it
+#   C  PS0, after the user's text
+# All are built-in: nothing here forks, except what the user's own files do.
+#
+# PROMPT_COMMAND may be reassigned and PS1 rewritten at any time, by any element:
+#   - the user's last element is run from inside _duetty_last, which marks PS1 after it.
+#     Inside, because a command of ours after the user's would trip DEBUG traps (timers, bash-preexec).
+#   - PS0 puts _duetty_last back if it is gone, and PS1 says D if _duetty_head did not.
+# PS0 and PS1 only name variables, so an exported PS1 takes no nonce with it.
+
+builtin unset -v _duetty_nonce _duetty_scratch
+IFS= builtin read -r _duetty_nonce 2>/dev/null <&9
+exec 9<&-
+builtin declare +x _duetty_nonce
+_duetty_scratch=${_DUETTY_SCRATCH-}
+builtin declare +x _duetty_scratch
+
+if [[ ${_duetty_entry-} == sh ]]; then
+    :
+elif [[ -o posix ]]; then
+    _duetty_entry=login
+    builtin set +o posix
+    [[ ${HISTFILE-} == ~/.sh_history ]] && HISTFILE=~/.bash_history
+else
+    _duetty_entry=rc
+fi
+if [[ $_duetty_entry != rc ]]; then
+    if [[ -n ${_DUETTY_ENV+set} ]]; then
+        builtin export ENV="$_DUETTY_ENV"
+    else
+        builtin unset -v ENV
+    fi
+fi
+builtin unset -v _DUETTY_ENV _DUETTY_SCRATCH
+
+# An alias must not end up inside our functions.
+_duetty_alias=0
+builtin shopt -q expand_aliases && _duetty_alias=1
+builtin shopt -u expand_aliases
+
+# End the line that ran, or was refused, since the last prompt. $1: its exit code.
+_duetty_done() {
+    if ((_duetty_ran)) || { [[ -n $_duetty_histcmd ]] && ((HISTCMD > _duetty_histcmd)); }; then
+        local cmdline=
+        _duetty_line && cmdline=";cmdline=${_duetty_text@Q}"
+        _duetty_ran=0
+        builtin printf '\e]133;D;%s;nonce=%s%s;cwd=%s\a' \
+            "$1" "$_duetty_nonce" "$cmdline" "${PWD@Q}" >/dev/tty
+    fi 2>/dev/null
+}
+
+# Put the text of that line into _duetty_text, or fail: history may not have it
+# (HISTCONTROL, HISTIGNORE), and then its newest entry is another line.
+# By way of a file, because only a file can be read back without a fork.
+_duetty_line() {
+    [[ -n $_duetty_scratch && -o history ]] || return 1
+    local HISTTIMEFORMAT= IFS= text= number= before=$_duetty_text
+    builtin history 1 >|"$_duetty_scratch" || return 1
+    builtin read -r -d '' -n 4200 text <"$_duetty_scratch"
+    text=${text#"${text%%[! ]*}"}
+    number=${text%%[!0-9]*}
+    text=${text#"$number"}
+    text=${text:2}
+    _duetty_text=${text%$'\n'}
+    [[ -n $number ]] && ((${#_duetty_text} <= 4096)) || return 1
+    [[ -n $_duetty_histcmd ]] && ((HISTCMD > _duetty_histcmd)) && return 0
+    [[ $_duetty_text != "$before" ]] && [[ -n $before ]] && return 0
+    [[ -n $before && -z ${HISTIGNORE-} && :${HISTCONTROL-}: != *:ignore@(space|both):* ]]
+}
+
+# Put the marks around PS1 and PS2 and behind PS0, if something took them away.
+_duetty_wrap() {
+    if ! builtin shopt -q promptvars; then
+        _duetty_unwrap
+        return
+    fi
+    if [[ -n ${PS1+set} && $PS1 != "$_duetty_ps1_before"*"$_duetty_ps1_after" ]]; then
+        PS1=${PS1//"$_duetty_ps1_before"/}
+        PS1=$_duetty_ps1_before${PS1//"$_duetty_ps1_after"/}$_duetty_ps1_after
+    fi
+    if [[ -n ${PS2+set} && $PS2 != "$_duetty_ps2_before"*"$_duetty_ps2_after" ]]; then
+        PS2=${PS2//"$_duetty_ps2_before"/}
+        PS2=$_duetty_ps2_before${PS2//"$_duetty_ps2_after"/}$_duetty_ps2_after
+    fi
+    if [[ ${PS0-} != *"$_duetty_ps0_after" ]]; then
+        PS0=${PS0-}
+        PS0=${PS0//"$_duetty_ps0_after"/}$_duetty_ps0_after
+    fi
+}
+
+# Without `promptvars` the marks would be shown as text: go without.
+_duetty_unwrap() {
+    [[ -n ${PS1+set} ]] && PS1=${PS1//"$_duetty_ps1_before"/} && PS1=${PS1//"$_duetty_ps1_after"/}
+    [[ -n ${PS2+set} ]] && PS2=${PS2//"$_duetty_ps2_before"/} && PS2=${PS2//"$_duetty_ps2_after"/}
+    [[ -n ${PS0+set} ]] && PS0=${PS0//"$_duetty_ps0_after"/}
+}
+
+# Put our two elements around the user's, the last of which moves into _duetty_last.
+_duetty_arrange() {
+    local key element
+    local -a list=()
+    for key in "${!PROMPT_COMMAND[@]}"; do
+        element=${PROMPT_COMMAND[key]}
+        # PROMPT_COMMAND=x replaced element 0 and meant all of it.
+        [[ $element == _duetty_last ]] && element=${_duetty_kept[_duetty_fresh]-}
+        [[ $element == '_duetty_code=$?' ]] && element=
+        element=${element//_duetty_head/:}
+        element=${element//_duetty_last/:}
+        [[ -z $element || $element == : ]] || list+=("$element")
+    done
+    key=${#list[@]}
+    _duetty_kept[1]=
+    ((key)) && _duetty_kept[1]=${list[key - 1]} && builtin unset "list[key - 1]"
+    PROMPT_COMMAND=(_duetty_head "${list[@]}" [99]=_duetty_last)
+}
+
+_duetty_head() {
+    { local code=$? -; builtin set +aeuvxET; } 2>/dev/null
+    _duetty_done "$code"
+    _duetty_fresh=1
+    _duetty_wrap
+}
+
+_duetty_last() {
+    # First of all: here `$?`, PIPESTATUS and `$_` are still what the user's element expects.
+    builtin eval "${_duetty_kept[_duetty_fresh]}"
+    { local -; builtin set +aeuvxET; } 2>/dev/null
+    ((_duetty_fresh)) || _duetty_done "$_duetty_code"
+    local -a keys=("${!PROMPT_COMMAND[@]}")
+    [[ ${PROMPT_COMMAND[0]-} == _duetty_head && ${PROMPT_COMMAND[99]-} == _duetty_last \
+        && ${keys[-1]} == 99 ]] || _duetty_arrange
+    _duetty_wrap
+    _duetty_fresh=0
+    _duetty_histcmd=$HISTCMD
+}
+
+_duetty_install() {
+    local - end=";nonce=$_duetty_nonce"$'\a'
+    builtin set +aeuvxET
+    _duetty_ran=0 _duetty_fresh=0 _duetty_code=0 _duetty_histcmd= _duetty_text= _duetty_nil= _duetty_space=' '
+    _duetty_kept=('_duetty_code=$?' '')
+    _duetty_late=('' $'\e]133;D;$?;cwd=${PWD@Q}'"$end")
+    _duetty_start='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran=0:0}'$'\e]133;A'$end
+    _duetty_input=$'\e]133;B'$end
+    _duetty_more=$'\e]133;A;k=s'$end
+    _duetty_more_input=$'\e]133;B;k=s'$end
+    # A second command of the same paste: no prompt came between, so the first one ends here.
+    _duetty_output='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran=1:0}'$'\e]133;C'$end
+    _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
+    _duetty_ps1_after='\[${_duetty_input-}\]'
+    _duetty_ps2_before='\[${_duetty_more-}\]'
+    _duetty_ps2_after='\[${_duetty_more_input-}\]'
+    _duetty_ps0_after='${_duetty_output+${_duetty_output@P}}'
+    # Hardened systems make it readonly: then D comes with the prompt.
+    if [[ ${PROMPT_COMMAND@a} != *r* ]]; then
+        _duetty_output+='${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}'
+        _duetty_late[1]+='${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}'
+        _duetty_arrange
+    fi
+    _duetty_wrap
+}
+
+((_duetty_alias)) && builtin shopt -s expand_aliases
+builtin unset -v _duetty_alias
+
+case $_duetty_entry in
+rc)
+    if [[ -r ~/.bashrc ]]; then . ~/.bashrc; fi
+    ;;
+login)
+    if [[ -r /etc/profile ]]; then . /etc/profile; fi
+    if [[ -r ~/.bash_profile ]]; then
+        . ~/.bash_profile
+    elif [[ -r ~/.bash_login ]]; then
+        . ~/.bash_login
+    elif [[ -r ~/.profile ]]; then
+        . ~/.profile
+    fi
+    ;;
+sh)
+    # As bash would have read it: the value is expanded first.
+    builtin eval "_duetty_entry=\"${ENV-}\""
+    if [[ -r $_duetty_entry ]]; then . "$_duetty_entry"; fi
+    ;;
+esac
+builtin unset -v _duetty_entry
+
+if [[ -n ${_duetty_nonce-} ]] && ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
+    _duetty_install
+fi
+builtin unset -f _duetty_install

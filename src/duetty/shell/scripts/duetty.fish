@@ -1,0 +1,56 @@
+# Duetty: marks for fish 3.4 and later, read by --init-command, after the user's configuration.
+#
+# Where each mark comes from:
+#   A  the events fish_prompt, fish_cancel and fish_posterror
+#   B  the end of fish_prompt's text. fish draws the prompt later than it runs the function, so only
+#      there; the user's function is put back while a command runs, for `funced` to find it.
+#   C  the event fish_preexec, with the command line      D  the event fish_postexec
+# A line that fish refuses stays on its command line: D without a code (fish_posterror), A, and B.
+# fish asks for the rest of an incomplete line in place: there is no continuation prompt.
+
+set --erase --global _duetty_nonce
+# A builtin of fish ignores <&9.
+read --global --unexport _duetty_nonce 2>/dev/null </dev/fd/9
+
+if status is-interactive; and test -n "$_duetty_nonce"
+
+    function _duetty_preexec --on-event fish_preexec
+        set -l cmdline
+        if test (string length -- "$argv[1]") -le 4096
+            set cmdline ';cmdline_url='(string escape --style=url -- $argv[1])
+        end
+        printf '\e]133;C;nonce=%s%s\a' $_duetty_nonce "$cmdline" >/dev/tty
+        _duetty_unwrap
+    end
+
+    function _duetty_postexec --on-event fish_postexec
+        printf '\e]133;D;%s;nonce=%s;cwd_url=%s\a' $status $_duetty_nonce (string escape --style=url -- $PWD) >/dev/tty
+    end
+
+    function _duetty_posterror --on-event fish_posterror
+        printf '\e]133;D;nonce=%s;cwd_url=%s\a\e]133;A;nonce=%s\a' $_duetty_nonce (string escape --style=url -- $PWD) $_duetty_nonce >/dev/tty
+    end
+
+    function _duetty_prompt --on-event fish_prompt --on-event fish_cancel
+        printf '\e]133;A;nonce=%s\a' $_duetty_nonce >/dev/tty
+        _duetty_wrap
+    end
+
+    # Let fish_prompt end with B. Its own text is made by a copy of the user's function.
+    function _duetty_wrap
+        functions --query _duetty_fish_prompt; and return
+        functions --query fish_prompt; or return
+        functions --copy fish_prompt _duetty_fish_prompt
+        function fish_prompt
+            _duetty_fish_prompt
+            printf '\e]133;B;nonce=%s\a' $_duetty_nonce
+        end
+    end
+
+    function _duetty_unwrap
+        functions --query _duetty_fish_prompt; or return
+        functions --erase fish_prompt
+        functions --copy _duetty_fish_prompt fish_prompt
+        functions --erase _duetty_fish_prompt
+    end
+end

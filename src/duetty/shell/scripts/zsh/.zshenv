@@ -1,0 +1,130 @@
+# Duetty: marks for zsh, read in place of the user's .zshenv, which is read here.
+#
+# ZDOTDIR is given back at once, so every later file is the user's own, and read by zsh itself.
+# What must wait for them waits for the first prompt.
+#
+# Where each mark comes from:
+#   D  PROMPT_EOL_MARK, which zsh shows first of all, and which would else be part of the output.
+#      It gives `cwd_raw`, true but for control characters: for those see A.
+#      Without PROMPT_SP: _duetty_done, the first of precmd_functions. A function `precmd` would run
+#      before it, so it is made the second.
+#   A  PS1, before the user's text, with `cwd` if it has control characters        B  PS1, after it
+#   C  _duetty_run, the first of preexec_functions, with the command line
+# PS1 and PS2 carry the marks while a line is edited, and are the user's own while a command runs;
+# PROMPT_EOL_MARK the other way round.
+# `sched` runs _duetty_draw after all precmd functions and before the prompt, whatever they did
+# to PS1 or to the lists.
+
+builtin unset _duetty_nonce
+{ IFS= builtin read -r _duetty_nonce <&9; exec 9<&- } 2>/dev/null
+builtin typeset -g +x _duetty_nonce
+
+if [[ -n ${_DUETTY_ZDOTDIR+set} ]]; then
+    builtin export ZDOTDIR=$_DUETTY_ZDOTDIR
+    builtin unset _DUETTY_ZDOTDIR
+else
+    builtin unset ZDOTDIR
+fi
+
+if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>/dev/null; then
+    builtin typeset -gi +x _duetty_ran=0 _duetty_drawing=1 _duetty_eol_unset=0
+    builtin typeset -g +x _duetty_histcmd= _duetty_exported= _duetty_a=
+    builtin typeset -g +x _duetty_eol=$'%{\e]133;D;%?;nonce='$_duetty_nonce$';cwd_raw=%/\a%}'
+    builtin typeset -ga +x _duetty_mark
+    _duetty_mark=(
+        $'%{\e]133;B;nonce='$_duetty_nonce$'\a%}'
+        $'%{\e]133;A;k=s;nonce='$_duetty_nonce$'\a%}'
+        $'%{\e]133;B;k=s;nonce='$_duetty_nonce$'\a%}'
+    )
+
+    # End the line that ran, or was refused, since the last prompt.
+    # `$?` of a line that was refused is not its own: D says nothing then.
+    _duetty_end() {
+        if [[ ${PROMPT_EOL_MARK-} == $_duetty_eol* ]]; then
+            [[ -o prompt_sp && -o prompt_cr ]] && _duetty_ran=0
+            PROMPT_EOL_MARK=${PROMPT_EOL_MARK#$_duetty_eol}
+            if (( _duetty_eol_unset )); then builtin unset PROMPT_EOL_MARK; fi
+            _duetty_histcmd=
+        fi
+        if (( _duetty_ran )); then
+            builtin print -rn -- $'\e]133;D;'$1$';nonce='$_duetty_nonce$';cwd='${(qqqq)PWD}$'\a' >/dev/tty
+        elif [[ -n $_duetty_histcmd ]] && (( HISTCMD > _duetty_histcmd )); then
+            builtin print -rn -- $'\e]133;D;nonce='$_duetty_nonce$';cwd='${(qqqq)PWD}$'\a' >/dev/tty
+        fi 2>/dev/null
+        _duetty_ran=0
+        _duetty_histcmd=$HISTCMD
+    }
+
+    _duetty_done() {
+        builtin local code=$?
+        builtin emulate -L zsh -o no_xtrace
+        _duetty_end $code
+        (( _duetty_drawing )) || builtin sched +0 _duetty_draw
+        _duetty_drawing=1
+    }
+
+    _duetty_draw() {
+        builtin local code=$?
+        builtin emulate -L zsh -o no_xtrace
+        _duetty_drawing=0
+        _duetty_end $code
+        _duetty_arrange
+        _duetty_bare
+        [[ -o prompt_percent ]] || return 0
+        [[ ${(t)PS1} == *export* ]] && _duetty_exported+=1 && builtin typeset -g +x PS1
+        [[ ${(t)PS2} == *export* ]] && _duetty_exported+=2 && builtin typeset -g +x PS2
+        _duetty_a=$'%{\e]133;A;nonce='$_duetty_nonce
+        if [[ $PWD == *[[:cntrl:]]* ]]; then _duetty_a+=';cwd='${${(qqqq)PWD}//\%/%%}; fi
+        _duetty_a+=$'\a%}'
+        PS1=$_duetty_a$PS1$_duetty_mark[1]
+        PS2=$_duetty_mark[2]$PS2$_duetty_mark[3]
+    }
+
+    _duetty_run() {
+        builtin emulate -L zsh -o no_xtrace
+        builtin local text=${1:-$3} cmdline=
+        (( $#text && $#text <= 4096 )) && cmdline=';cmdline='${(qqqq)text}
+        builtin print -rn -- $'\e]133;C;nonce='$_duetty_nonce$cmdline$'\a' >/dev/tty 2>/dev/null
+        _duetty_ran=1
+        _duetty_bare
+        if [[ -o prompt_percent && ${PROMPT_EOL_MARK-} != $_duetty_eol* ]]; then
+            _duetty_eol_unset=$(( ! $+PROMPT_EOL_MARK ))
+            builtin typeset -g PROMPT_EOL_MARK=$_duetty_eol${PROMPT_EOL_MARK-%B%S%#%s%b}
+        fi
+        (( _duetty_drawing )) || builtin sched +0 _duetty_draw
+        _duetty_drawing=1
+    }
+
+    # Give PS1 and PS2 back as the user made them.
+    _duetty_bare() {
+        PS1=${${PS1//$_duetty_a}//$_duetty_mark[1]}
+        PS2=${${PS2//$_duetty_mark[2]}//$_duetty_mark[3]}
+        [[ $_duetty_exported == *1* ]] && builtin typeset -gx PS1
+        [[ $_duetty_exported == *2* ]] && builtin typeset -gx PS2
+        _duetty_exported=
+    }
+
+    _duetty_arrange() {
+        builtin typeset -ga precmd_functions preexec_functions
+        if (( $+functions[precmd] )); then
+            if (( $+functions[_duetty_precmd] )); then builtin unfunction _duetty_precmd; fi
+            builtin functions -c precmd _duetty_precmd 2>/dev/null || functions[_duetty_precmd]=$functions[precmd]
+            builtin unfunction precmd
+            precmd_functions=(${precmd_functions:#_duetty_done})
+        fi
+        if [[ ${precmd_functions[1]-} != _duetty_done ]]; then
+            precmd_functions=(${precmd_functions:#(_duetty_done|_duetty_precmd)})
+            if (( $+functions[_duetty_precmd] )); then precmd_functions=(_duetty_precmd $precmd_functions); fi
+            precmd_functions=(_duetty_done $precmd_functions)
+        fi
+        if [[ ${preexec_functions[1]-} != _duetty_run ]]; then
+            preexec_functions=(_duetty_run ${preexec_functions:#_duetty_run})
+        fi
+    }
+
+    builtin sched +0 _duetty_draw
+fi
+
+if [[ -r ${ZDOTDIR:-$HOME}/.zshenv ]]; then
+    builtin . ${ZDOTDIR:-$HOME}/.zshenv
+fi

@@ -1,0 +1,301 @@
+"""The store: writes that never wait, reads that never wait for them."""
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Generator
+from dataclasses import replace
+from pathlib import Path
+
+from duetty.clock import Clock, SystemClock
+from duetty.errors import NotFound, StoreUnavailable
+from duetty.ids import BlockId, SessionId
+from duetty.store import blocks, sessions, tokens
+from duetty.store.blocks import BlockRecord, Limits
+from duetty.store.database import (
+    Repair,
+    check_version,
+    connect_readonly,
+    is_damage,
+    mark_damaged,
+    open_database,
+)
+from duetty.store.pending import Dropped, OutputText
+from duetty.store.search import Filters, Hit, search
+from duetty.store.sessions import SessionRecord
+from duetty.store.tokens import TokenRecord, hash_token
+from duetty.store.writer import Writer
+
+IDLE_CONNECTIONS = 4
+"""Read connections kept open; more are made when more threads read at once."""
+
+FLUSH_S = 5.0
+CLOSE_S = 5.0
+"""How long a shutdown waits for the disk. Bounded, as a disk that hangs may never answer."""
+
+
+class ReadOnlyStore:
+    """Reads, from any thread; each takes a connection of its own for as long as it runs.
+
+    They see what is committed. All raise `StoreUnavailable` when the file
+    cannot be read. Not for the event loop: call them in a worker thread.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._idle: list[sqlite3.Connection] = []
+        self._closed = False
+
+    def sessions(self) -> list[SessionRecord]:
+        """All of them, oldest first."""
+        with self._reading() as connection:
+            return sessions.sessions(connection)
+
+    def blocks(
+        self, session_id: SessionId | None = None, *, before: BlockId | None = None, limit: int = 50
+    ) -> list[BlockRecord]:
+        """Newest first, at most 1,000; those saved earlier than `before`, to page on.
+
+        Raises:
+            BlockNotFound: if `before` is unknown.
+        """
+        with self._reading() as connection:
+            return blocks.blocks(connection, session=session_id, before=before, limit=limit)
+
+    def block(self, block_id: BlockId) -> BlockRecord:
+        """The block.
+
+        Raises:
+            BlockNotFound: if it was never saved, or dropped since.
+        """
+        with self._reading() as connection:
+            return blocks.block(connection, block_id)
+
+    def output_text(self, block_id: BlockId) -> str | None:
+        """The text kept for the index; None if there was none or it was dropped.
+
+        Raises:
+            BlockNotFound: if the block is unknown.
+        """
+        with self._reading() as connection:
+            return blocks.output(connection, block_id)
+
+    def search(
+        self,
+        query: str,
+        *,
+        session: str | None = None,
+        cwd: str | None = None,
+        failed: bool | None = None,
+        since_ns: int | None = None,
+        limit: int = 20,
+    ) -> list[Hit]:
+        """Blocks whose command line or output match, newest first; never fails on any query.
+
+        `session` is a name or an id; `cwd` means that directory and below.
+        What a query can say is told in `duetty.store.search`.
+        """
+        filters = Filters(session=session, cwd=cwd, failed=failed, since_ns=since_ns)
+        with self._reading() as connection:
+            return search(connection, query, filters=filters, limit=limit)
+
+    def tokens(self) -> list[TokenRecord]:
+        """All of them, revoked ones too, oldest first."""
+        with self._reading() as connection:
+            return tokens.tokens(connection)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def __enter__(self) -> "ReadOnlyStore":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextlib.contextmanager
+    def _reading(self) -> Generator[sqlite3.Connection]:
+        try:
+            connection = self._borrow()
+            try:
+                # One snapshot for reads of several statements.
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    connection.execute("ROLLBACK")
+            except sqlite3.Error:
+                connection.close()
+                raise
+            except BaseException:
+                self._give_back(connection)
+                raise
+            self._give_back(connection)
+        except sqlite3.Error as error:
+            if is_damage(error):
+                mark_damaged(self._path)
+            raise StoreUnavailable(
+                f"cannot read {self._path}: {error}",
+                hint="restart the server: it checks the file and moves a broken one aside",
+            ) from error
+
+    def _borrow(self) -> sqlite3.Connection:
+        with self._lock:
+            if self._closed:
+                raise StoreUnavailable(f"{self._path} is closed")
+            if self._idle:
+                return self._idle.pop()
+        return connect_readonly(self._path)
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            if not self._closed and len(self._idle) < IDLE_CONNECTIONS:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+class Store(ReadOnlyStore):
+    """What must survive, in one file that one process writes.
+
+    Writes return at once; the writer thread has them on disk within a tenth of
+    a second. SIGKILL loses what was still queued and nothing else.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        *,
+        repaired: Repair | None,
+        clock: Clock,
+        limits: Limits,
+    ) -> None:
+        super().__init__(path)
+        self.repaired = repaired
+        """Set when the file was broken and had to be started again."""
+        self._clock = clock
+        # All tokens are held in memory: a new one is valid and a revoked one refused at once,
+        # however long the disk takes.
+        self._tokens = {token.id: token for token in tokens.tokens(connection)}
+        self._tokens_by_hash = {token.hash: token.id for token in self._tokens.values()}
+        self._writer = Writer(connection, path, limits=limits, clock=clock)
+
+    @classmethod
+    def open(
+        cls, path: Path, *, clock: Clock | None = None, limits: Limits | None = None
+    ) -> "Store":
+        """Open the file, or make it; its directory must exist.
+
+        Raises:
+            StateUnwritable: if it cannot be made or written.
+            StoreUnavailable: if a newer Duetty wrote it, or SQLite lacks FTS5.
+        """
+        clock = clock or SystemClock()
+        connection, repaired = open_database(path, clock=clock)
+        return cls(path, connection, repaired=repaired, clock=clock, limits=limits or Limits())
+
+    @staticmethod
+    def open_readonly(path: Path) -> ReadOnlyStore:
+        """Read a file that another process may be writing.
+
+        Raises:
+            StoreUnavailable: if there is none, or its tables are of another time.
+        """
+        if not path.is_file():
+            raise StoreUnavailable(
+                f"there is no history at {path}", hint="start the server once: it makes the file"
+            )
+        store = ReadOnlyStore(path)
+        try:
+            with store._reading() as connection:
+                check_version(connection, path)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    @property
+    def degraded(self) -> str | None:
+        """Why writes wait, None while all is well."""
+        return self._writer.degraded
+
+    @property
+    def dropped(self) -> Dropped:
+        """What did not reach the disk since the opening."""
+        return self._writer.dropped
+
+    def save_session(self, record: SessionRecord) -> None:
+        self._writer.put_fact(
+            ("session", record.id), lambda connection: sessions.save(connection, record)
+        )
+
+    def delete_session(self, session_id: SessionId) -> None:
+        """Forget the session; its blocks stay in the history."""
+        self._writer.put_fact(
+            ("session", session_id), lambda connection: sessions.delete(connection, session_id)
+        )
+
+    def save_block(self, record: BlockRecord, output_text: OutputText | None = None) -> None:
+        """Keep the block's newest state; None leaves the text it has.
+
+        A callable is run in the writer thread. If it raises, the text is lost,
+        not the block.
+        """
+        self._writer.put_block(record, output_text)
+
+    def add_token(self, record: TokenRecord) -> None:
+        """Valid at once."""
+        self._tokens[record.id] = record
+        self._tokens_by_hash[record.hash] = record.id
+        self._save_token(record)
+
+    def revoke_token(self, token_id: str) -> None:
+        """Refused at once. The first revocation's time stays.
+
+        Raises:
+            NotFound: if there is no such token.
+        """
+        record = self._tokens.get(token_id)
+        if record is None:
+            raise NotFound(f"no token {token_id!r}", hint="list the tokens")
+        if record.revoked_at_ns is None:
+            record = replace(record, revoked_at_ns=self._clock.wall_ns())
+            self._tokens[token_id] = record
+            self._save_token(record)
+
+    def valid_token(self, token: str) -> TokenRecord | None:
+        """The record behind a token that was shown, if it is valid now; from memory."""
+        token_id = self._tokens_by_hash.get(hash_token(token))
+        if token_id is None:
+            return None
+        record = self._tokens[token_id]
+        return record if record.is_valid(self._clock.wall_ns()) else None
+
+    def tokens(self) -> list[TokenRecord]:
+        """All of them, revoked ones too, oldest first; from memory."""
+        return sorted(
+            self._tokens.copy().values(), key=lambda token: (token.created_at_ns, token.id)
+        )
+
+    def flush(self, *, within_s: float = FLUSH_S) -> bool:
+        """Wait until all that was handed over is on disk; False if the bound passed first."""
+        return self._writer.flush(within_s)
+
+    def close(self) -> None:
+        """Write what waits, for a bounded time, and close the file."""
+        self._writer.close(CLOSE_S)
+        super().close()
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def _save_token(self, record: TokenRecord) -> None:
+        self._writer.put_fact(
+            ("token", record.id), lambda connection: tokens.save(connection, record)
+        )

@@ -1,0 +1,99 @@
+"""Tokens: who may call, kept as hashes.
+
+A token is 256 bits from the system's generator. A slow hash (argon2, scrypt)
+protects secrets that can be guessed; nobody tries 2^256 values, so one SHA-256
+is as strong and costs a microsecond on every request instead of a tenth of a
+second.
+"""
+
+import hashlib
+import secrets
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from duetty.store.rows import from_strings, storable, storable_or_none, to_strings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRecord:
+    id: str
+    name: str
+    hash: str = field(repr=False)
+    scopes: tuple[str, ...]
+    session: str | None = None
+    """The only session it reaches; None means all of them."""
+
+    created_at_ns: int
+    expires_at_ns: int | None = None
+    revoked_at_ns: int | None = None
+
+    def is_valid(self, now_ns: int) -> bool:
+        return self.revoked_at_ns is None and (
+            self.expires_at_ns is None or now_ns < self.expires_at_ns
+        )
+
+
+def new_token(
+    name: str,
+    *,
+    scopes: Iterable[str],
+    created_at_ns: int,
+    session: str | None = None,
+    expires_at_ns: int | None = None,
+) -> tuple[str, TokenRecord]:
+    """A token to hand out once, and the record to keep."""
+    token = secrets.token_urlsafe(32)
+    return token, TokenRecord(
+        id=secrets.token_hex(8),
+        name=name,
+        hash=hash_token(token),
+        scopes=tuple(scopes),
+        session=session,
+        created_at_ns=created_at_ns,
+        expires_at_ns=expires_at_ns,
+    )
+
+
+def hash_token(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()
+
+
+_COLUMNS = "id, name, hash, scopes, session, created_at_ns, expires_at_ns, revoked_at_ns"
+
+
+def save(connection: sqlite3.Connection, record: TokenRecord) -> None:
+    connection.execute(
+        f"INSERT INTO tokens ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?)"  # noqa: S608 - constant
+        " ON CONFLICT (id) DO UPDATE SET revoked_at_ns = excluded.revoked_at_ns",
+        (
+            record.id,
+            storable(record.name),
+            record.hash,
+            from_strings(record.scopes),
+            storable_or_none(record.session),
+            record.created_at_ns,
+            record.expires_at_ns,
+            record.revoked_at_ns,
+        ),
+    )
+
+
+def tokens(connection: sqlite3.Connection) -> list[TokenRecord]:
+    """All of them, revoked ones too, oldest first."""
+    found = connection.execute(
+        f"SELECT {_COLUMNS} FROM tokens ORDER BY created_at_ns, id"  # noqa: S608 - constant
+    )
+    return [
+        TokenRecord(
+            id=row[0],
+            name=row[1],
+            hash=row[2],
+            scopes=to_strings(row[3]),
+            session=row[4],
+            created_at_ns=row[5],
+            expires_at_ns=row[6],
+            revoked_at_ns=row[7],
+        )
+        for row in found
+    ]

@@ -1,0 +1,134 @@
+"""A command's output as lines of text, in bounded memory.
+
+The bytes go through a scratch terminal a slice at a time. Rows that scrolled
+off are final: they are read and forgotten; the rest stays, for carriage returns
+and cursor movements still to come. So a progress bar is its last state, and a
+soft-wrapped line is one line.
+
+Decided: what a full-screen program drew on the alternate screen is no output.
+Clearing the screen (CSI 2 J, CSI 3 J, ESC c) keeps what was printed before it.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from duetty.vt.terminal import Terminal
+
+SCRATCH_ROWS = 64
+"""How far up a program can go to draw again."""
+
+MAX_LINE_CHARACTERS = 1024 * 1024
+"""A longer line goes on in the next one, so that no output can fill our memory."""
+
+_SLICE_BYTES = 32_768
+_SCRATCH_BYTES = 24 * 1024 * 1024
+"""A slice of nothing but line ends makes a row of each byte: it is sized to fit in here."""
+
+_CLEARS = (
+    (b"\x1b[2J", b"\x1b[22J"),  # scroll the screen away instead of erasing it
+    (b"\x1b[3J", b""),
+    (b"\x1bc", b"\x1b[22J\x1b[m\x1b[r\x1b[H"),
+)
+_STARTS = tuple(sequence[:size] for sequence, _ in _CLEARS[:2] for size in (3, 2, 1))
+
+_LEAVE_ALTERNATE = b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l"
+
+
+def render_text(chunks: Iterable[bytes], *, cols: int) -> Iterator[str]:
+    """The lines that `chunks` print on a terminal `cols` wide, without their line ends.
+
+    Blank lines at the end are dropped; a last line without a line end is kept.
+    """
+    slice_bytes = max(1024, min(_SLICE_BYTES, _SCRATCH_BYTES // (8 * cols)))
+    terminal = Terminal(cols=cols, rows=SCRATCH_ROWS, scrollback_rows=slice_bytes + SCRATCH_ROWS)
+    terminal.silent = True
+    lines = _Lines()
+    try:
+        for part in _slices(chunks, slice_bytes):
+            terminal.feed(part)
+            yield from _drained(terminal, lines)
+        if terminal.alternate_active:
+            terminal.feed(_LEAVE_ALTERNATE)
+            yield from _drained(terminal, lines)
+        yield from lines.take(terminal.text(join_wraps=True), is_open=False)
+    finally:
+        terminal.close()
+
+
+class _Lines:
+    """Joins what was drained in pieces; holds blank lines back until text follows."""
+
+    def __init__(self) -> None:
+        self._open: list[str] = []
+        self._open_characters = 0
+        self._blanks = 0
+
+    def take(self, text: str, is_open: bool) -> Iterator[str]:
+        """The lines finished by `text`, whose last one goes on if `is_open`."""
+        *finished, last = text.split("\n")
+        for line in finished:
+            yield from self._ended(line)
+        if is_open:
+            yield from self._held(last)
+        else:
+            yield from self._ended(last)
+
+    def _held(self, piece: str) -> Iterator[str]:
+        self._open.append(piece)
+        self._open_characters += len(piece)
+        if self._open_characters > MAX_LINE_CHARACTERS:
+            whole = "".join(self._open)
+            while len(whole) > MAX_LINE_CHARACTERS:
+                yield from self._line(whole[:MAX_LINE_CHARACTERS])
+                whole = whole[MAX_LINE_CHARACTERS:]
+            self._open, self._open_characters = [whole], len(whole)
+
+    def _ended(self, line: str) -> Iterator[str]:
+        if self._open:
+            yield from self._held(line)
+            line = "".join(self._open)
+            self._open, self._open_characters = [], 0
+        yield from self._line(line.rstrip())
+
+    def _line(self, line: str) -> Iterator[str]:
+        if not line:
+            self._blanks += 1
+            return
+        for _ in range(self._blanks):
+            yield ""
+        self._blanks = 0
+        yield line
+
+
+def _drained(terminal: Terminal, lines: _Lines) -> Iterator[str]:
+    """The lines that end above the screen, whose rows are forgotten."""
+    native = terminal.native
+    count = native.number("total_rows") - SCRATCH_ROWS
+    if terminal.alternate_active or count <= 0:
+        return
+    text = _plain(terminal, count, unwrap=True)
+    if not native.formatted("plain", first=count - 1, count=1, trim=False):
+        # Blank rows at the end are lost in formatting; unwrapped, their number is not known.
+        text += "\n" * (count - 1 - _plain(terminal, count, unwrap=False).count("\n"))
+    is_open = native.is_wrapped(count - 1)
+    native.erase_scrollback()
+    yield from lines.take(text, is_open=is_open)
+
+
+def _plain(terminal: Terminal, count: int, *, unwrap: bool) -> str:
+    raw = terminal.native.formatted("plain", first=0, count=count, unwrap=unwrap, trim=False)
+    return raw.decode("utf-8", "replace")
+
+
+def _slices(chunks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes in small pieces, with clears replaced; no clear is cut in two."""
+    held = b""
+    for chunk in chunks:
+        for start in range(0, len(chunk), size):
+            part = held + chunk[start : start + size]
+            held = next((ending for ending in _STARTS if part.endswith(ending)), b"")
+            if held:
+                part = part[: -len(held)]
+            for sequence, kept in _CLEARS:
+                part = part.replace(sequence, kept)
+            yield part
+    yield held

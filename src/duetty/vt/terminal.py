@@ -1,0 +1,328 @@
+"""The terminal: bytes in, changes out; screens, scrollback and whole states on demand.
+
+Pure: it answers, and never acts. Knows nothing of processes, sessions or time.
+"""
+
+import re
+import struct
+from urllib.parse import unquote, urlsplit
+
+from duetty.vt import dump
+from duetty.vt.cells import spans
+from duetty.vt.ghostty import Native, Readable
+from duetty.vt.values import (
+    NOTHING,
+    Changes,
+    Cursor,
+    Line,
+    Modes,
+    MouseFormat,
+    MouseTracking,
+    Screen,
+    Scrollback,
+)
+
+MAX_SIZE = 4096
+"""The most columns, and the most rows, of a terminal.
+
+Callers clamp to what people use. This is where memory would begin to hurt:
+a full screen of this size takes 134 MB.
+"""
+
+_SNAPSHOT = struct.Struct("<9sBIQ")
+_SNAPSHOT_MAGIC = b"duetty-vt"
+_SNAPSHOT_VERSION = 1
+
+_UNSAFE_LINK = re.compile(r'<a href="(?!(?:https?|mailto|file):)[^"]*">', re.IGNORECASE)
+"""The program chose the address: `javascript:` must not reach a page."""
+
+
+class Terminal:
+    """One emulator. Use it from one thread at a time; after `close` not at all.
+
+    Raises:
+        ValueError: if a size is not within 1 to `MAX_SIZE`, or `scrollback_rows` is negative.
+    """
+
+    __slots__ = ("_alternate", "_epoch", "_native", "_scrollback_rows")
+
+    def __init__(self, *, cols: int, rows: int, scrollback_rows: int = 10_000) -> None:
+        _check_size(cols=cols, rows=rows)
+        if scrollback_rows < 0:
+            raise ValueError("scrollback_rows is negative")
+        self._native = Native.open(cols=cols, rows=rows, scrollback_rows=scrollback_rows)
+        self._scrollback_rows = scrollback_rows
+        self._alternate = False
+        self._epoch = 0
+
+    @classmethod
+    def restore(cls, snapshot: bytes) -> "Terminal":
+        """The terminal as it was when `snapshot` was taken, ready for the next byte.
+
+        Raises:
+            ValueError: if the bytes are no snapshot, or one of another version.
+        """
+        try:
+            magic, version, scrollback_rows, epoch = _SNAPSHOT.unpack_from(snapshot)
+        except struct.error:
+            raise ValueError("not a snapshot of a terminal") from None
+        if (magic, version) != (_SNAPSHOT_MAGIC, _SNAPSHOT_VERSION):
+            raise ValueError("not a snapshot of a terminal, or of another version")
+        terminal = cls.__new__(cls)
+        terminal._native = Native.decode(
+            snapshot[_SNAPSHOT.size :], scrollback_rows=scrollback_rows
+        )
+        terminal._scrollback_rows = scrollback_rows
+        terminal._alternate = terminal._native.alternate_active()
+        terminal._epoch = epoch
+        return terminal
+
+    def close(self) -> None:
+        """Free the emulator's memory now, not when the last reference goes. Twice is once."""
+        self._native.close()
+
+    # --- bytes in -------------------------------------------------------------
+
+    @property
+    def silent(self) -> bool:
+        """While true, nothing that is fed is answered: set it for a replay."""
+        return self._native.notes.silent
+
+    @silent.setter
+    def silent(self, silent: bool) -> None:
+        self._native.notes.silent = silent
+
+    def feed(self, data: Readable) -> Changes:
+        """Take what the program printed, cut anywhere. The buffer is not kept, nor copied."""
+        if not data:
+            return NOTHING
+        alternate = self._native.write(data)
+        self._epoch += 1
+        if alternate == self._alternate and not self._native.notes.touched:
+            return NOTHING
+        return self._changes(alternate)
+
+    def resize(self, *, cols: int, rows: int) -> Changes:
+        """Change the size; rows of the primary screen are wrapped anew.
+
+        The reply, if any, is the report that the program asked for (mode 2048).
+
+        Raises:
+            ValueError: if a size is not within 1 to `MAX_SIZE`.
+        """
+        _check_size(cols=cols, rows=rows)
+        self._native.resize(cols=cols, rows=rows)
+        self._epoch += 1
+        return self._changes(self._alternate)
+
+    def _changes(self, alternate: bool) -> Changes:
+        notes = self._native.notes
+        changes = Changes(
+            replies=b"".join(notes.replies),
+            bells=notes.bells,
+            title_changed=notes.title_changed,
+            cwd_changed=notes.cwd_changed,
+            alternate_changed=alternate != self._alternate,
+        )
+        notes.reset()
+        self._alternate = alternate
+        return changes
+
+    # --- facts ----------------------------------------------------------------
+
+    @property
+    def native(self) -> Native:
+        """For the encoders of this package."""
+        return self._native
+
+    @property
+    def epoch(self) -> int:
+        """Grows whenever bytes or a new size may have changed the contents."""
+        return self._epoch
+
+    @property
+    def cols(self) -> int:
+        return self._native.number("cols")
+
+    @property
+    def rows(self) -> int:
+        return self._native.number("rows")
+
+    @property
+    def scrollback_rows(self) -> int:
+        """How many rows above the screen are kept at most."""
+        return self._scrollback_rows
+
+    @property
+    def total_rows(self) -> int:
+        """Rows of scrollback and screen together; in the alternate screen, of that screen."""
+        return min(self._native.number("total_rows"), self._scrollback_rows + self.rows)
+
+    @property
+    def alternate_active(self) -> bool:
+        return self._alternate
+
+    @property
+    def cursor(self) -> Cursor:
+        return self._native.cursor()
+
+    @property
+    def title(self) -> str:
+        return self._native.string("title")
+
+    @property
+    def cwd(self) -> str | None:
+        """The directory the program announced (OSC 7), on whichever machine it runs."""
+        return _path(self._native.string("cwd"))
+
+    def modes(self) -> Modes:
+        mode = self._native.mode
+        return Modes(
+            application_cursor=mode(1),
+            application_keypad=mode(66),
+            bracketed_paste=mode(2004),
+            focus_reporting=mode(1004),
+            mouse_tracking=next(
+                (kind for kind in _MOUSE_TRACKING if mode(kind.value)), MouseTracking.NONE
+            ),
+            mouse_format=next(
+                (kind for kind in _MOUSE_FORMATS if mode(kind.value)), MouseFormat.X10
+            ),
+            alternate_scroll=mode(1007),
+            kitty_keyboard=self._native.number("kitty_keyboard"),
+            cursor_visible=mode(25),
+            wraparound=mode(7),
+            insert=mode(4, ansi=True),
+            origin=mode(6),
+            reverse_video=mode(5),
+            synchronized_output=mode(2026),
+            grapheme_clusters=mode(2027),
+            in_band_resize=mode(2048),
+        )
+
+    def take_dirty(self) -> frozenset[int]:
+        """Rows of the screen that changed since the last take; all of them the first time.
+
+        The first take makes the copy of the screen that later ones compare with,
+        about 120 KB: ask only where someone looks.
+        """
+        return self._native.dirty_rows()
+
+    # --- contents -------------------------------------------------------------
+
+    def screen(self, *, styled: bool) -> Screen:
+        total, rows = self.total_rows, self.rows
+        return Screen(
+            lines=self._lines(total - rows, rows, styled=styled),
+            cursor=self.cursor,
+            cols=self.cols,
+            rows=rows,
+            first_line_index=total - rows,
+            total_lines=total,
+            alternate_active=self._alternate,
+            epoch=self._epoch,
+        )
+
+    def scrollback(self, *, offset: int, limit: int, styled: bool) -> Scrollback:
+        """Scrollback and screen as one sequence.
+
+        `offset` counts from the oldest row; a negative one from the end, so that
+        -100 begins at the hundredth row from the last. Past the end there is nothing.
+        """
+        total = self.total_rows
+        first = offset if offset >= 0 else max(0, total + offset)
+        count = max(0, min(limit, total - first))
+        return Scrollback(
+            lines=self._lines(first, count, styled=styled) if count else (),
+            offset=first,
+            total_lines=total,
+            epoch=self._epoch,
+        )
+
+    def text(self, *, join_wraps: bool) -> str:
+        """Everything as plain text, without the blank rows at the end."""
+        raw = self._native.formatted(
+            "plain", first=self._hidden_rows(), count=self.total_rows, unwrap=join_wraps
+        )
+        return raw.decode("utf-8", "replace")
+
+    def html(self) -> str:
+        """The screen as one `<div>`, safe to put on a page.
+
+        Colours of the palette are `var(--vt-palette-N)`, for the page to choose.
+        """
+        rows = self.rows
+        raw = self._native.formatted(
+            "html", first=self._native.number("total_rows") - rows, count=rows
+        )
+        return _UNSAFE_LINK.sub("<a>", raw.decode("utf-8", "replace"))
+
+    def _lines(self, first: int, count: int, *, styled: bool) -> tuple[Line, ...]:
+        first += self._hidden_rows()
+        if styled:
+            return tuple([spans(row) for row in self._native.rows(first=first, count=count)])
+        raw = self._native.formatted("plain", first=first, count=count)
+        lines = [line.rstrip() for line in raw.decode("utf-8", "replace").split("\n")]
+        return (*lines, *[""] * (count - len(lines)))
+
+    def _hidden_rows(self) -> int:
+        """The emulator drops rows a page at a time; what it kept beyond the bound is not shown."""
+        return self._native.number("total_rows") - self.total_rows
+
+    # --- whole states -----------------------------------------------------------
+
+    def snapshot(self) -> bytes:
+        """Everything, for `restore`: both screens, scrollback, modes, and what is half read."""
+        header = _SNAPSHOT.pack(
+            _SNAPSHOT_MAGIC, _SNAPSHOT_VERSION, self._scrollback_rows, self._epoch
+        )
+        return header + self._native.encode()
+
+    def dump(self, *, scrollback_rows: int | None = None) -> bytes:
+        """The state as a program would have printed it, for viewers.
+
+        Fed to a fresh terminal of the same size it gives the same screen and
+        cursor, the scrollback (the last `scrollback_rows` of it, if given), modes,
+        title, directory and the unfinished sequence. What it leaves out: changed
+        palettes and the cursor saved by DECSC. A viewer that is not fresh needs a
+        reset (`ESC c`) first.
+        """
+        most = self._scrollback_rows if scrollback_rows is None else scrollback_rows
+        primary = b""
+        if self._alternate:
+            behind = Terminal.restore(self.snapshot())
+            # CAN ends what is half read; the rest is how the program itself would go back.
+            behind.feed(b"\x18\x1b[?1049l\x1b[?1047l\x1b[?47l")
+            primary = dump.screen_dump(behind.native, scrollback_rows=most)
+            behind.close()
+            primary += dump.ENTER_ALTERNATE
+        return primary + dump.terminal_dump(self._native, scrollback_rows=most)
+
+
+_MOUSE_TRACKING = (
+    MouseTracking.MOTION,
+    MouseTracking.DRAG,
+    MouseTracking.CLICK,
+    MouseTracking.PRESS,
+)
+_MOUSE_FORMATS = (MouseFormat.SGR_PIXELS, MouseFormat.SGR, MouseFormat.URXVT, MouseFormat.UTF8)
+
+
+def _check_size(*, cols: int, rows: int) -> None:
+    if not (1 <= cols <= MAX_SIZE and 1 <= rows <= MAX_SIZE):
+        raise ValueError(f"{cols} columns and {rows} rows are not within 1 to {MAX_SIZE}")
+
+
+def _path(announced: str) -> str | None:
+    """The path in what OSC 7 carried: an address by the rules, a bare path from some shells."""
+    if announced.startswith("/"):
+        return announced
+    try:
+        address = urlsplit(announced)
+    except ValueError:
+        return None
+    if address.scheme == "kitty-shell-cwd":
+        return address.path or None
+    if address.scheme != "file":
+        return None
+    return unquote(address.path) or None

@@ -1,0 +1,220 @@
+"""Arguments of the operations, as they cross the boundary."""
+
+import re
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from duetty.ids import StateWord
+from duetty.wire.base import Params
+
+MAX_WAIT_MS = 86_400_000
+MAX_IDLE_MS = 300_000
+MAX_INPUT_CHARS = 1_000_000
+
+Format = Literal["styled", "plain"]
+SessionName = Annotated[str, Field(description="name of the session")]
+
+
+class Nothing(Params):
+    """No arguments."""
+
+
+class StopParams(Params):
+    keep_sessions: bool = Field(False, description="true: programs live on with the keeper")
+
+
+class OpenParams(Params):
+    name: str | None = Field(None, description="name; a number is chosen when left out")
+    command: str | None = Field(
+        None, description="command to run; the user's shell when left out", max_length=100_000
+    )
+    rows: int | None = Field(None, description="height, brought into 1 to 1000")
+    cols: int | None = Field(None, description="width, brought into 1 to 1000")
+    cwd: str | None = Field(None, description="directory to start in; the user's home when left out")
+    env: dict[str, str] | None = Field(None, description="variables added to the environment")
+    tags: list[str] = Field(default_factory=list, description="labels to find it by")
+    integration: bool | None = Field(
+        None, description="whether the shell announces commands by marks"
+    )
+    inherit_env: bool = Field(
+        True, description="false: `env` is the whole environment, nothing of the server's is added"
+    )
+
+    @field_validator("env")
+    @classmethod
+    def _no_nul(cls, env: dict[str, str] | None) -> dict[str, str] | None:
+        for key, value in (env or {}).items():
+            if not key or "=" in key or "\0" in key + value:
+                raise ValueError(f"{key!r} cannot be an environment variable")
+        return env
+
+    @field_validator("command", "cwd")
+    @classmethod
+    def _printable(cls, text: str | None) -> str | None:
+        if text is not None and "\0" in text:
+            raise ValueError("must not contain a NUL character")
+        return text
+
+
+class ListParams(Params):
+    tag: list[str] = Field(default_factory=list, description="only sessions with one of these tags")
+
+
+class SessionParams(Params):
+    session: SessionName
+
+
+class UpdateParams(SessionParams):
+    name: str | None = Field(None, description="new name")
+    add_tags: list[str] = Field(default_factory=list)
+    remove_tags: list[str] = Field(default_factory=list)
+
+
+class ResizeParams(SessionParams):
+    cols: int = Field(description="width, brought into 1 to 1000")
+    rows: int = Field(description="height, brought into 1 to 1000")
+
+
+SignalName = Literal["HUP", "INT", "QUIT", "TERM", "KILL", "STOP", "CONT", "USR1", "USR2", "TSTP"]
+
+
+class CloseParams(SessionParams):
+    signal: SignalName = Field("HUP", description="sent first; KILL follows after the grace")
+    grace_ms: int | None = Field(None, ge=0, le=60_000, description="time until KILL")
+
+
+class SignalParams(SessionParams):
+    signal: SignalName
+    whom: Literal["foreground", "process", "group", "all"] = Field(
+        "foreground", description="foreground program, session's process, its group, or all of them"
+    )
+
+
+class WriteParams(SessionParams):
+    data: str = Field(description="what to write", max_length=MAX_INPUT_CHARS)
+    encoding: Literal["utf8", "base64"] = "utf8"
+
+
+class PressParams(SessionParams):
+    keys: list[str] = Field(
+        description="named keys such as Enter, Ctrl-C, Up, F5, Alt-x, or single characters",
+        min_length=1,
+        max_length=1_000,
+    )
+
+
+class PasteParams(SessionParams):
+    text: str = Field(max_length=MAX_INPUT_CHARS)
+
+
+class ScreenParams(SessionParams):
+    format: Format = "styled"
+
+
+class ScrollbackParams(SessionParams):
+    format: Format = "styled"
+    offset: int = Field(0, description="from the oldest row; negative counts from the newest")
+    limit: int = Field(100, ge=0, description="rows, at most 10,000")
+
+
+class BlocksParams(SessionParams):
+    limit: int = Field(50, ge=1, le=1_000)
+    before: int | None = Field(None, description="only blocks with a smaller number")
+
+
+class BlockOutputParams(SessionParams):
+    block: str = Field(description="id or number of the block")
+    offset: int = Field(0, description="first line; negative counts from the end")
+    limit: int = Field(1_000, ge=1, le=100_000, description="lines")
+
+
+class HistoryParams(Params):
+    session: str | None = Field(None, description="only this session")
+    limit: int = Field(50, ge=1, le=1_000)
+
+
+class SearchParams(Params):
+    query: str = Field(description="words, \"quoted phrases\", prefix*", max_length=1_000)
+    session: str | None = Field(None, description="only this session")
+    cwd: str | None = None
+    failed: bool | None = Field(None, description="true: only commands that failed")
+    limit: int = Field(20, ge=1, le=200)
+
+
+def compiled(text: str | None, pattern: str | None) -> re.Pattern[str] | None:
+    """A pattern from a literal text or a regular expression, whichever is given."""
+    if pattern is not None:
+        return re.compile(pattern, re.MULTILINE)
+    return re.compile(re.escape(text)) if text is not None else None
+
+
+class RunParams(SessionParams):
+    input: str = Field(
+        description="command line to type; Enter is added when missing", max_length=MAX_INPUT_CHARS
+    )
+    timeout_ms: int = Field(
+        2_000, ge=1, le=MAX_IDLE_MS, description="silence that counts as an end where there are no marks"
+    )
+    max_wait_ms: int = Field(
+        30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
+    )
+    until_text: str | None = Field(None, description="answer as soon as the output holds this text")
+    until_regex: str | None = Field(None, description="the same with a regular expression")
+    format: Format = "plain"
+    screen: bool = Field(True, description="whether the answer carries the screen")
+    max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
+
+    @field_validator("until_regex")
+    @classmethod
+    def _compiles(cls, pattern: str | None) -> str | None:
+        return checked_regex(pattern)
+
+    def until(self) -> re.Pattern[str] | None:
+        return compiled(self.until_text, self.until_regex)
+
+
+def checked_regex(pattern: str | None) -> str | None:
+    if pattern is not None:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from error
+    return pattern
+
+
+class WaitParams(SessionParams):
+    """Exactly one condition; `idle_ms` with `last_generation` or `fresh`."""
+
+    idle_ms: int | None = Field(None, ge=0, le=MAX_IDLE_MS, description="silence to wait for")
+    last_generation: int | None = None
+    fresh: bool = False
+    text: str | None = None
+    regex: str | None = None
+    block: int | None = Field(None, description="a block with a number above this is closed")
+    exit: bool = False
+    state: list[StateWord] = Field(default_factory=list)
+    max_wait_ms: int = Field(30_000, ge=1, le=MAX_WAIT_MS)
+    format: Format = "plain"
+
+    @field_validator("regex")
+    @classmethod
+    def _compiles(cls, pattern: str | None) -> str | None:
+        return checked_regex(pattern)
+
+    @model_validator(mode="after")
+    def _one_condition(self) -> Self:
+        given = [
+            self.idle_ms is not None,
+            self.text is not None,
+            self.regex is not None,
+            self.block is not None,
+            self.exit,
+            bool(self.state),
+        ]
+        if sum(given) != 1:
+            raise ValueError("give exactly one of idle_ms, text, regex, block, exit, state")
+        return self
+
+    def pattern(self) -> re.Pattern[str] | None:
+        return compiled(self.text, self.regex)

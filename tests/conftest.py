@@ -1,0 +1,34 @@
+"""As little as possible; no fixture used by one file."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+NEEDS = {"shells": ("bash", "zsh", "fish", "dash"), "tmux": ("tmux",)}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what this machine cannot run, and say why."""
+    for item in items:
+        for marker, programs in NEEDS.items():
+            missing = [program for program in programs if shutil.which(program) is None]
+            if item.get_closest_marker(marker) and missing:
+                item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))
+        if item.get_closest_marker("root") and os.getuid() != 0:
+            item.add_marker(pytest.mark.skip(reason="needs root to mount a small tmpfs"))
+
+
+@pytest.fixture
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    return "asyncio", {"use_uvloop": True}
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A short private directory: unix sockets do not fit under pytest's own."""
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as path:
+        yield Path(path)

@@ -1,0 +1,104 @@
+"""The engine in process: real keeper, real PTYs, real store, no HTTP."""
+
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from duetty.calls import Actor
+from duetty.clock import SystemClock
+from duetty.config import Paths, Settings, find_paths, make_private
+from duetty.ops import Dispatcher, Node, Services
+from duetty.session import Keeping, Registry, Session
+from duetty.store import Store
+
+AGENT = Actor(kind="agent", name="test")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    paths: Paths
+    registry: Registry
+    store: Store
+    services: Services
+    dispatcher: Dispatcher
+
+    async def call(self, operation: str, **arguments: object) -> Any:
+        return await self.dispatcher.call(AGENT, operation, arguments)
+
+    async def open(self, name: str = "s", **arguments: object) -> Session:
+        opened = await self.call("session.open", name=name, **arguments)
+        return self.registry.find(opened.name)
+
+    async def run(self, line: str, *, session: str = "s", **arguments: object) -> Any:
+        return await self.call("command.run", session=session, input=line, **arguments)
+
+
+def child_env(home: Path) -> dict[str, str]:
+    """A plain environment, so that nobody's own rc files take part."""
+    return {
+        "HOME": str(home),
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/bash",
+        "PS1": "$ ",
+    }
+
+
+@asynccontextmanager
+async def running_engine(
+    home: Path,
+    *,
+    settings: Settings | None = None,
+    env: Mapping[str, str] | None = None,
+    keep_sessions: bool = False,
+) -> AsyncIterator[Engine]:
+    """`home` is both DUETTY_HOME and the child's HOME."""
+    settings = settings or Settings(session_grace_ms=300)
+    paths = find_paths({"DUETTY_HOME": str(home)})
+    for place in (paths.state, paths.runtime, paths.journals, paths.scratch):
+        make_private(place)
+    clock = SystemClock()
+    async with anyio.create_task_group() as tasks:
+        with Store.open(paths.database) as store:
+            registry = Registry(
+                keeping=Keeping(paths.keeper_socket, paths.keeper_log),
+                store=store,
+                journals=paths.journals,
+                scratch=paths.scratch,
+                settings=settings,
+                clock=clock,
+                environment=env or child_env(home),
+                url=lambda: "http://127.0.0.1:0",
+                tasks=tasks,
+            )
+            await registry.restore()
+            node = Node(
+                hostname="test",
+                server_id="0",
+                instance=paths.instance,
+                version="0",
+                started_s=clock.monotonic_s(),
+                address=lambda: "",
+                new_link=lambda: "",
+                stop=lambda keep: None,
+            )
+            services = Services(
+                node=node, settings=settings, clock=clock, registry=registry, store=store
+            )
+            try:
+                yield Engine(
+                    paths=paths,
+                    registry=registry,
+                    store=store,
+                    services=services,
+                    dispatcher=Dispatcher(services),
+                )
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await registry.shut_down(keep_sessions=keep_sessions, grace_s=0.3)
+        tasks.cancel_scope.cancel()

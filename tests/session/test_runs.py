@@ -1,0 +1,296 @@
+"""Running command lines in real shells: right exit code, directory and output each time."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.errors import SessionBusy, SessionExited
+from tests.engine import Engine, running_engine
+
+pytestmark = [pytest.mark.anyio, pytest.mark.shells]
+
+SHELLS = ["bash", "zsh", "fish", "dash"]
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+async def engine(home: Path) -> AsyncIterator[Engine]:
+    async with running_engine(home) as engine:
+        with anyio.fail_after(60):
+            yield engine
+
+
+LINES = [
+    ("true", 0, ""),
+    ("false", 1, ""),
+    ("sleep 0.3; echo done", 0, "done"),
+    ("printf 'a\\nb\\nc\\n' | sort -r | head -2", 0, "c\nb"),
+    ("printf 'no newline'", 0, "no newline"),
+    ("printf 'one\\ntwo\\n'; false", 1, "one\ntwo"),
+    ("printf '\\033[2J\\033[H'; echo after", 0, "after"),
+    ("printf '\\033]133;D;0\\007'; printf '\\033]133;A\\007'; echo forged; false", 1, "forged"),
+    ("printf 'progress 10%%\\rprogress 100%%\\n'", 0, "progress 100%"),
+    ("printf 'caf\\303\\251 \\346\\227\\245\\n'", 0, "café 日"),
+    ("sh -c 'exit 3'", 3, ""),
+    ("sh -c 'kill -9 $$'", 137, None),
+    ("no-such-command-here", 127, None),
+    ("echo x >&2", 0, "x"),
+    ("seq 1 200 | tail -1", 0, "200"),
+]
+
+
+@pytest.mark.parametrize(("line", "exit_code", "output"), LINES, ids=[line for line, *_ in LINES])
+async def test_a_command_line_gives_its_own_exit_code_and_output(
+    engine: Engine, shell: str, line: str, exit_code: int, output: str | None
+) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run(line)
+    after = await engine.run("echo next")
+
+    assert (answer.completed_by, answer.exit_code) == ("mark", exit_code)
+    assert output is None or answer.output == output
+    assert (after.exit_code, after.output) == (0, "next")
+
+
+async def test_exit_in_a_subshell_is_the_lines_exit_code(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+    line = "(exit 3)" if shell != "fish" else "fish -c 'exit 3'"
+
+    answer = await engine.run(line)
+
+    assert (answer.completed_by, answer.exit_code, answer.output) == ("mark", 3, "")
+
+
+async def test_cd_changes_the_directory_that_is_reported(
+    engine: Engine, shell: str, home: Path
+) -> None:
+    place = home / "with space é"
+    place.mkdir()
+    await engine.open(command=shell, cwd=str(home))
+
+    before = await engine.run("true")
+    after = await engine.run(f"cd '{place}'")
+
+    assert before.cwd == str(home)
+    assert after.cwd == str(place)
+
+
+async def test_an_alias_and_a_function_run_as_commands(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+    define = "function greet; echo hi $argv; return 4; end" if shell == "fish" else "greet() { echo hi $1; return 4; }"
+
+    defined = await engine.run(define)
+    aliased = await engine.run("alias later='echo later'")
+    called = await engine.run("greet you")
+    by_alias = await engine.run("later now")
+
+    assert (defined.exit_code, aliased.exit_code) == (0, 0)
+    assert (called.exit_code, called.output) == (4, "hi you")
+    assert (by_alias.exit_code, by_alias.output) == (0, "later now")
+
+
+async def test_a_background_job_does_not_hold_the_line(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("sleep 30 &")
+    after = await engine.run("echo next")
+
+    assert (answer.completed_by, answer.exit_code) == ("mark", 0)
+    assert after.output == "next"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
+async def test_a_here_document_is_one_command(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("cat <<EOF\nfirst\nsecond\nEOF")
+
+    assert (answer.completed_by, answer.exit_code, answer.output) == ("mark", 0, "first\nsecond")
+
+
+async def test_a_paste_of_several_lines_runs_them_all(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("echo one\necho two\nfalse")
+
+    assert (answer.completed_by, answer.exit_code) == ("mark", 1)
+    assert answer.output == "one\ntwo"
+
+
+async def test_a_loop_over_several_lines_is_one_answer(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+    loop = "for i in 1 2 3\necho $i\nend" if shell == "fish" else "for i in 1 2 3\ndo\necho $i\ndone"
+
+    answer = await engine.run(loop)
+
+    assert (answer.completed_by, answer.exit_code, answer.output) == ("mark", 0, "1\n2\n3")
+
+
+@pytest.mark.parametrize("line", ["", "   ", "# only a comment"])
+async def test_a_line_that_does_nothing_ends_at_once(
+    engine: Engine, shell: str, line: str
+) -> None:
+    await engine.open(command=shell)
+    await engine.run("true")
+
+    answer = await engine.run(line, max_wait_ms=3_000)
+    after = await engine.run("echo next")
+
+    assert answer.completed_by == "mark"
+    assert after.output == "next"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
+async def test_an_unfinished_line_is_told_at_once_and_can_be_finished(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+
+    asked = await engine.run("echo 'first", max_wait_ms=5_000)
+    ended = await engine.run("second'")
+
+    assert (asked.completed_by, asked.state, asked.continuation) == ("input", "awaiting_input", True)
+    assert (ended.completed_by, ended.exit_code, ended.output) == ("mark", 0, "first\nsecond")
+
+
+@pytest.mark.parametrize(("shell", "code"), [("bash", 2), ("zsh", 1), ("dash", 2), ("fish", 127)])
+async def test_a_line_that_does_not_parse_ends_with_the_shells_code(
+    engine: Engine, shell: str, code: int
+) -> None:
+    await engine.open(command=shell)
+    await engine.run("true")
+
+    answer = await engine.run("echo )", max_wait_ms=5_000)
+    after = await engine.run("echo next")
+
+    assert answer.completed_by == "mark"
+    assert answer.exit_code in (code, None)
+    assert ")" in (answer.output or "") or "syntax" in (answer.output or "")
+    assert after.output == "next"
+
+
+async def test_exit_ends_the_session_with_its_code_and_leaves_it_readable(
+    engine: Engine, shell: str
+) -> None:
+    session = await engine.open(command=shell)
+    await engine.run("echo before")
+
+    answer = await engine.run("exit 7")
+
+    assert (answer.completed_by, answer.exit_code, answer.state) == ("exit", 7, "exited")
+    assert session.exit_code == 7
+    screen = await engine.call("screen.get", session="s", format="plain")
+    assert "before" in screen["lines"]
+    with pytest.raises(SessionExited):
+        await engine.run("echo gone")
+
+
+async def test_a_program_that_asks_is_an_answer_and_can_be_answered(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+
+    asked = await engine.run("read x")
+    answered = await engine.run("yes")
+    after = await engine.run("echo got $x")
+
+    assert (asked.completed_by, asked.state) == ("input", "awaiting_input")
+    assert answered.completed_by in ("mark", "input")
+    assert after.output == "got yes"
+
+
+async def test_a_command_that_never_ends_is_answered_at_the_deadline_and_goes_on(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("echo started; sleep 100", max_wait_ms=600)
+    await engine.call("input.interrupt", session="s")
+    waited = await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+
+    assert (answer.completed_by, answer.exit_code, answer.state) == ("deadline", None, "running")
+    assert answer.output == "started"
+    assert waited.state == "prompt"
+
+
+async def test_a_text_that_was_asked_for_ends_the_wait(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("echo ready; sleep 100", until_text="ready", max_wait_ms=5_000)
+
+    assert (answer.completed_by, answer.match) == ("text", "ready")
+
+
+async def test_runs_on_one_session_queue_in_order(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+    answers: dict[int, str] = {}
+
+    async def run(number: int) -> None:
+        answers[number] = (await engine.run(f"echo {number}")).output
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(5):
+            tasks.start_soon(run, number)
+
+    assert answers == {number: str(number) for number in range(5)}
+
+
+async def test_a_queued_run_is_not_typed_into_a_program_that_an_earlier_one_left_running(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+    refused: list[SessionBusy] = []
+
+    async def second() -> None:
+        try:
+            await engine.run("echo second")
+        except SessionBusy as error:
+            refused.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(engine.run, "read x")
+        await anyio.sleep(0)
+        tasks.start_soon(second)
+
+    assert [error.code for error in refused] == ["session_busy"]
+
+
+async def test_the_blocks_of_a_session_tell_what_was_run(
+    engine: Engine, shell: str, home: Path
+) -> None:
+    await engine.open(command=shell, cwd=str(home))
+    await engine.run("echo 'a; b' | cat")
+    await engine.run("sh -c 'exit 5'")
+
+    blocks = await engine.call("block.list", session="s")
+    output = await engine.call("block.output", session="s", block=blocks[1].id)
+
+    assert [(block.command_line, block.exit_code, block.cwd) for block in blocks] == [
+        ("sh -c 'exit 5'", 5, str(home)),
+        ("echo 'a; b' | cat", 0, str(home)),
+    ]
+    assert (output.lines, output.total_lines) == (["a; b"], 1)
+
+
+async def test_long_output_comes_with_head_tail_and_a_count(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("seq 1 100000", max_output_bytes=2_000)
+    page = await engine.call(
+        "block.output", session="s", block=answer.block, offset=49_999, limit=2
+    )
+    last = await engine.call("block.output", session="s", block=answer.block, offset=-1)
+
+    lines = answer.output.split("\n")
+    assert (lines[0], lines[-1]) == ("1", "100000")
+    assert answer.omitted_lines > 90_000
+    assert len(lines) - 1 + answer.omitted_lines == 100_000
+    assert (page.lines, page.total_lines) == (["50000", "50001"], 100_000)
+    assert last.lines == ["100000"]

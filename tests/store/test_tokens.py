@@ -1,0 +1,88 @@
+"""Tokens: valid at once, refused at once, never kept in the clear."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from duetty.errors import NotFound
+from duetty.store import Store, new_token
+
+
+@dataclass
+class FakeClock:
+    now_ns: int = 1_000
+
+    def monotonic_s(self) -> float:
+        return self.now_ns / 1e9
+
+    def wall_ns(self) -> int:
+        return self.now_ns
+
+
+def test_a_token_is_valid_at_once_and_after_a_restart(tmp_path: Path) -> None:
+    token, record = new_token("laptop", scopes=["read"], created_at_ns=1, session="build")
+    with Store.open(tmp_path / "store.db") as store:
+        store.add_token(record)
+        assert store.valid_token(token) == record
+
+    with Store.open(tmp_path / "store.db") as again:
+        assert again.valid_token(token) == record
+        assert again.tokens() == [record]
+
+
+def test_a_revoked_token_is_refused_at_once_and_after_a_restart(tmp_path: Path) -> None:
+    token, record = new_token("laptop", scopes=["read"], created_at_ns=1)
+    revoked = replace(record, revoked_at_ns=1_000)
+    with Store.open(tmp_path / "store.db", clock=FakeClock()) as store:
+        store.add_token(record)
+        store.revoke_token(record.id)
+        assert store.valid_token(token) is None
+
+    with Store.open(tmp_path / "store.db", clock=FakeClock(2_000)) as again:
+        again.revoke_token(record.id)
+        assert again.valid_token(token) is None
+        assert again.tokens() == [revoked]
+
+
+def test_a_token_expires(tmp_path: Path) -> None:
+    clock = FakeClock(1_000)
+    token, record = new_token("ci", scopes=["read"], created_at_ns=1, expires_at_ns=1_500)
+    with Store.open(tmp_path / "store.db", clock=clock) as store:
+        store.add_token(record)
+        assert store.valid_token(token) == record
+
+        clock.now_ns = 1_500
+
+        assert store.valid_token(token) is None
+
+
+@pytest.mark.parametrize("token", ["", "x", "\ud800", "0" * 100_000])
+def test_a_made_up_token_is_refused(tmp_path: Path, token: str) -> None:
+    with Store.open(tmp_path / "store.db") as store:
+        assert store.valid_token(token) is None
+
+
+def test_revoking_what_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store.db") as store, pytest.raises(NotFound):
+        store.revoke_token("nothing")
+
+
+def test_no_file_and_no_repr_contains_a_token(tmp_path: Path) -> None:
+    token, record = new_token("laptop", scopes=["read"], created_at_ns=1)
+    with Store.open(tmp_path / "store.db") as store:
+        store.add_token(record)
+        assert store.flush()
+        files = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+    assert token.encode() not in files
+    assert record.hash not in repr(record)
+
+
+def test_a_reader_lists_tokens(tmp_path: Path) -> None:
+    _, record = new_token("laptop", scopes=["read", "input"], created_at_ns=1)
+    with Store.open(tmp_path / "store.db") as store:
+        store.add_token(record)
+
+    with Store.open_readonly(tmp_path / "store.db") as reader:
+        assert reader.tokens() == [record]

@@ -1,0 +1,89 @@
+from pathlib import Path
+
+import pytest
+
+from duetty.config import Settings, find_paths, load_settings, make_private, parse_bind
+from duetty.errors import BadSetting, StateUnwritable
+
+
+def test_duetty_home_moves_everything_under_one_directory(home: Path) -> None:
+    paths = find_paths({"DUETTY_HOME": str(home), "HOME": "/elsewhere"}, instance="x")
+
+    assert paths.config_file == home / "config.toml"
+    assert paths.state == home / "state" / "x"
+    assert paths.runtime == home / "run" / "x"
+
+
+def test_without_duetty_home_the_xdg_directories_are_used() -> None:
+    paths = find_paths({"HOME": "/h", "XDG_RUNTIME_DIR": "/r"})
+
+    assert paths.config_file == Path("/h/.config/duetty/config.toml")
+    assert paths.state == Path("/h/.local/state/duetty/default")
+    assert paths.runtime == Path("/r/duetty/default")
+
+
+def test_a_runtime_directory_too_long_for_a_socket_gets_a_short_private_one() -> None:
+    paths = find_paths({"DUETTY_HOME": "/x" * 80})
+
+    assert len(str(paths.keeper_socket)) <= 100
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(home: Path) -> None:
+    (home / "config.toml").write_text("[session]\ncols = 100\nrows = 30\n[server]\nbind = '127.0.0.1:1'\n")
+    env = {"DUETTY_HOME": str(home), "DUETTY_SESSION_ROWS": "40", "DUETTY_SERVER_BIND": "127.0.0.1:2"}
+
+    loaded = load_settings(find_paths(env), env, flags={"server_bind": "127.0.0.1:3"})
+
+    assert loaded.settings == Settings(session_cols=100, session_rows=40, server_bind="127.0.0.1:3")
+    assert loaded.origins["session_cols"].endswith("config.toml:2")
+    assert loaded.origins["session_rows"] == "environment variable DUETTY_SESSION_ROWS"
+    assert loaded.origins["server_bind"] == "flag"
+    assert loaded.origins["session_max"] == "default"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "hint"),
+    [
+        ("[session]\n\ncolz = 3\n", ":3: unknown setting session.colz", "session.cols"),
+        ("[session]\ncols = 'wide'\n", ":2: session.cols takes a whole number", "width"),
+        ("[session]\ncols = 0\n", ":2: session.cols must be between 1 and 1000", None),
+        ("[session]\nintegration = 1\n", ":2: session.integration takes true or false", "marks"),
+        ("cols = 1\n", ":1: 'cols' is outside a section", "[session]"),
+        ("[session\n", "config.toml: ", "TOML"),
+    ],
+)
+def test_a_bad_setting_is_one_clear_error(
+    home: Path, text: str, line: str, hint: str | None
+) -> None:
+    (home / "config.toml").write_text(text)
+
+    with pytest.raises(BadSetting) as caught:
+        load_settings(find_paths({"DUETTY_HOME": str(home)}), {})
+
+    assert line in caught.value.message
+    assert hint is None or hint in (caught.value.hint or "")
+
+
+def test_a_directory_that_is_somebody_elses_is_refused(home: Path) -> None:
+    (home / "file").write_text("")
+
+    with pytest.raises(StateUnwritable):
+        make_private(home / "file" / "state")
+
+
+def test_a_directory_that_others_could_read_is_made_private(home: Path) -> None:
+    (home / "open").mkdir(mode=0o755)
+
+    make_private(home / "open")
+
+    assert (home / "open").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("text", ["", "9315", "host:", ":1", "h:99999", "h:x"])
+def test_an_address_that_is_not_host_and_port_is_refused(text: str) -> None:
+    with pytest.raises(BadSetting):
+        parse_bind(text)
+
+
+def test_an_address_may_be_ipv6() -> None:
+    assert parse_bind("[::1]:9315") == ("::1", 9315)
