@@ -7,6 +7,5 @@ from tests.keeper.harness import RunningKeeper
 
 @pytest.fixture
 def keeper(tmp_path: Path) -> Iterator[RunningKeeper]:
-    running = RunningKeeper(tmp_path)
-    yield running
-    running.end()
+    with RunningKeeper(tmp_path) as running:
+        yield running

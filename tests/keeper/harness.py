@@ -66,7 +66,10 @@ class RunningKeeper:
     def start_again(self) -> None:
         self.pid = start_keeper(self.socket, self.log)
 
-    def end(self) -> None:
+    def __enter__(self) -> "RunningKeeper":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         for client in self._clients:
             client.close()
         try:
@@ -122,6 +125,17 @@ def wait_gone(pid: int) -> None:
 def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
     wait_gone(pid)
+
+
+def halt(pid: int) -> None:
+    """Stop the process until SIGCONT, and see that it has stopped."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_state(pid, "T")
+
+
+def wait_state(pid: int, state: str) -> None:
+    stat = Path(f"/proc/{pid}/stat")
+    eventually(lambda: stat.read_text().rpartition(")")[2].split()[0], lambda found: found == state)
 
 
 def read_until(master: int, text: bytes) -> bytes:

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.keeper.harness import RunningKeeper, eventually, kill, order_of, wait_gone
+from tests.keeper.harness import RunningKeeper, eventually, halt, kill, order_of, wait_gone
 
 from duetty.errors import (
     BadArguments,
@@ -43,7 +43,7 @@ def test_a_keeper_that_dies_fails_every_pending_request_and_is_told_once(
         watched.append(client.fileno())
 
     client.on_lost = on_lost
-    os.kill(keeper.pid, signal.SIGSTOP)
+    halt(keeper.pid)
     for _ in range(3):
         client.request("list", {}, on_reply=answers.append)
 
@@ -61,7 +61,8 @@ def test_a_keeper_that_does_not_answer_fails_a_call_in_bounded_time(
     keeper: RunningKeeper,
 ) -> None:
     client = keeper.connect()
-    os.kill(keeper.pid, signal.SIGSTOP)
+    descriptors = os.listdir("/proc/self/fd")
+    halt(keeper.pid)
 
     with pytest.raises(KeeperUnavailable):
         client.call("open", order_of(["true"]).fields(), timeout_s=0.05)
@@ -71,6 +72,7 @@ def test_a_keeper_that_does_not_answer_fails_a_call_in_bounded_time(
     assert [kept.session for kept in eventually(lambda: parse_sessions(client.call("list")))] == [
         "s"
     ]
+    assert os.listdir("/proc/self/fd") == descriptors
 
 
 def test_nobody_answers_where_no_keeper_is(tmp_path: Path) -> None:
@@ -85,7 +87,7 @@ def test_a_request_that_must_wait_says_so_and_is_sent_when_there_is_room(
     waiting: list[bool] = []
     answers: list[Reply | DuettyError] = []
     client.on_backlog = waiting.append
-    os.kill(keeper.pid, signal.SIGSTOP)
+    halt(keeper.pid)
 
     client.request("list", {"filler": "x" * (4 * 1024 * 1024)}, on_reply=answers.append)
     os.kill(keeper.pid, signal.SIGCONT)
@@ -169,14 +171,11 @@ def test_a_keeper_gets_none_of_the_servers_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUETTY_TOKEN", "secret")
-    keeper = RunningKeeper(tmp_path)
 
-    names = {
-        entry.partition(b"=")[0]
-        for entry in Path(f"/proc/{keeper.pid}/environ").read_bytes().split(b"\0")
-    }
+    with RunningKeeper(tmp_path) as keeper:
+        environment = Path(f"/proc/{keeper.pid}/environ").read_bytes()
 
-    keeper.end()
+    names = {entry.partition(b"=")[0] for entry in environment.split(b"\0")}
     assert names <= {b"PYTHONPATH", b"PATH", b"LANG", b""}
 
 

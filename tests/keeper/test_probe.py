@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.keeper.harness import RunningKeeper, eventually, read_until
+from tests.keeper.harness import RunningKeeper, eventually, halt, read_until, wait_state
 
 from duetty.keeper.client import KeeperClient, Opened, parse_probe
 from duetty.keeper.probe import Probe, probe
@@ -99,7 +99,7 @@ def test_a_program_that_waits_for_something_else_is_not_a_reader(
     client = keeper.connect()
     opened = keeper.open(client, python(wait))
     read_until(opened.master, b"set")
-    wait_state(opened, "S")
+    wait_state(opened.session.pid, "S")
 
     found = parse_probe(client.call("probe", {"session": "s"}))
 
@@ -162,15 +162,9 @@ def test_a_sleep_that_was_stopped_and_continued_is_still_a_sleep(keeper: Running
 
 
 def stop_and_continue(opened: Opened) -> None:
-    os.kill(opened.session.pid, signal.SIGSTOP)
-    wait_state(opened, "T")
+    halt(opened.session.pid)
     os.kill(opened.session.pid, signal.SIGCONT)
-    wait_state(opened, "S")
-
-
-def wait_state(opened: Opened, state: str) -> None:
-    stat = Path(f"/proc/{opened.session.pid}/stat")
-    eventually(lambda: stat.read_text().split()[2], lambda found: found == state)
+    wait_state(opened.session.pid, "S")
 
 
 def test_a_session_that_has_ended_has_no_foreground_and_nothing_known(

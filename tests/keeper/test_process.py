@@ -1,6 +1,7 @@
 """The keeper as a process: what it keeps, hands over, remembers and survives."""
 
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from tests.keeper.harness import (
     RunningKeeper,
     children_of,
     eventually,
+    halt,
     kill,
     order_of,
     read_until,
@@ -31,7 +33,7 @@ from duetty.errors import (
 )
 from duetty.keeper.client import Exited, KeptSession, Reply, parse_opened, parse_sessions
 from duetty.keeper.process import Options, main, parse_options
-from duetty.keeper.wire import MAX_FRAME_BYTES, Message
+from duetty.keeper.wire import MAX_FRAME_BYTES, Channel, Message
 
 pytestmark = pytest.mark.pty
 
@@ -188,6 +190,25 @@ def test_a_server_that_left_makes_room_at_once(keeper: RunningKeeper) -> None:
         keeper.connect().close()
 
     assert keeper.connect().keeper_pid == keeper.pid
+
+
+def test_a_server_that_leaves_as_the_next_one_arrives_is_not_in_its_way(
+    keeper: RunningKeeper,
+) -> None:
+    first = keeper.connect()
+    with socket.socket(socket.AF_UNIX) as raw:
+        raw.settimeout(5)
+        raw.connect(str(keeper.socket))
+        second = Channel(raw)
+        first.call("list")  # the keeper has accepted the second by now
+        halt(keeper.pid)
+
+        second.send({"id": 1, "op": "hello", "version": 1})
+        first.close()
+        os.kill(keeper.pid, signal.SIGCONT)
+        (hello,) = eventually(second.receive)
+
+    assert hello.message["ok"] is True
 
 
 def test_200_short_children_are_reaped_with_their_own_codes(keeper: RunningKeeper) -> None:
@@ -413,7 +434,7 @@ def test_stop_hangs_up_on_everyone_and_kills_who_ignores_it_after_the_grace(
     )
     read_until(stubborn.master, b"set")
     stopped = keeper.open(client, ["sleep", "100"], session="stopped")
-    os.kill(stopped.session.pid, signal.SIGSTOP)
+    halt(stopped.session.pid)
     exits: list[Exited] = []
     client.on_exited = exits.append
 
@@ -471,17 +492,19 @@ def test_a_keeper_with_nothing_to_keep_and_no_server_ends_itself(tmp_path: Path)
     assert not keeper.socket.exists()
 
 
-def test_a_keeper_with_a_session_does_not_end_itself(tmp_path: Path) -> None:
-    keeper = RunningKeeper(tmp_path, orphan_s=0.3)
-    client = keeper.connect()
-    opened = keeper.open(client, ["sh", "-c", "sleep 0.6; exit 7"])
-    client.close()
+def test_a_keeper_does_not_end_itself_before_a_status_is_collected(tmp_path: Path) -> None:
+    with RunningKeeper(tmp_path, orphan_s=0.2) as keeper:
+        client = keeper.connect()
+        opened = keeper.open(client, ["sh", "-c", "sleep 0.4; exit 7"])
+        client.close()
+        pidfd = os.pidfd_open(keeper.pid)
 
-    wait_gone(opened.session.pid)
-    client = keeper.connect()
+        wait_gone(opened.session.pid)
+        ended, _, _ = select.select([pidfd], [], [], 0.4)
 
-    assert wait_exited(client).exit_code == 7
-    keeper.end()
+        os.close(pidfd)
+        assert ended == []
+        assert wait_exited(keeper.connect()).exit_code == 7
 
 
 @pytest.mark.parametrize(

@@ -96,10 +96,24 @@ def test_a_child_leads_a_session_in_the_foreground_of_its_own_terminal(
     assert text_of(opened.master).split() == ["True", "/dev/tty", tty, "/usr", "80", "24"]
 
 
-def test_a_child_has_default_signals_and_the_limits_of_the_keepers_starter(
+def test_a_keeper_raises_its_own_limit_of_descriptors_and_not_its_childrens(
+    tmp_path: Path,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+    with RunningKeeper(tmp_path) as keeper:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+        opened = keeper.open(keeper.connect(), ["sh", "-c", "ulimit -Sn; ulimit -Hn"])
+
+        assert text_of(opened.master).split() == ["512", str(hard)]
+        assert resource.prlimit(keeper.pid, resource.RLIMIT_NOFILE) == (hard, hard)
+
+
+def test_a_child_has_default_signals_and_the_mask_and_score_of_the_keepers_starter(
     keeper: RunningKeeper,
 ) -> None:
-    command = "grep -E 'SigBlk|SigIgn' /proc/self/status; ulimit -n; umask; "
+    command = "grep -E 'SigBlk|SigIgn' /proc/self/status; umask; "
     command += "cat /proc/self/oom_score_adj"
 
     opened = keeper.open(keeper.connect(), ["sh", "-c", command])
@@ -109,7 +123,6 @@ def test_a_child_has_default_signals_and_the_limits_of_the_keepers_starter(
     os.umask(umask)
     assert text_of(opened.master).split() == [
         *("SigBlk:", nothing, "SigIgn:", nothing),
-        str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         f"{umask:04o}",
         Path("/proc/self/oom_score_adj").read_text().strip(),
     ]

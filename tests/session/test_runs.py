@@ -160,9 +160,9 @@ async def test_an_unfinished_line_is_told_at_once_and_can_be_finished(
     assert (ended.completed_by, ended.exit_code, ended.output) == ("mark", 0, "first\nsecond")
 
 
-@pytest.mark.parametrize(("shell", "code"), [("bash", 2), ("zsh", 1), ("dash", 2), ("fish", 127)])
+@pytest.mark.parametrize(("shell", "code"), [("bash", 2), ("zsh", 1), ("dash", 2), ("fish", None)])
 async def test_a_line_that_does_not_parse_ends_with_the_shells_code(
-    engine: Engine, shell: str, code: int
+    engine: Engine, shell: str, code: int | None
 ) -> None:
     await engine.open(command=shell)
     await engine.run("true")
@@ -171,8 +171,8 @@ async def test_a_line_that_does_not_parse_ends_with_the_shells_code(
     after = await engine.run("echo next")
 
     assert answer.completed_by == "mark"
-    assert answer.exit_code in (code, None)
-    assert ")" in (answer.output or "") or "syntax" in (answer.output or "")
+    assert answer.exit_code == code
+    assert "unexpected" in answer.output.lower() or "parse" in answer.output
     assert after.output == "next"
 
 
@@ -183,8 +183,10 @@ async def test_exit_ends_the_session_with_its_code_and_leaves_it_readable(
     await engine.run("echo before")
 
     answer = await engine.run("exit 7")
+    await engine.call("session.wait", session="s", exit=True, max_wait_ms=5_000)
 
-    assert (answer.completed_by, answer.exit_code, answer.state) == ("exit", 7, "exited")
+    # fish announces the end of `exit` before it goes; the others just go.
+    assert (answer.completed_by, answer.exit_code) in [("exit", 7), ("mark", 7)]
     assert session.exit_code == 7
     screen = await engine.call("screen.get", session="s", format="plain")
     assert "before" in screen["lines"]
@@ -202,7 +204,7 @@ async def test_a_program_that_asks_is_an_answer_and_can_be_answered(
     after = await engine.run("echo got $x")
 
     assert (asked.completed_by, asked.state) == ("input", "awaiting_input")
-    assert answered.completed_by in ("mark", "input")
+    assert (answered.completed_by, answered.exit_code) == ("mark", 0)
     assert after.output == "got yes"
 
 

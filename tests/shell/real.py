@@ -10,7 +10,7 @@ import struct
 import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duetty.shell import Injection, Mark, MarkKind, MarkScanner, integrate
@@ -44,8 +44,10 @@ class RealShell:
                 os.chdir(cwd)
                 for fd in injection.handed:
                     os.dup2(reader, fd)
-                os.closerange(10, 256)
-                os.closerange(3, 9)
+                for fd in range(3, 256):
+                    if fd not in injection.handed:
+                        with contextlib.suppress(OSError):
+                            os.close(fd)
                 os.execvpe(injection.argv[0], list(injection.argv), dict(injection.env))
             finally:
                 os._exit(127)
@@ -104,6 +106,13 @@ class RealShell:
         self.wait_prompt(since=since)
         return kinds(self.trusted[since:])
 
+    def wait_asleep(self) -> None:
+        """Until it waits for input. An interrupt any sooner may get lost in readline."""
+        deadline = time.monotonic() + WAIT_S
+        stat = Path(f"/proc/{self.pid}/stat")
+        while stat.read_text().rpartition(")")[2].split()[0] != "S":
+            assert time.monotonic() < deadline, "the shell does not wait for input"
+
     def run(self, line: str) -> Ran:
         """Type a line and wait for its end and the next prompt."""
         since, at = len(self.trusted), len(self.output)
@@ -135,7 +144,11 @@ def kinds(marks: Sequence[Mark]) -> str:
 
 @contextlib.contextmanager
 def open_shell(
-    home: Path, *argv: str, env: Mapping[str, str] | None = None, prompt: bool = True
+    home: Path,
+    *argv: str,
+    env: Mapping[str, str] | None = None,
+    prompt: bool = True,
+    handed: bool = True,
 ) -> Iterator[RealShell]:
     """The shell, at its first prompt."""
     environment = {
@@ -148,6 +161,8 @@ def open_shell(
     injection = integrate(
         argv, environment, nonce=NONCE, scratch=Path(f"/dev/shm/duetty-test-{os.getpid()}")
     )
+    if not handed:
+        injection = replace(injection, handed={})
     shell = RealShell(injection, cwd=home)
     try:
         if prompt:

@@ -106,6 +106,7 @@ def test_an_interrupted_prompt_ends_nothing(hooked: RealShell) -> None:
     at = len(hooked.output)
     hooked.write("abandoned")
     hooked.wait_text("abandoned", since=at)
+    hooked.wait_asleep()
 
     assert hooked.enter("\x03") == "AB"
     assert hooked.run("true").kinds == "CDAB"
@@ -186,7 +187,8 @@ def test_a_line_given_up_at_a_secondary_prompt_ends_without_having_run(
         shell.write("echo 'open\n")
         shell.wait_mark(MarkKind.INPUT, since=since, secondary=True)
         shell.write("more")
-        shell.wait_text("more")  # it reads: an interrupt any sooner may get lost in readline
+        shell.wait_text("more")
+        shell.wait_asleep()
         given_up = shell.enter("\x03")
         ran = shell.run("true")
 
@@ -203,7 +205,7 @@ def test_a_line_the_shell_refuses_ends_without_having_run(
     with open_shell(home, name) as shell:
         ran = shell.run("echo )")
 
-    assert (ran.kinds, ran.exit_code) == ("DAB", exit_code)
+    assert (ran.kinds.rstrip("B"), ran.exit_code) == ("DA", exit_code)
 
 
 def test_the_nonce_is_not_given_to_children(shell: RealShell) -> None:

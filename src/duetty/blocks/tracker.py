@@ -30,6 +30,9 @@ class Phase(StrEnum):
     PROMPT = "prompt"
     INPUT = "input"
     CONTINUATION = "continuation"
+    ENTERED = "entered"
+    """A line was sent to a shell that does not announce OUTPUT: it runs, or wants more."""
+
     RUNNING = "running"
     DONE = "done"
 
@@ -46,6 +49,9 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.CONTINUATION, MarkKind.PROMPT): Phase.PROMPT,
     (Phase.CONTINUATION, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.CONTINUATION, MarkKind.DONE): Phase.DONE,
+    (Phase.ENTERED, MarkKind.PROMPT): Phase.PROMPT,
+    (Phase.ENTERED, MarkKind.OUTPUT): Phase.RUNNING,
+    (Phase.ENTERED, MarkKind.DONE): Phase.DONE,
     (Phase.RUNNING, MarkKind.DONE): Phase.DONE,
     (Phase.RUNNING, MarkKind.PROMPT): Phase.PROMPT,  # the shell lost its DONE
     (Phase.DONE, MarkKind.PROMPT): Phase.PROMPT,
@@ -138,6 +144,11 @@ class BlockTracker:
             case MarkKind.DONE:
                 return self._close(before, mark)
 
+    def enter(self) -> None:
+        """A line end was typed. Only for shells that cannot say OUTPUT themselves."""
+        if self.progress.phase in (Phase.INPUT, Phase.CONTINUATION):
+            self.progress = replace(self.progress, phase=Phase.ENTERED)
+
     def abandon(self, end: int) -> tuple[Closed, ...]:
         """The process is gone: close what is open, with its exit code unknown."""
         before = self.progress
@@ -147,7 +158,7 @@ class BlockTracker:
         return (self._closed(before, end=end, exit_code=None),)
 
     def _continue(self, mark: Mark) -> tuple[Opened | Closed, ...]:
-        if self.progress.phase in (Phase.INPUT, Phase.CONTINUATION):
+        if self.progress.phase in (Phase.INPUT, Phase.CONTINUATION, Phase.ENTERED):
             self.progress = replace(
                 self.progress, phase=Phase.CONTINUATION, continued_at=mark.end
             )

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from signal import Signals
 from typing import Literal
@@ -106,8 +107,9 @@ class Keeping:
         )
 
     async def stop(self, *, grace_s: float) -> None:
-        """End every child and the keeper itself."""
-        await self._ask("stop", {"grace_s": grace_s})
+        """End every child and the keeper itself, which may go before it has answered."""
+        with suppress(KeeperUnavailable):
+            await self._ask("stop", {"grace_s": grace_s})
 
     async def _ask(self, op: str, arguments: Message, *, fds: Sequence[int] = ()) -> Reply:
         if self._client is None:

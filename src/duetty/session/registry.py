@@ -77,7 +77,6 @@ class Registry:
         self.degraded: dict[str, str] = {}
         """Part and reason of what does not work as promised."""
 
-        self.on_empty: Callable[[], None] = lambda: None
         keeping.on_exited = self._on_exited
         keeping.on_lost = self._on_keeper_lost
 
@@ -277,6 +276,7 @@ class Registry:
             # KILL was sent and nobody told the end: the keeper is gone, or the kernel holds it.
             session.ended(exit_code=None, exit_signal=None)
             self._save(session)
+            await self._forget(session)
 
     async def remove(self, session: Session) -> None:
         """Forget an exited session: its screen and journal; blocks stay in the history."""
@@ -288,12 +288,6 @@ class Registry:
         await anyio.to_thread.run_sync(
             lambda: shutil.rmtree(session.journal.directory, ignore_errors=True)
         )
-        try:
-            await self._keeping.forget(session.profile.id)
-        except DuettyError:
-            log.info("forget_failed", extra={"session": session.name})
-        if not self._by_id:
-            self.on_empty()
 
     # --- the keeper's news ----------------------------------------------------
 
@@ -308,13 +302,14 @@ class Registry:
 
     async def _collected(self, session: Session) -> None:
         """The status is ours now: the keeper may forget; old exited sessions make room."""
+        await self._forget(session)
+        await self.sweep()
+
+    async def _forget(self, session: Session) -> None:
         try:
             await self._keeping.forget(session.profile.id)
-        except DuettyError:
-            log.info("forget_failed", extra={"session": session.name})
-        await self.sweep()
-        if not self.alive:
-            self.on_empty()
+        except DuettyError as error:
+            log.info("forget_failed", extra={"session": session.name, "code": error.code})
 
     async def sweep(self) -> None:
         """Remove exited sessions beyond their number and age."""

@@ -30,6 +30,11 @@ SHELL_START_S = 5.0
 PROMPT_READY_S = 1.0
 """How long a line waits for a slow prompt function before it is typed anyway."""
 
+PASTE_READY_S = 0.3
+"""How long a paste of several lines waits for the line editor to ask for it bracketed."""
+
+LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
+
 HELD_S = 0.1
 """A program that reads the terminal for this long without printing waits for a person."""
 
@@ -38,6 +43,9 @@ STABLE_S = 0.15
 
 NEXT_COMMAND_S = 0.3
 """After one command of several lines: how long until the prompt or the next one must come."""
+
+KILL_LINE = b"\x15"
+"""What Ctrl-U sends: the line editor forgets the line."""
 
 CANONICAL_LINE_BYTES = 4_095
 """The kernel's bound on one line in canonical mode; what is longer it silently cuts."""
@@ -77,7 +85,7 @@ class Run:
     match: str | None = None
 
     _at_prompt: bool = False
-    _first_block: int = 0
+    _last_block: int = 0
     _offset: int = 0
     _searched: int = 0
     _started_s: float = 0.0
@@ -97,9 +105,7 @@ class Run:
         if session.is_exited:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = session.phase in (Phase.INPUT, Phase.CONTINUATION)
-        open_number = session.open_block.number if session.open_block else 0
-        last = session.recent[-1].number if session.recent else 0
-        self._first_block = max(open_number, last)
+        self._last_block = session.recent[-1].number if session.recent else 0
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
         text = self.line.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r")
@@ -114,6 +120,26 @@ class Run:
 
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
+        await self._wait_end()
+        if self.session.profile.shell == "fish" and self.completed_by == "mark":
+            await self._clear_line()
+
+    async def _clear_line(self) -> None:
+        """A line that does not parse stays in fish's editor, and would be part of the next one."""
+        session = self.session
+        blocks = self._blocks()
+        if not blocks or blocks[-1].exit_code is not None:
+            return
+        with anyio.move_on_after(PROMPT_READY_S):
+            while session.phase is not Phase.INPUT and not session.is_exited:
+                await session.pulse.wait()
+        if session.is_exited:
+            return
+        session.write(KILL_LINE, actor=self.actor)
+        with anyio.move_on_after(HELD_S):
+            await session.pulse.wait()
+
+    async def _wait_end(self) -> None:
         session = self.session
         while True:
             self.completed_by = self._check()
@@ -142,7 +168,7 @@ class Run:
         elif completed_by != "mark":
             exit_code = None
         elapsed_ms = round((self.clock.monotonic_s() - self._started_s) * 1e3, 3)
-        known_ms = last.duration_ms if last and completed_by == "mark" else None
+        known_ms = last.duration_ms if len(blocks) == 1 and last else None
         return RunAnswer(
             completed_by=completed_by,
             exit_code=exit_code,
@@ -150,7 +176,7 @@ class Run:
             blocks=blocks,
             state=state,
             cwd=session.cwd,
-            duration_ms=known_ms if known_ms is not None and len(blocks) == 1 else elapsed_ms,
+            duration_ms=known_ms if known_ms is not None and self._at_prompt else elapsed_ms,
             generation=session.activity.generation,
             match=self.match,
         )
@@ -167,6 +193,11 @@ class Run:
                 or (starting and session.phase is Phase.SILENT)
             ):
                 await session.pulse.wait()
+        if "\n" in self.line.rstrip("\r\n") and session.profile.shell in LINE_EDITORS:
+            # zsh asks for bracketed paste only after it has drawn its prompt.
+            with anyio.move_on_after(PASTE_READY_S):
+                while session.phase is Phase.INPUT and not session.bracketed_paste:
+                    await session.pulse.wait()
 
     def _by_line(self, text: str) -> bool:
         """Whether the terminal itself assembles lines (POSIX sh): then each line needs its prompt."""
@@ -211,7 +242,7 @@ class Run:
     # --- is it over? ----------------------------------------------------------
 
     def _blocks(self) -> tuple[Block, ...]:
-        return tuple(each for each in self.session.recent if each.number > self._first_block)
+        return tuple(each for each in self.session.recent if each.number > self._last_block)
 
     def _check(self) -> CompletedBy | None:
         """What can be told without waiting or asking."""
@@ -220,15 +251,14 @@ class Run:
             return "text"
         if session.is_exited:
             return "exit"
-        if not self._at_prompt:
-            return None
+        if session.phase is Phase.INPUT and session.input_end > self._offset:
+            return "mark"  # back at the prompt
+        closed = session.recent and session.recent[-1].number > self._last_block
         several = "\n" in self.line.rstrip("\r\n")
-        back_at_prompt = session.phase is Phase.INPUT and session.input_end > self._offset
-        if back_at_prompt:
-            return "mark"
-        closed = session.recent and session.recent[-1].number > self._first_block
         if closed and not several and session.phase is not Phase.RUNNING:
             return "mark"
+        if not self._at_prompt:
+            return None
         quiet_s = session.activity.quiet_s()
         if closed and session.phase in (Phase.DONE, Phase.PROMPT) and quiet_s > NEXT_COMMAND_S:
             return "mark"  # the prompt is slow; the commands are done
@@ -237,7 +267,7 @@ class Run:
         return None
 
     def _pause_s(self) -> float:
-        if self._at_prompt and self.session.phase not in (Phase.RUNNING, Phase.INPUT):
+        if self._at_prompt and self.session.phase in (Phase.DONE, Phase.PROMPT, Phase.CONTINUATION):
             return NEXT_COMMAND_S / 4
         return self._looks.next_s()
 
@@ -274,9 +304,7 @@ class Run:
         if self._at_prompt:
             # The echo of the line is not its output.
             blocks = self._blocks()
-            begun = blocks[0].start if blocks else None
-            if begun is None and session.open_block is not None:
-                begun = session.open_block.start
+            begun = blocks[0].start if blocks else session.output_start()
             if begun is None or begun < self._offset:
                 return False
             start = max(start, begun)
@@ -299,10 +327,14 @@ class Run:
     # --- what it printed ------------------------------------------------------
 
     async def _output(self, blocks: tuple[Block, ...], *, limit: int) -> OutputText | None:
-        slices = [(each.start, each.end) for each in blocks if each.end is not None]
+        # A line typed into a program that was running already owns what came after it.
+        slices = [
+            (max(each.start, self._offset), each.end) for each in blocks if each.end is not None
+        ]
         session = self.session
-        if session.open_block is not None and session.open_block.number > self._first_block:
-            slices.append((session.open_block.start, session.journal.end))
+        running = session.output_start()
+        if running is not None and session.phase in (Phase.RUNNING, Phase.ENTERED):
+            slices.append((max(running, self._offset), session.journal.end))
         if not slices:
             slices = [(self._offset, session.journal.end)]
         if sum(end - start for start, end in slices) <= INLINE_BYTES:

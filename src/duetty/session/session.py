@@ -50,6 +50,12 @@ HANGUP_LOOK_S = 0.2
 FINAL_READS = 64
 """Bound on draining a PTY after its process is gone: background processes may go on printing."""
 
+ECHO_BYTES = 64 * 1024
+"""How far an echoed line is looked for."""
+
+UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
+"""Phases in which only the kernel can tell what the program does."""
+
 NOBODY = Actor(kind="person", name="unknown")
 
 
@@ -161,7 +167,7 @@ class Session:
 
     async def look(self) -> State:
         """The state, with the kernel asked where only it can tell."""
-        if not self.is_exited and self._tracker.phase in (Phase.RUNNING, Phase.SILENT):
+        if not self.is_exited and self._tracker.phase in UNANNOUNCED:
             generation = self.activity.generation
             probe = await self._prober()
             if not self.is_exited and generation == self.activity.generation:
@@ -199,6 +205,8 @@ class Session:
         if self._input is None:
             raise SessionExited(self.name, self.exit_code)
         self._input.write(data)
+        if self.profile.shell == "sh" and (b"\r" in data or b"\n" in data):
+            self._tracker.enter()
         self.actor = actor
         self.activity.touch()
         self.pulse.fire()
@@ -310,7 +318,7 @@ class Session:
             id=block_id(self.profile.id, opened.number),
             number=opened.number,
             command_line=opened.command_line or self.typed_line,
-            cwd=opened.cwd,
+            cwd=opened.cwd or self.profile.cwd,
             start=opened.start,
             end=None,
             started_at_ns=at_ns,
@@ -334,7 +342,7 @@ class Session:
             id=block_id(self.profile.id, closed.number),
             number=closed.number,
             command_line=command_line or (begun.command_line if begun else None),
-            cwd=begun.cwd if begun else closed.cwd,
+            cwd=(begun.cwd if begun else closed.cwd) or self.profile.cwd,
             start=start,
             end=closed.end,
             started_at_ns=begun.started_at_ns if begun else self._time_at(closed.start),
@@ -350,15 +358,26 @@ class Session:
 
     def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
         """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""
+        start, line = self._echoed(closed.start, closed.end)
+        return start, closed.command_line or line
+
+    def _echoed(self, start: int, end: int) -> tuple[int, str | None]:
         try:
-            head = self.journal.read(closed.start, min(closed.end, closed.start + 65_536))
+            head = self.journal.read(start, min(end, start + ECHO_BYTES))
         except OutputExpired:
-            return closed.start, closed.command_line
+            return start, None
         line, newline, _ = head.partition(b"\n")
         if not newline:
-            return closed.end, closed.command_line
-        text = closed.command_line or line.decode("utf-8", "replace").strip() or None
-        return closed.start + len(line) + 1, text
+            return end, None
+        return start + len(line) + 1, line.decode("utf-8", "replace").strip() or None
+
+    def output_start(self) -> int | None:
+        """Where the output of the command line that runs now begins; None if none does."""
+        if self.open_block is not None:
+            return self.open_block.start
+        if self._tracker.phase is Phase.ENTERED:
+            return self._echoed(self.input_end, self.journal.end)[0]
+        return None
 
     def _time_at(self, offset: int) -> int:
         moments = self.journal.times(offset, offset + 1)

@@ -5,10 +5,10 @@ A cell is 64 bits, lowest first: 2 content tag, 24 content, 16 style, 2 width,
 compares spans with the emulator's own plain text notices when that moves.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from itertools import groupby
+from typing import NamedTuple, Protocol
 
 from duetty.vt.values import Colour, Indexed, Rgb, Span
 
@@ -23,6 +23,7 @@ _STYLE = 0xFFFF
 _SPACER = 1 << 43
 """Set for both spacers: after a wide character, and before one that did not fit."""
 _LINK = 1 << 45
+_ERASED = _TAG | _CONTENT << _CONTENT_SHIFT
 
 _UNUSUAL = _TAG | _STYLE << _STYLE_SHIFT | 0b11 << 42 | _LINK
 """A cell with none of these bits is one code point in the default style."""
@@ -61,8 +62,9 @@ class Row(Protocol):
     def link(self, col: int) -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
+    """Neighbouring cells of one style and link."""
+
     text: str
     style: Style
     link: str | None
@@ -74,7 +76,7 @@ def runs(row: Row) -> list[Run]:
     bits = int.from_bytes(raw, "little")
     if not bits & _lanes(_UNUSUAL, len(raw)):
         return [Run(_text(bits, len(raw)), PLAIN, None)]
-    return _mixed_runs(row, memoryview(raw).cast("Q").tolist())
+    return _mixed_runs(row, bits, len(raw))
 
 
 def spans(row: Row) -> tuple[Span, ...]:
@@ -99,41 +101,68 @@ def spans(row: Row) -> tuple[Span, ...]:
     return tuple(merged)
 
 
-def _mixed_runs(row: Row, cells: Sequence[int]) -> list[Run]:
-    found: list[Run] = []
+def _mixed_runs(row: Row, bits: int, size: int) -> list[Run]:
+    """Group cells that say the same besides their character; per-cell Python is too slow."""
+    keys = _quads(bits & _lanes(_UNUSUAL, size), size)
+    if bits & _lanes(_TAG_PALETTE, size):
+        # The content of an erased cell is its colour.
+        cells = _quads(bits, size)
+        keys = [
+            cell & _ERASED if cell & _TAG_PALETTE else keys[at] for at, cell in enumerate(cells)
+        ]
+    characters = _text(bits, size)
     styles: dict[int, Style] = {0: PLAIN}
-    parts: list[str] = []
-    style, link = PLAIN, None
-    for col, cell in enumerate(cells):
-        if cell & _SPACER:
-            continue
-        tag = cell & _TAG
-        content = cell >> _CONTENT_SHIFT & _CONTENT
-        if tag <= _TAG_GRAPHEME:
-            style_id = cell >> _STYLE_SHIFT & _STYLE
-            cell_style = styles.get(style_id)
-            if cell_style is None:
-                cell_style = styles[style_id] = row.style(col)
-            text = (
-                (chr(content) if content else " ") if tag == _TAG_CODEPOINT else row.grapheme(col)
-            )
-        else:
-            cell_style = _background(tag, content)
-            text = " "
-        cell_link = row.link(col) if cell & _LINK else None
-        if parts and (cell_style is not style or cell_link != link):
-            found.append(Run("".join(parts), style, link))
-            parts = []
-        style, link = cell_style, cell_link
-        parts.append(text)
-    found.append(Run("".join(parts), style, link))
+    found: list[Run] = []
+    start = 0
+    for key, group in groupby(keys):
+        end = start + len(list(group))
+        if not key & _SPACER:
+            for piece in _group_runs(row, key, characters, start, end, styles):
+                _append(found, piece)
+        start = end
     return found
+
+
+def _group_runs(
+    row: Row, key: int, characters: str, start: int, end: int, styles: dict[int, Style]
+) -> list[Run]:
+    tag = key & _TAG
+    if tag > _TAG_GRAPHEME:
+        return [Run(" " * (end - start), _background(tag, key >> _CONTENT_SHIFT), None)]
+    style_id = key >> _STYLE_SHIFT & _STYLE
+    style = styles.get(style_id)
+    if style is None:
+        style = styles[style_id] = row.style(start)
+    if tag == _TAG_CODEPOINT and not key & _LINK:
+        return [Run(characters[start:end], style, None)]
+    return [
+        Run(
+            row.grapheme(col) if tag == _TAG_GRAPHEME else characters[col],
+            style,
+            row.link(col) if key & _LINK else None,
+        )
+        for col in range(start, end)
+    ]
+
+
+def _append(found: list[Run], run: Run) -> None:
+    if found:
+        last = found[-1]
+        if last.style is run.style and last.link == run.link:
+            found[-1] = Run(last.text + run.text, run.style, run.link)
+            return
+    found.append(run)
+
+
+def _quads(bits: int, size: int) -> list[int]:
+    return memoryview(bits.to_bytes(size, "little")).cast("Q").tolist()
 
 
 def _text(bits: int, size: int) -> str:
     """The code points of all cells at once; per-cell Python would cost most of a screen's time."""
     lanes = (bits >> _CONTENT_SHIFT & _lanes(_CONTENT, size)).to_bytes(size, "little")
-    return memoryview(lanes).cast("I")[::2].tobytes().decode("utf-32-le").replace("\0", " ")
+    # Every second 32 bits are zero.
+    return lanes.decode("utf-32-le")[::2].replace("\0", " ")
 
 
 @cache

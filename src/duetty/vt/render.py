@@ -10,6 +10,7 @@ Clearing the screen (CSI 2 J, CSI 3 J, ESC c) keeps what was printed before it.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import repeat
 
 from duetty.vt.terminal import Terminal
 
@@ -62,41 +63,42 @@ class _Lines:
         self._open_characters = 0
         self._blanks = 0
 
-    def take(self, text: str, is_open: bool) -> Iterator[str]:
+    def take(self, text: str, *, is_open: bool) -> Iterator[str]:
         """The lines finished by `text`, whose last one goes on if `is_open`."""
-        *finished, last = text.split("\n")
-        for line in finished:
-            yield from self._ended(line)
-        if is_open:
-            yield from self._held(last)
-        else:
-            yield from self._ended(last)
-
-    def _held(self, piece: str) -> Iterator[str]:
-        self._open.append(piece)
-        self._open_characters += len(piece)
-        if self._open_characters > MAX_LINE_CHARACTERS:
-            whole = "".join(self._open)
-            while len(whole) > MAX_LINE_CHARACTERS:
-                yield from self._line(whole[:MAX_LINE_CHARACTERS])
-                whole = whole[MAX_LINE_CHARACTERS:]
-            self._open, self._open_characters = [whole], len(whole)
-
-    def _ended(self, line: str) -> Iterator[str]:
+        lines = text.split("\n")
         if self._open:
-            yield from self._held(line)
-            line = "".join(self._open)
-            self._open, self._open_characters = [], 0
-        yield from self._line(line.rstrip())
+            lines[:1] = self._joined(lines[0])
+        if is_open:
+            *full, rest = _cut(lines.pop())
+            lines += full
+            self._open.append(rest)
+            self._open_characters += len(rest)
+            if self._open_characters > MAX_LINE_CHARACTERS:
+                *full, rest = self._joined("")
+                lines += full
+                self._open, self._open_characters = [rest], len(rest)
+        for line in lines:
+            line = line.rstrip()
+            if not line:
+                self._blanks += 1
+                continue
+            if self._blanks:
+                yield from repeat("", self._blanks)
+                self._blanks = 0
+            yield line
 
-    def _line(self, line: str) -> Iterator[str]:
-        if not line:
-            self._blanks += 1
-            return
-        for _ in range(self._blanks):
-            yield ""
-        self._blanks = 0
-        yield line
+    def _joined(self, end: str) -> list[str]:
+        whole = "".join([*self._open, end])
+        self._open, self._open_characters = [], 0
+        return _cut(whole)
+
+
+def _cut(line: str) -> list[str]:
+    """The line in pieces that are short enough, the last of which may be empty."""
+    return [
+        line[start : start + MAX_LINE_CHARACTERS]
+        for start in range(0, max(1, len(line)), MAX_LINE_CHARACTERS)
+    ]
 
 
 def _drained(terminal: Terminal, lines: _Lines) -> Iterator[str]:

@@ -261,7 +261,8 @@ class Terminal:
         first += self._hidden_rows()
         if styled:
             return tuple([spans(row) for row in self._native.rows(first=first, count=count)])
-        raw = self._native.formatted("plain", first=first, count=count)
+        # The emulator's own trimming takes a combining mark on a space for nothing.
+        raw = self._native.formatted("plain", first=first, count=count, trim=False)
         lines = [line.rstrip() for line in raw.decode("utf-8", "replace").split("\n")]
         return (*lines, *[""] * (count - len(lines)))
 

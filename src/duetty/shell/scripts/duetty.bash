@@ -7,7 +7,8 @@
 #
 # Where each mark comes from:
 #   D  _duetty_head, the first element of PROMPT_COMMAND
-#   A  PS1, before the user's text        B  PS1, after it
+#   A  _duetty_last, the last one; PS1 if that did not run: readline draws PS1 more than once
+#   B  PS1, after the user's text
 #   C  PS0, after the user's text
 # All are built-in: nothing here forks, except what the user's own files do.
 #
@@ -110,9 +111,11 @@ _duetty_arrange() {
     local -a list=()
     for key in "${!PROMPT_COMMAND[@]}"; do
         element=${PROMPT_COMMAND[key]}
-        # PROMPT_COMMAND=x replaced element 0 and meant all of it.
-        [[ $element == _duetty_last ]] && element=${_duetty_kept[_duetty_fresh]-}
-        [[ $element == '_duetty_code=$?' ]] && element=
+        if [[ $element == _duetty_last ]]; then
+            # PROMPT_COMMAND=x replaced element 0 and meant all of it.
+            element=
+            ((_duetty_fresh)) && element=${_duetty_kept[1]}
+        fi
         element=${element//_duetty_head/:}
         element=${element//_duetty_last/:}
         [[ -z $element || $element == : ]] || list+=("$element")
@@ -125,8 +128,15 @@ _duetty_arrange() {
 
 _duetty_head() {
     { local code=$? -; builtin set +aeuvxET; } 2>/dev/null
-    _duetty_done "$code"
-    _duetty_fresh=1
+    _duetty_drawn=0
+    if [[ ${PROMPT_COMMAND[0]-} == _duetty_head ]]; then
+        _duetty_done "$code"
+        _duetty_fresh=1
+    else
+        # PROMPT_COMMAND="x;$PROMPT_COMMAND": the code is that of x. The next element sees the right one.
+        _duetty_kept[2]='_duetty_code=$?'$'\n'${_duetty_kept[1]}
+        _duetty_fresh=2
+    fi
     _duetty_wrap
 }
 
@@ -134,27 +144,32 @@ _duetty_last() {
     # First of all: here `$?`, PIPESTATUS and `$_` are still what the user's element expects.
     builtin eval "${_duetty_kept[_duetty_fresh]}"
     { local -; builtin set +aeuvxET; } 2>/dev/null
-    ((_duetty_fresh)) || _duetty_done "$_duetty_code"
+    ((_duetty_fresh == 1)) || _duetty_done "$_duetty_code"
     local -a keys=("${!PROMPT_COMMAND[@]}")
     [[ ${PROMPT_COMMAND[0]-} == _duetty_head && ${PROMPT_COMMAND[99]-} == _duetty_last \
         && ${keys[-1]} == 99 ]] || _duetty_arrange
     _duetty_wrap
     _duetty_fresh=0
     _duetty_histcmd=$HISTCMD
+    builtin printf %s "$_duetty_begin" 2>/dev/null >/dev/tty
+    _duetty_drawn=1
 }
 
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_code=0 _duetty_histcmd= _duetty_text= _duetty_nil= _duetty_space=' '
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_histcmd= _duetty_text= _duetty_nil= _duetty_space=' '
     _duetty_kept=('_duetty_code=$?' '')
     _duetty_late=('' $'\e]133;D;$?;cwd=${PWD@Q}'"$end")
-    _duetty_start='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran=0:0}'$'\e]133;A'$end
+    _duetty_begin=($'\e]133;A'"$end" '')
+    # bash expands PS1 without showing it between the commands of a paste: the line is not over for
+    # PS1 while _duetty_last is there to end it.
+    _duetty_start='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1}:0}${_duetty_begin[_duetty_drawn]}'
     _duetty_input=$'\e]133;B'$end
     _duetty_more=$'\e]133;A;k=s'$end
     _duetty_more_input=$'\e]133;B;k=s'$end
     # A second command of the same paste: no prompt came between, so the first one ends here.
-    _duetty_output='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran=1:0}'$'\e]133;C'$end
+    _duetty_output='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'$'\e]133;C'$end
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
     _duetty_ps2_before='\[${_duetty_more-}\]'
@@ -163,7 +178,7 @@ _duetty_install() {
     # Hardened systems make it readonly: then D comes with the prompt.
     if [[ ${PROMPT_COMMAND@a} != *r* ]]; then
         _duetty_output+='${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}'
-        _duetty_late[1]+='${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}'
+        _duetty_start+='${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}'
         _duetty_arrange
     fi
     _duetty_wrap

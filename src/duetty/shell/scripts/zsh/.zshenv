@@ -8,7 +8,8 @@
 #      It gives `cwd_raw`, true but for control characters: for those see A.
 #      Without PROMPT_SP: _duetty_done, the first of precmd_functions. A function `precmd` would run
 #      before it, so it is made the second.
-#   A  PS1, before the user's text, with `cwd` if it has control characters        B  PS1, after it
+#   A  _duetty_draw, with `cwd` if it has control characters. Not PS1, which is drawn more than once.
+#   B  PS1, after the user's text
 #   C  _duetty_run, the first of preexec_functions, with the command line
 # PS1 and PS2 carry the marks while a line is edited, and are the user's own while a command runs;
 # PROMPT_EOL_MARK the other way round.
@@ -28,7 +29,7 @@ fi
 
 if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>/dev/null; then
     builtin typeset -gi +x _duetty_ran=0 _duetty_drawing=1 _duetty_eol_unset=0
-    builtin typeset -g +x _duetty_histcmd= _duetty_exported= _duetty_a=
+    builtin typeset -g +x _duetty_histcmd= _duetty_exported=
     builtin typeset -g +x _duetty_eol=$'%{\e]133;D;%?;nonce='$_duetty_nonce$';cwd_raw=%/\a%}'
     builtin typeset -ga +x _duetty_mark
     _duetty_mark=(
@@ -70,13 +71,13 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         _duetty_end $code
         _duetty_arrange
         _duetty_bare
+        builtin local cwd=
+        [[ $PWD == *[[:cntrl:]]* ]] && cwd=';cwd='${(qqqq)PWD}
+        builtin print -rn -- $'\e]133;A;nonce='$_duetty_nonce$cwd$'\a' >/dev/tty 2>/dev/null
         [[ -o prompt_percent ]] || return 0
         [[ ${(t)PS1} == *export* ]] && _duetty_exported+=1 && builtin typeset -g +x PS1
         [[ ${(t)PS2} == *export* ]] && _duetty_exported+=2 && builtin typeset -g +x PS2
-        _duetty_a=$'%{\e]133;A;nonce='$_duetty_nonce
-        if [[ $PWD == *[[:cntrl:]]* ]]; then _duetty_a+=';cwd='${${(qqqq)PWD}//\%/%%}; fi
-        _duetty_a+=$'\a%}'
-        PS1=$_duetty_a$PS1$_duetty_mark[1]
+        PS1=$PS1$_duetty_mark[1]
         PS2=$_duetty_mark[2]$PS2$_duetty_mark[3]
     }
 
@@ -97,7 +98,7 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
 
     # Give PS1 and PS2 back as the user made them.
     _duetty_bare() {
-        PS1=${${PS1//$_duetty_a}//$_duetty_mark[1]}
+        PS1=${PS1//$_duetty_mark[1]}
         PS2=${${PS2//$_duetty_mark[2]}//$_duetty_mark[3]}
         [[ $_duetty_exported == *1* ]] && builtin typeset -gx PS1
         [[ $_duetty_exported == *2* ]] && builtin typeset -gx PS2
