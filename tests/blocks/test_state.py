@@ -20,6 +20,13 @@ REFUSED = Probe(known=False)
         (Phase.RUNNING, True, False, READING, State(word="fullscreen", known_by="terminal")),
         (Phase.RUNNING, False, False, READING, State(word="awaiting_input", known_by="kernel")),
         (Phase.RUNNING, False, False, PASSWORD, State(word="awaiting_password", known_by="kernel")),
+        (
+            Phase.RUNNING,
+            False,
+            False,
+            Probe(known=False, echo=False),
+            State(word="awaiting_password", known_by="kernel"),
+        ),
         (Phase.SILENT, False, False, BUSY, State(word="running", known_by="kernel")),
         (Phase.SILENT, False, False, READING, State(word="awaiting_input", known_by="kernel")),
         (Phase.SILENT, False, False, REFUSED, State(word="unknown", known_by="nothing")),

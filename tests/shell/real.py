@@ -9,7 +9,7 @@ import signal
 import struct
 import termios
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,6 +41,8 @@ class RealShell:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
+                # Here, because a later change of size makes readline draw its prompt again.
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
                 os.chdir(cwd)
                 for fd in injection.handed:
                     os.dup2(reader, fd)
@@ -52,7 +54,6 @@ class RealShell:
             finally:
                 os._exit(127)
         os.close(reader)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
         self.shell = injection.shell
         self.output = bytearray()
         self.marks: list[Mark] = []
@@ -72,13 +73,20 @@ class RealShell:
             left = deadline - time.monotonic()
             readable, _, _ = select.select([self.fd], [], [], max(left, 0))
             assert readable, f"no {why} after {WAIT_S} s: {bytes(self.output[-2000:])!r}"
-            try:
-                chunk = os.read(self.fd, 65536)
-            except OSError:
-                chunk = b""
-            assert chunk, f"the shell ended before {why}: {bytes(self.output[-2000:])!r}"
-            self.marks += self._scanner.scan(chunk, len(self.output))
-            self.output += chunk
+            self._read(why)
+
+    def _read_until_quiet(self) -> None:
+        while select.select([self.fd], [], [], 0.2)[0]:
+            self._read("quiet")
+
+    def _read(self, why: str) -> None:
+        try:
+            chunk = os.read(self.fd, 65536)
+        except OSError:
+            chunk = b""
+        assert chunk, f"the shell ended before {why}: {bytes(self.output[-2000:])!r}"
+        self.marks += self._scanner.scan(chunk, len(self.output))
+        self.output += chunk
 
     def wait_mark(self, kind: MarkKind, *, since: int, secondary: bool = False) -> Mark:
         """The first trusted mark of a kind after that many trusted marks."""
@@ -106,12 +114,22 @@ class RealShell:
         self.wait_prompt(since=since)
         return kinds(self.trusted[since:])
 
-    def wait_asleep(self) -> None:
-        """Until it waits for input. An interrupt any sooner may get lost in readline."""
+    def interrupt(self) -> str:
+        """Press Ctrl-C at a prompt; the kinds of the marks up to the next one.
+
+        At rest, and again if need be: fish shows no prompt at all if it is
+        interrupted while it makes one, and readline loses an interrupt that
+        comes just before it waits for the next key.
+        """
+        since = len(self.trusted)
         deadline = time.monotonic() + WAIT_S
-        stat = Path(f"/proc/{self.pid}/stat")
-        while stat.read_text().rpartition(")")[2].split()[0] != "S":
-            assert time.monotonic() < deadline, "the shell does not wait for input"
+        self._read_until_quiet()
+        while not any(mark.kind is MarkKind.PROMPT for mark in self.trusted[since:]):
+            assert time.monotonic() < deadline, f"no prompt: {bytes(self.output[-2000:])!r}"
+            self.write("\x03")
+            self._read_until_quiet()
+        self.wait_prompt(since=since)
+        return kinds(self.trusted[since:])
 
     def run(self, line: str) -> Ran:
         """Type a line and wait for its end and the next prompt."""
@@ -149,7 +167,7 @@ def open_shell(
     env: Mapping[str, str] | None = None,
     prompt: bool = True,
     handed: bool = True,
-) -> Iterator[RealShell]:
+) -> Generator[RealShell]:
     """The shell, at its first prompt."""
     environment = {
         "HOME": str(home),

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from tests.shell.real import NONCE, Ran, RealShell, kinds, open_shell
 
 from duetty.shell import MarkKind
-from tests.shell.real import NONCE, Ran, RealShell, kinds, open_shell
 
 pytestmark = pytest.mark.shells
 
@@ -71,7 +71,9 @@ def test_marks_come_whatever_the_rc_file_does(tmp_path: Path, rc: str) -> None:
     assert NONCE.encode() not in shell.output.replace(b";nonce=" + NONCE.encode(), b"")
 
 
-@pytest.mark.parametrize("rc", ["a string", "an array", "a failing prompt", "preexec by DEBUG trap"])
+@pytest.mark.parametrize(
+    "rc", ["a string", "an array", "a failing prompt", "preexec by DEBUG trap"]
+)
 def test_the_end_is_announced_before_the_users_prompt_command(tmp_path: Path, rc: str) -> None:
     (tmp_path / ".bashrc").write_text(RC_FILES[rc] + "\n")
 
@@ -138,10 +140,10 @@ def test_marks_survive_a_line_that_takes_them_away(tmp_path: Path, rc: str, line
 
 
 def test_a_prompt_command_that_was_replaced_does_not_come_back(tmp_path: Path) -> None:
-    (tmp_path / ".bashrc").write_text("PROMPT_COMMAND='echo \"<o\"\"ld>\"'\n")
+    (tmp_path / ".bashrc").write_text('PROMPT_COMMAND=\'echo "<o""ld>"\'\n')
 
     with open_shell(tmp_path, "bash") as shell:
-        shell.run("PROMPT_COMMAND='echo \"<n\"\"ew>\"'")
+        shell.run('PROMPT_COMMAND=\'echo "<n""ew>"\'')
         at = len(shell.output)
         shell.run("true")
 

@@ -3,15 +3,13 @@
 from pathlib import Path
 
 import pytest
-
-from duetty.shell import MarkKind
 from tests.shell.real import kinds, open_shell
 
 pytestmark = pytest.mark.shells
 
 CONFIGS = {
     "nothing": "",
-    "its own prompt": "function fish_prompt; echo -n \"<$status> \"; end",
+    "its own prompt": 'function fish_prompt; echo -n "<$status> "; end',
     "a prompt of several lines": "function fish_prompt; echo top; echo -n '> '; end",
     "a failing prompt": "function fish_prompt; nosuch_prompt; echo -n '> '; return 3; end",
     "a right prompt": "function fish_right_prompt; echo right; end",
@@ -34,9 +32,7 @@ def test_marks_come_whatever_the_configuration_does(tmp_path: Path, config: str)
     with open_shell(configured(tmp_path, CONFIGS[config]), "fish") as shell:
         rans = [shell.run(line) for line in ("true", "sh -c 'exit 3'", "echo $status\\;", "cd /")]
 
-    assert [
-        (ran.kinds.rstrip("B"), ran.exit_code, ran.cwd, ran.command_line) for ran in rans
-    ] == [
+    assert [(ran.kinds.rstrip("B"), ran.exit_code, ran.cwd, ran.command_line) for ran in rans] == [
         ("CDA", 0, str(tmp_path), "true"),
         ("CDA", 3, str(tmp_path), "sh -c 'exit 3'"),
         ("CDA", 0, str(tmp_path), "echo $status\\;"),
@@ -100,10 +96,7 @@ def test_a_login_shell_is_a_login_shell(tmp_path: Path) -> None:
 def test_a_line_that_was_refused_can_be_given_up(tmp_path: Path) -> None:
     with open_shell(configured(tmp_path, ""), "fish") as shell:
         shell.run("echo )")
-        since = len(shell.trusted)
-        shell.wait_asleep()
-        shell.write("\x03")
-        shell.wait_mark(MarkKind.PROMPT, since=since)
+        shell.interrupt()
         ran = shell.run("false")
 
     assert (ran.exit_code, ran.command_line) == (1, "false")

@@ -1,4 +1,5 @@
 import mmap
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
@@ -48,7 +49,7 @@ def scanned(*chunks: bytes, nonce: str = NONCE) -> list[Mark]:
 @example(b"x\x1b]133;A;nonce=c0ffee00\x1b\\y", list(range(30)))
 def test_marks_are_the_same_however_the_stream_is_cut(stream: bytes, cuts: list[int]) -> None:
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
-    chunks = [stream[a:b] for a, b in zip(places, places[1:], strict=False)]
+    chunks = [stream[a:b] for a, b in pairwise(places)]
 
     assert scanned(*chunks) == scanned(stream)
 

@@ -53,7 +53,7 @@ def test_no_bytes_raise(text: bytes) -> None:
 @pytest.mark.parametrize(
     ("word", "value"),
     [
-        (rb"$'\u20ac\U1F600\x41\101\cA\c?\e\"\?'", "€😀AA\x01\x7f\x1b\"?".encode()),
+        (rb"$'\u20ac\U1F600\x41\101\cA\c?\e\"\?'", '€😀AA\x01\x7f\x1b"?'.encode()),
         (rb"$'\C-a\M-a'", b"\x01\xe1"),
         (rb"$'\ud800'", "\N{REPLACEMENT CHARACTER}".encode()),
         (rb"$'\UFFFFFFFF'", "\N{REPLACEMENT CHARACTER}".encode()),

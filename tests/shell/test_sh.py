@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from tests.shell.real import kinds, open_shell
 
 pytestmark = pytest.mark.shells

@@ -3,7 +3,9 @@
 from duetty.vt import Modes, Screen, Scrollback, Terminal
 
 
-def fed(*chunks: bytes | str, cols: int = 20, rows: int = 5, scrollback_rows: int = 100) -> Terminal:
+def fed(
+    *chunks: bytes | str, cols: int = 20, rows: int = 5, scrollback_rows: int = 100
+) -> Terminal:
     terminal = Terminal(cols=cols, rows=rows, scrollback_rows=scrollback_rows)
     for chunk in chunks:
         terminal.feed(chunk.encode() if isinstance(chunk, str) else chunk)

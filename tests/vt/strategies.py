@@ -32,19 +32,39 @@ SGR = _joined(
     st.just(b"\x1b["),
     _params(
         st.sampled_from(
-            [b"0", b"1", b"2", b"3", b"4", b"4:3", b"5", b"7", b"8", b"9", b"31", b"42", b"53"]
-            + [b"38;5;200", b"48;2;1;2;3", b"58;5;9"]
+            [
+                b"0",
+                b"1",
+                b"2",
+                b"3",
+                b"4",
+                b"4:3",
+                b"5",
+                b"7",
+                b"8",
+                b"9",
+                b"31",
+                b"42",
+                b"53",
+                b"38;5;200",
+                b"48;2;1;2;3",
+                b"48;2;0;216;0",
+                b"48;2;255;255;255",
+                b"58;5;9",
+            ]
         )
     ),
     st.just(b"m"),
 )
 MOVES = _joined(
-    st.just(b"\x1b["), _params(_SMALL), st.sampled_from([bytes([c]) for c in b"ABCDEFGHJKLMPSTX@dr"])
+    st.just(b"\x1b["),
+    _params(_SMALL),
+    st.sampled_from([bytes([c]) for c in b"ABCDEFGHJKLMPSTX@dr"]),
 )
 MODES = _joined(
     st.just(b"\x1b[?"),
     st.sampled_from([b"1", b"5", b"6", b"7", b"25", b"66", b"1000", b"1004", b"1006", b"1049"])
-    | st.sampled_from([b"2004", b"2027", b"47", b"69", b"2048"]),
+    | st.sampled_from([b"2004", b"47", b"69", b"1003", b"1015"]),
     st.sampled_from([b"h", b"l"]),
 )
 OSCS = st.sampled_from(
@@ -60,8 +80,21 @@ OSCS = st.sampled_from(
 )
 ESCAPES = st.sampled_from([b"\x1b7", b"\x1b8", b"\x1bM", b"\x1bD", b"\x1bE", b"\x1b(0", b"\x1b(B"])
 QUERIES = st.sampled_from(
-    [b"\x1b[c", b"\x1b[>c", b"\x1b[=c", b"\x1b[5n", b"\x1b[6n", b"\x1b[>q", b"\x1b[?2004$p"]
-    + [b"\x1b[14t", b"\x1b[16t", b"\x1b[18t", b"\x1b]10;?\x07", b"\x1b[?u", b"\x1b[?2048h"]
+    [
+        b"\x1b[c",
+        b"\x1b[>c",
+        b"\x1b[=c",
+        b"\x1b[5n",
+        b"\x1b[6n",
+        b"\x1b[>q",
+        b"\x1b[?2004$p",
+        b"\x1b[14t",
+        b"\x1b[16t",
+        b"\x1b[18t",
+        b"\x1b]10;?\x07",
+        b"\x1b[?u",
+        b"\x1b[?2048h",
+    ]
 )
 
 PROGRAM = st.lists(

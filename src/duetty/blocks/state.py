@@ -71,4 +71,8 @@ def derive_state(
             # A shell without marks, in the foreground, reading: its prompt, as far as anyone can say.
             return State(word="prompt", known_by="kernel")
         return State(word="awaiting_input", known_by="kernel")
+    if probe is not None and probe.canonical and not probe.echo:
+        # The kernel would not say who reads (sudo is another user's), but nobody turns
+        # echo off and keeps line mode for anything else.
+        return State(word="awaiting_password", known_by="kernel")
     return RUNNING if phase is Phase.RUNNING else UNKNOWN

@@ -223,8 +223,18 @@ def _blocked(pid: int, tid: int, terminal: _Terminal, calls: dict[int, str]) -> 
             return None
     for fd in fds:
         if terminal.is_behind(pid, fd):
-            return Reader(pid, via, fd)
+            # ssh and its like relay the terminal and a connection at once: whether the far
+            # side computes or asks cannot be told from here, so it is not called a reader.
+            relays = any(_is_socket(pid, other, terminal.proc) for other in fds if other != fd)
+            return None if relays else Reader(pid, via, fd)
     return None
+
+
+def _is_socket(pid: int, fd: int, proc: str) -> bool:
+    try:
+        return os.readlink(f"{proc}/{pid}/fd/{fd}").startswith("socket:")
+    except OSError:
+        return False
 
 
 def _current_call(pid: int, tid: int, proc: str) -> list[bytes]:

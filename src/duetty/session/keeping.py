@@ -97,7 +97,7 @@ class Keeping:
         try:
             found = parse_probe(await self._ask("probe", {"session": session}))
         except DuettyError:
-            return Probe(known=False)
+            return Probe(known=False, echo=echo, canonical=canonical)
         return Probe(
             known=found.known,
             reading=found.reader is not None,

@@ -15,9 +15,10 @@ from duetty.vt.values import Colour, Indexed, Rgb, Span
 _CONTENT_SHIFT = 2
 _CONTENT = 0xFF_FFFF
 _TAG = 0b11
-_TAG_CODEPOINT = 0
-_TAG_GRAPHEME = 1
-_TAG_PALETTE = 2
+_TAG_GRAPHEME = 0b01
+"""More than one code point: the others are kept elsewhere. Means nothing in an erased cell."""
+_TAG_ERASED = 0b10
+"""No character, but a background: of the palette, or with the lowest bit too, as RGB."""
 _STYLE_SHIFT = 26
 _STYLE = 0xFFFF
 _SPACER = 1 << 43
@@ -85,73 +86,64 @@ def spans(row: Row) -> tuple[Span, ...]:
     Trailing whitespace goes only while the last span looks like the default.
     """
     merged: list[Span] = []
-    look, parts, link = _LOOK_PLAIN, list[str](), None
-    for run in runs(row):
-        run_look = _look(run.style)
-        if parts and (run_look != look or run.link != link):
-            merged.append(_span("".join(parts), look, link))
-            parts = []
-        look, link = run_look, run.link
-        parts.append(run.text)
-    last = "".join(parts)
-    if look == _LOOK_PLAIN and link is None:
-        last = last.rstrip()
-    if last:
-        merged.append(_span(last, look, link))
+    for text, style, link in runs(row):
+        look = _LOOK_PLAIN if style is PLAIN else _look(style)
+        if merged and merged[-1][1:] == (*look, link):
+            text = merged.pop().text + text
+        merged.append(Span(text, *look, link))
+    last = merged[-1]
+    if last[1:] == _UNSTYLED:
+        del merged[-1]
+        if text := last.text.rstrip():
+            merged.append(Span(text))
     return tuple(merged)
 
 
 def _mixed_runs(row: Row, bits: int, size: int) -> list[Run]:
     """Group cells that say the same besides their character; per-cell Python is too slow."""
     keys = _quads(bits & _lanes(_UNUSUAL, size), size)
-    if bits & _lanes(_TAG_PALETTE, size):
+    if bits & _lanes(_TAG_ERASED, size):
         # The content of an erased cell is its colour.
         cells = _quads(bits, size)
-        keys = [
-            cell & _ERASED if cell & _TAG_PALETTE else keys[at] for at, cell in enumerate(cells)
-        ]
+        keys = [cell & _ERASED if cell & _TAG_ERASED else keys[at] for at, cell in enumerate(cells)]
     characters = _text(bits, size)
     styles: dict[int, Style] = {0: PLAIN}
     found: list[Run] = []
     start = 0
     for key, group in groupby(keys):
         end = start + len(list(group))
-        if not key & _SPACER:
-            for piece in _group_runs(row, key, characters, start, end, styles):
-                _append(found, piece)
+        if key & _SPACER:
+            pass
+        elif key & _TAG_ERASED:
+            background = _background(key & _TAG, key >> _CONTENT_SHIFT)
+            _append(found, " " * (end - start), background, None)
+        elif key & (_TAG_GRAPHEME | _LINK):
+            style = _style_of(row, key, start, styles)
+            for col in range(start, end):
+                text = row.grapheme(col) if key & _TAG_GRAPHEME else characters[col]
+                _append(found, text, style, row.link(col) if key & _LINK else None)
+        else:
+            _append(found, characters[start:end], _style_of(row, key, start, styles), None)
         start = end
     return found
 
 
-def _group_runs(
-    row: Row, key: int, characters: str, start: int, end: int, styles: dict[int, Style]
-) -> list[Run]:
-    tag = key & _TAG
-    if tag > _TAG_GRAPHEME:
-        return [Run(" " * (end - start), _background(tag, key >> _CONTENT_SHIFT), None)]
+def _style_of(row: Row, key: int, col: int, styles: dict[int, Style]) -> Style:
+    """Styles are numbered by the page a row lies in, so they are looked up for each row anew."""
     style_id = key >> _STYLE_SHIFT & _STYLE
     style = styles.get(style_id)
     if style is None:
-        style = styles[style_id] = row.style(start)
-    if tag == _TAG_CODEPOINT and not key & _LINK:
-        return [Run(characters[start:end], style, None)]
-    return [
-        Run(
-            row.grapheme(col) if tag == _TAG_GRAPHEME else characters[col],
-            style,
-            row.link(col) if key & _LINK else None,
-        )
-        for col in range(start, end)
-    ]
+        style = styles[style_id] = row.style(col)
+    return style
 
 
-def _append(found: list[Run], run: Run) -> None:
+def _append(found: list[Run], text: str, style: Style, link: str | None) -> None:
     if found:
         last = found[-1]
-        if last.style is run.style and last.link == run.link:
-            found[-1] = Run(last.text + run.text, run.style, run.link)
+        if last.style is style and last.link == link:
+            found[-1] = Run(last.text + text, style, link)
             return
-    found.append(run)
+    found.append(Run(text, style, link))
 
 
 def _quads(bits: int, size: int) -> list[int]:
@@ -161,8 +153,8 @@ def _quads(bits: int, size: int) -> list[int]:
 def _text(bits: int, size: int) -> str:
     """The code points of all cells at once; per-cell Python would cost most of a screen's time."""
     lanes = (bits >> _CONTENT_SHIFT & _lanes(_CONTENT, size)).to_bytes(size, "little")
-    # Every second 32 bits are zero.
-    return lanes.decode("utf-32-le")[::2].replace("\0", " ")
+    # Every second 32 bits are zero. The colour of an erased cell may be no code point.
+    return lanes.decode("utf-32-le", "replace")[::2].replace("\0", " ")
 
 
 @cache
@@ -173,7 +165,7 @@ def _lanes(mask: int, size: int) -> int:
 @cache
 def _background(tag: int, content: int) -> Style:
     """An erased cell that kept the background it was erased with."""
-    if tag == _TAG_PALETTE:
+    if tag == _TAG_ERASED:
         return Style(bg=Indexed(content & 0xFF))
     return Style(bg=Rgb(content & 0xFF, content >> 8 & 0xFF, content >> 16))
 
@@ -197,7 +189,4 @@ def _look(style: Style) -> _Look:
 
 
 _LOOK_PLAIN = _look(PLAIN)
-
-
-def _span(text: str, look: _Look, link: str | None) -> Span:
-    return Span(text, *look, link)
+_UNSTYLED = (*_LOOK_PLAIN, None)

@@ -11,7 +11,7 @@ from duetty.vt.cells import PLAIN, Run, Style, runs
 from duetty.vt.ghostty import Native
 from duetty.vt.values import Colour, Indexed
 
-ENTER_ALTERNATE = b"\x1b[?1049h"
+ENTER_ALTERNATE = b"\x1b[?1049h\x1b[H"
 
 _FRESH_PEN = b'\x1b[m\x1b(B\x1b)B\x0f\x1b[0"q\x1b]8;;\x1b\\'
 """The alternate screen begins with the pen and character sets of the primary one."""

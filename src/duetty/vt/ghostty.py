@@ -34,6 +34,8 @@ _PAGE_CELLS = 49_152
 Scrollback is dropped a page at a time, so a page more than asked for is kept.
 """
 
+_USUAL_COLS = 80
+
 _HISTORY_BYTES = 64 * 1024 * 1024
 """Room for scrollback whose cells carry more than a code point each.
 
@@ -110,7 +112,6 @@ STRINGS: Final = {
 FORMATS: Final = {
     "plain": lib.GHOSTTY_FORMATTER_FORMAT_PLAIN,
     "vt": lib.GHOSTTY_FORMATTER_FORMAT_VT,
-    "html": lib.GHOSTTY_FORMATTER_FORMAT_HTML,
 }
 
 
@@ -316,8 +317,7 @@ class Native:
             ValueError: if the bytes are no snapshot.
         """
         out = ffi.new("GhosttySnapshotDecoder*")
-        if lib.ghostty_snapshot_decoder_new_buf(ffi.NULL, out, snapshot, len(snapshot)):
-            raise ValueError("not a snapshot of a terminal")
+        _check(lib.ghostty_snapshot_decoder_new_buf(ffi.NULL, out, snapshot, len(snapshot)))
         decoder = ffi.gc(out[0], lib.ghostty_snapshot_decoder_free)
         _check(
             lib.ghostty_snapshot_decoder_set(
@@ -444,9 +444,9 @@ class Native:
         ref = _sized("GhosttyGridRef")
         _check(_grid_ref(self.terminal, _point(row=row, col=col), ref))
         buffer, length = ffi.new("uint8_t[]", 4096), ffi.new("size_t*")
-        if lib.ghostty_grid_ref_hyperlink_uri(ref, buffer, len(buffer), length):
-            return None
-        return _text(ffi.buffer(buffer, length[0])[:]) or None
+        # The emulator takes no sequence, and so no address, longer than the buffer.
+        failed = lib.ghostty_grid_ref_hyperlink_uri(ref, buffer, len(buffer), length)
+        return None if failed else _text(ffi.buffer(buffer, length[0])[:]) or None
 
     def is_wrapped(self, row: int) -> bool:
         """Whether a row, counted from the oldest, goes on in the next one."""
@@ -501,15 +501,31 @@ class Native:
 
     # --- whole states ---------------------------------------------------------
 
-    def encode(self) -> bytes:
+    def encode(self) -> tuple[bytes, bytes]:
+        """The whole state, and the bytes to feed to what is decoded from it."""
+        state = self._encoded()
+        if state is not None:
+            return state, b""
+        # A string (APC) that a C1 control broke off cannot be encoded. So the sequence
+        # is taken back here and begun again, in this terminal as in the decoded one.
+        unfinished = self.unfinished() or b""
+        _vt_write(self.terminal, _CAN, 1)
+        state = self._encoded()
+        if state is None:  # pragma: no cover: an emulator we do not know
+            raise MemoryError("libghostty-vt cannot encode its state")
+        _vt_write(self.terminal, unfinished, len(unfinished))
+        return state, unfinished
+
+    def _encoded(self) -> bytes | None:
         pointer, length = ffi.new("uint8_t**"), ffi.new("size_t*")
-        _check(lib.ghostty_snapshot_encode_alloc(self.terminal, ffi.NULL, pointer, length))
+        if lib.ghostty_snapshot_encode_alloc(self.terminal, ffi.NULL, pointer, length):
+            return None
         return _taken(pointer, length)
 
     def formatted(
         self, emit: str, *, first: int, count: int, unwrap: bool = False, trim: bool = True
     ) -> bytes:
-        """Rows counted from the oldest, as `plain`, `vt` or `html`; blank ones at the end are lost."""
+        """Rows counted from the oldest, as `plain` or `vt`; blank ones at the end are lost."""
         selection = self._selection(first=first, count=count)
         options = _sized("GhosttyTerminalSelectionFormatOptions")
         options.emit, options.selection = FORMATS[emit], selection
@@ -566,8 +582,12 @@ class Native:
             self._set_pointer(name, callback)
 
     def _set_limits(self, *, cols: int, rows: int) -> None:
-        """Keep at least `scrollback_rows`, whatever a page holds at this width."""
-        lines = self._scrollback_rows + rows + _PAGE_CELLS // cols
+        """Keep at least `scrollback_rows`, whatever a page holds at this width.
+
+        A narrow terminal keeps what the same text takes there, so that a narrow
+        moment (a phone looks in) does not cost the scrollback.
+        """
+        lines = self._scrollback_rows * max(1, _USUAL_COLS // cols) + rows + _PAGE_CELLS // cols
         self._set("SCROLLBACK_MAX_LINES", "size_t*", lines)
         self._set("SCROLLBACK_MAX_BYTES", "size_t*", max(_HISTORY_BYTES, 16 * lines * cols))
 

@@ -9,7 +9,7 @@ Decided: what a full-screen program drew on the alternate screen is no output.
 Clearing the screen (CSI 2 J, CSI 3 J, ESC c) keeps what was printed before it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 from duetty.vt.terminal import Terminal
@@ -59,24 +59,16 @@ class _Lines:
     """Joins what was drained in pieces; holds blank lines back until text follows."""
 
     def __init__(self) -> None:
-        self._open: list[str] = []
-        self._open_characters = 0
+        self._open = ""
         self._blanks = 0
 
     def take(self, text: str, *, is_open: bool) -> Iterator[str]:
         """The lines finished by `text`, whose last one goes on if `is_open`."""
-        lines = text.split("\n")
-        if self._open:
-            lines[:1] = self._joined(lines[0])
+        lines = (self._open + text).split("\n")
+        self._open = ""
         if is_open:
-            *full, rest = _cut(lines.pop())
+            *full, self._open = _cut(lines.pop())
             lines += full
-            self._open.append(rest)
-            self._open_characters += len(rest)
-            if self._open_characters > MAX_LINE_CHARACTERS:
-                *full, rest = self._joined("")
-                lines += full
-                self._open, self._open_characters = [rest], len(rest)
         for line in lines:
             line = line.rstrip()
             if not line:
@@ -85,19 +77,16 @@ class _Lines:
             if self._blanks:
                 yield from repeat("", self._blanks)
                 self._blanks = 0
-            yield line
-
-    def _joined(self, end: str) -> list[str]:
-        whole = "".join([*self._open, end])
-        self._open, self._open_characters = [], 0
-        return _cut(whole)
+            yield from _cut(line)
 
 
-def _cut(line: str) -> list[str]:
-    """The line in pieces that are short enough, the last of which may be empty."""
+def _cut(line: str) -> Sequence[str]:
+    """The line in pieces that are short enough."""
+    if len(line) <= MAX_LINE_CHARACTERS:
+        return (line,)
     return [
         line[start : start + MAX_LINE_CHARACTERS]
-        for start in range(0, max(1, len(line)), MAX_LINE_CHARACTERS)
+        for start in range(0, len(line), MAX_LINE_CHARACTERS)
     ]
 
 

@@ -3,13 +3,13 @@
 Pure: it answers, and never acts. Knows nothing of processes, sessions or time.
 """
 
-import re
 import struct
 from urllib.parse import unquote, urlsplit
 
 from duetty.vt import dump
 from duetty.vt.cells import spans
 from duetty.vt.ghostty import Native, Readable
+from duetty.vt.to_html import html_of
 from duetty.vt.values import (
     NOTHING,
     Changes,
@@ -29,12 +29,10 @@ Callers clamp to what people use. This is where memory would begin to hurt:
 a full screen of this size takes 134 MB.
 """
 
-_SNAPSHOT = struct.Struct("<9sBIQ")
+_SNAPSHOT = struct.Struct("<9sBIQI")
+"""Magic, version, scrollback rows, epoch, length of the bytes to feed; then those; then the state."""
 _SNAPSHOT_MAGIC = b"duetty-vt"
 _SNAPSHOT_VERSION = 1
-
-_UNSAFE_LINK = re.compile(r'<a href="(?!(?:https?|mailto|file):)[^"]*">', re.IGNORECASE)
-"""The program chose the address: `javascript:` must not reach a page."""
 
 
 class Terminal:
@@ -63,15 +61,16 @@ class Terminal:
             ValueError: if the bytes are no snapshot, or one of another version.
         """
         try:
-            magic, version, scrollback_rows, epoch = _SNAPSHOT.unpack_from(snapshot)
+            magic, version, scrollback_rows, epoch, length = _SNAPSHOT.unpack_from(snapshot)
         except struct.error:
             raise ValueError("not a snapshot of a terminal") from None
         if (magic, version) != (_SNAPSHOT_MAGIC, _SNAPSHOT_VERSION):
             raise ValueError("not a snapshot of a terminal, or of another version")
         terminal = cls.__new__(cls)
-        terminal._native = Native.decode(
-            snapshot[_SNAPSHOT.size :], scrollback_rows=scrollback_rows
-        )
+        state_at = _SNAPSHOT.size + length
+        terminal._native = Native.decode(snapshot[state_at:], scrollback_rows=scrollback_rows)
+        if length:
+            terminal._native.write(snapshot[_SNAPSHOT.size : state_at])
         terminal._scrollback_rows = scrollback_rows
         terminal._alternate = terminal._native.alternate_active()
         terminal._epoch = epoch
@@ -247,15 +246,8 @@ class Terminal:
         return raw.decode("utf-8", "replace")
 
     def html(self) -> str:
-        """The screen as one `<div>`, safe to put on a page.
-
-        Colours of the palette are `var(--vt-palette-N)`, for the page to choose.
-        """
-        rows = self.rows
-        raw = self._native.formatted(
-            "html", first=self._native.number("total_rows") - rows, count=rows
-        )
-        return _UNSAFE_LINK.sub("<a>", raw.decode("utf-8", "replace"))
+        """The screen as one `<pre>`, safe to put on a page."""
+        return html_of(self.screen(styled=True).lines)
 
     def _lines(self, first: int, count: int, *, styled: bool) -> tuple[Line, ...]:
         first += self._hidden_rows()
@@ -274,10 +266,15 @@ class Terminal:
 
     def snapshot(self) -> bytes:
         """Everything, for `restore`: both screens, scrollback, modes, and what is half read."""
+        state, unfinished = self._native.encode()
         header = _SNAPSHOT.pack(
-            _SNAPSHOT_MAGIC, _SNAPSHOT_VERSION, self._scrollback_rows, self._epoch
+            _SNAPSHOT_MAGIC,
+            _SNAPSHOT_VERSION,
+            self._scrollback_rows,
+            self._epoch,
+            len(unfinished),
         )
-        return header + self._native.encode()
+        return header + unfinished + state
 
     def dump(self, *, scrollback_rows: int | None = None) -> bytes:
         """The state as a program would have printed it, for viewers.

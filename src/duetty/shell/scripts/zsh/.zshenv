@@ -65,7 +65,8 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
     }
 
     _duetty_draw() {
-        builtin local code=$?
+        builtin local code=$? back=$?
+        [[ -o err_exit ]] && back=0
         builtin emulate -L zsh -o no_xtrace
         _duetty_drawing=0
         _duetty_end $code
@@ -74,11 +75,13 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         builtin local cwd=
         [[ $PWD == *[[:cntrl:]]* ]] && cwd=';cwd='${(qqqq)PWD}
         builtin print -rn -- $'\e]133;A;nonce='$_duetty_nonce$cwd$'\a' >/dev/tty 2>/dev/null
-        [[ -o prompt_percent ]] || return 0
+        # What `sched` runs leaves its `$?` to the user's next line.
+        [[ -o prompt_percent ]] || return back
         [[ ${(t)PS1} == *export* ]] && _duetty_exported+=1 && builtin typeset -g +x PS1
         [[ ${(t)PS2} == *export* ]] && _duetty_exported+=2 && builtin typeset -g +x PS2
         PS1=$PS1$_duetty_mark[1]
         PS2=$_duetty_mark[2]$PS2$_duetty_mark[3]
+        return back
     }
 
     _duetty_run() {

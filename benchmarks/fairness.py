@@ -1,0 +1,95 @@
+"""Whether a flood in one session is felt in another."""
+
+import time
+
+import anyio
+
+from benchmarks.files import plain_log
+from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
+from benchmarks.report import Line, Table, ms
+from duetty.session import Session
+from tests.engine import AGENT, Engine
+
+CALLS = 300
+P95_S = 0.020
+
+
+async def run(effort: Effort) -> list[Table]:
+    calls = effort.times(CALLS, quick=40)
+    async with engine() as running:
+        file = plain_log(running.paths.state / "plain.log", size_bytes=20_000_000)
+        quiet = await running.open(name="quiet", command="bash")
+        await wait_prompt(quiet)
+        floods = {
+            "a file printed again and again": f"while :; do cat {file}; done",
+            "`yes`": "yes",
+            "`yes` without a newline": "yes '' | tr -d '\\n' | tr '\\0' x; while :; do printf %4000s; done",
+        }
+        calm = await _calls(running, calls)
+        lines: list[Line] = []
+        for what, line in floods.items():
+            effort.say(what)
+            lines += await _under_flood(running, line, what=what, calls=calls, calm=calm)
+    return [
+        Table(
+            name="fairness",
+            title="One session beside a flood",
+            lines=lines,
+            notes=[
+                f"`run('echo')` {calls} times in one bash session, while another prints as fast as it can "
+                "and a subscriber receives all of it.",
+                "Beside it: the same calls in the same session without the flood, at the same percentile.",
+            ],
+        )
+    ]
+
+
+async def _calls(running: Engine, count: int) -> list[float]:
+    taken: list[float] = []
+    for _ in range(count):
+        started_s = time.perf_counter()
+        await running.run("echo", session="quiet")
+        taken.append(time.perf_counter() - started_s)
+    return taken
+
+
+async def _under_flood(
+    running: Engine, line: str, *, what: str, calls: int, calm: list[float]
+) -> list[Line]:
+    flood = await running.open(name="flood", command="bash")
+    await wait_prompt(flood)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_subscribe, flood)
+        flood.write(line.encode() + b"\r", actor=AGENT)
+        await anyio.sleep(1)
+        before, begun_s = flood.journal.end, time.perf_counter()
+        taken = await _calls(running, calls)
+        rate = (flood.journal.end - before) / (time.perf_counter() - begun_s)
+        tasks.cancel_scope.cancel()
+    await running.call("session.remove", session="flood", signal="KILL")
+    if rate < 1e6:
+        raise RuntimeError(f"that was no flood: {rate:.0f} bytes a second")
+    flooded = f"{what} ({rate / 1e6:.0f} MB/s)"
+    p95_s, median_s = percentile(taken, 95), median(taken)
+    return [
+        Line(
+            what=f"{flooded}: 95 of 100 within",
+            measured=ms(p95_s),
+            beside=f"{ms(percentile(calm, 95))} calm",
+            ratio=p95_s / percentile(calm, 95),
+            target=f"≤ {ms(P95_S)}",
+            met=p95_s <= P95_S,
+        ),
+        Line(
+            what=f"{flooded}: median",
+            measured=ms(median_s),
+            beside=f"{ms(median(calm))} calm",
+            ratio=median_s / median(calm),
+        ),
+    ]
+
+
+async def _subscribe(session: Session) -> None:
+    with session.log.subscribe(wants_output=True) as entries:
+        while True:
+            await entries.receive()

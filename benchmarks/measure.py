@@ -1,0 +1,104 @@
+"""What every benchmark needs: places, percentiles, turns, progress, memory."""
+
+import gc
+import os
+import resource
+import statistics
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from duetty.blocks import Phase
+from duetty.config import Settings
+from duetty.session import Session
+from tests.engine import Engine, running_engine
+
+READY_S = 30.0
+"""For a shell's prompt on a machine that is busy with something else."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effort:
+    """How much to measure: `quick` only shows that the harness works."""
+
+    name: str
+    quick: bool
+
+    def times(self, full: int, *, quick: int) -> int:
+        return quick if self.quick else full
+
+    def say(self, text: str) -> None:
+        print(f"  {self.name}: {text}", file=sys.stderr, flush=True)
+
+
+def median(samples: Sequence[float]) -> float:
+    return statistics.median(samples)
+
+
+def percentile(samples: Sequence[float], percent: float) -> float:
+    """The smallest sample that at least this share of them does not exceed."""
+    ordered = sorted(samples)
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(0, min(len(ordered), int(rank)) - 1)]
+
+
+@contextmanager
+def temporary_home() -> Iterator[Path]:
+    """A short private directory: unix sockets do not fit in a long one."""
+    with tempfile.TemporaryDirectory(prefix="db-", dir="/tmp", ignore_cleanup_errors=True) as path:
+        yield Path(path)
+
+
+@asynccontextmanager
+async def engine() -> AsyncIterator[Engine]:
+    """The engine in this process, with the settings people get."""
+    raise_descriptor_limit()
+    with temporary_home() as home:
+        async with running_engine(home, settings=Settings(session_grace_ms=300)) as running:
+            yield running
+
+
+async def wait_prompt(session: Session) -> None:
+    """Until the shell is ready for a line; costs no turn of the loop when it is."""
+    with anyio.fail_after(READY_S):
+        while session.phase is not Phase.INPUT:
+            await session.pulse.wait()
+
+
+async def settle(running: Engine, *, quiet_s: float = 0.5) -> None:
+    """Until what goes on behind a call has ended: store, worker threads, garbage."""
+    await anyio.sleep(quiet_s)
+    await anyio.to_thread.run_sync(lambda: running.store.flush(within_s=10))
+    gc.collect()
+
+
+def raise_descriptor_limit() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Bytes of one process, as the kernel counts them in `smaps_rollup`."""
+
+    pss: int
+    """Its own pages, and its share of those that others map too."""
+    private: int
+    rss: int
+
+
+def memory_of(pid: int | None = None) -> Memory:
+    counted: dict[str, int] = {}
+    for line in Path(f"/proc/{pid or os.getpid()}/smaps_rollup").read_text().splitlines()[1:]:
+        name, _, rest = line.partition(":")
+        counted[name] = int(rest.split()[0]) * 1024
+    return Memory(
+        pss=counted["Pss"],
+        private=counted["Private_Clean"] + counted["Private_Dirty"],
+        rss=counted["Rss"],
+    )

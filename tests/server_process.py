@@ -1,0 +1,106 @@
+"""A real server in a process of its own, on a free loopback port."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from duetty.client import Client
+from duetty.config import find_paths
+from tests.engine import child_env
+
+START_S = 30.0
+
+
+class ServerProcess:
+    def __init__(self, home: Path, **env: str) -> None:
+        self.home = home
+        self.env = {**child_env(home), "DUETTY_HOME": str(home), **env}
+        self.paths = find_paths(self.env)
+        self.client = Client(self.paths.server_socket)
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self, *arguments: str) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "duetty", "server", "--bind", "127.0.0.1:0", *arguments],
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        deadline_s = time.monotonic() + START_S
+        while not (self.paths.address_file.exists() and self._pid() == self.process.pid):
+            if self.process.poll() is not None or time.monotonic() > deadline_s:
+                raise AssertionError(f"the server did not start: {self.process.communicate()[1]!r}")
+            time.sleep(0.01)
+
+    def _pid(self) -> int | None:
+        try:
+            return int(self.client.get("/server/info")["pid"])
+        except Exception:  # noqa: BLE001 - not up yet, whatever the reason
+            return None
+
+    def kill(self) -> None:
+        """SIGKILL: the server gets no chance to do anything."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+        self._close_pipe()
+        self.paths.address_file.unlink(missing_ok=True)
+
+    def command(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "duetty", *arguments],
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            **options,
+        )
+
+    def wait_ended(self) -> int:
+        assert self.process is not None
+        code = self.process.wait(30)
+        self._close_pipe()
+        return code
+
+    def _close_pipe(self) -> None:
+        assert self.process is not None
+        if self.process.stderr is not None:
+            self.process.stderr.close()
+
+    def end(self) -> None:
+        self.command("stop")
+        if self.process is not None and self.process.poll() is None:
+            self.kill()
+        elif self.process is not None:
+            self._close_pipe()
+
+    def url(self) -> str:
+        return self.paths.address_file.read_text().strip()
+
+    def token(self) -> str:
+        return self.paths.token_file.read_text().strip()
+
+
+@contextmanager
+def running_server(home: Path, **env: str) -> Iterator[ServerProcess]:
+    server = ServerProcess(home, **env)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -1,0 +1,136 @@
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from duetty.vt import render_text
+from duetty.vt.render import MAX_LINE_CHARACTERS, SCRATCH_ROWS
+
+
+def rendered(*chunks: bytes | str, cols: int = 20) -> list[str]:
+    raw = [chunk.encode() if isinstance(chunk, str) else chunk for chunk in chunks]
+    return list(render_text(raw, cols=cols))
+
+
+@pytest.mark.parametrize(
+    ("output", "lines"),
+    [
+        ("", []),
+        ("\r\n\r\n", []),
+        ("one", ["one"]),
+        ("one\r\ntwo\r\n", ["one", "two"]),
+        ("\r\n\r\none\r\n\r\ntwo\r\n\r\n\r\n", ["", "", "one", "", "two"]),
+        ("trailing   \r\n", ["trailing"]),
+        (" 1%\r 50%\r100%\r\ndone", ["100%", "done"]),
+        ("abc\b\bX\r\n", ["aXc"]),
+        ("a\r\nb\x1b[A\x1b[2Knew\r\n", [" new", "b"]),
+        ("\x1b[31mred\x1b[0m \x1b]0;title\x07\x1b]8;;http://x/\x07link\x1b]8;;\x07", ["red link"]),
+        ("wide 日本語 e\u0301", ["wide 日本語 e\u0301"]),
+        ("a line that is longer than the terminal is wide\r\nnext", None),
+        ("tab\tstop", ["tab     stop"]),
+    ],
+)
+def test_output_becomes_the_lines_a_person_sees(output: str, lines: list[str] | None) -> None:
+    expected = lines if lines is not None else output.split("\r\n")
+
+    assert rendered(output) == expected
+
+
+def test_three_hundred_redraws_of_a_progress_bar_are_one_line() -> None:
+    bar = "".join(f"\r[{'#' * (n // 20):15}] {n}" for n in range(300))
+
+    assert rendered(bar, "\r\nok\r\n", cols=40) == ["[############## ] 299", "ok"]
+
+
+def test_a_line_that_wraps_while_rows_are_drained_stays_one_line() -> None:
+    line = "".join(str(n % 10) for n in range(100_000))
+
+    assert rendered(line, "\r\nnext", cols=7) == [line, "next"]
+
+
+def test_spaces_where_a_line_wraps_are_kept() -> None:
+    line = ("word" + " " * 6) * 3000 + "end"
+
+    assert rendered(line, cols=10) == [line]
+
+
+def test_blank_lines_are_counted_across_drains() -> None:
+    lines = rendered("first", "\r\n" * 100_000, "last")
+
+    assert lines == ["first", *[""] * 99_999, "last"]
+
+
+@pytest.mark.parametrize("clear", ["\x1b[H\x1b[2J\x1b[3J", "\x1b[2J\x1b[H", "\x1bc", "\x1b[3J"])
+def test_clearing_the_screen_keeps_what_was_printed_before(clear: str) -> None:
+    for at in range(len(clear) + 1):
+        lines = rendered("before\r\n" + clear[:at], clear[at:] + "after")
+
+        assert [line for line in lines if line] == ["before", "after"]
+
+
+def test_what_a_full_screen_program_drew_is_no_output() -> None:
+    output = "before\r\n\x1b[?1049h\x1b[Hdrawn by vim\x1b[?1049lafter\r\n"
+
+    assert rendered(output) == ["before", "after"]
+    assert rendered("before\r\n\x1b[?1049h\x1b[Hstill in vim\x1b]0;half") == ["before"]
+
+
+def test_a_long_history_survives_a_full_screen_program() -> None:
+    before = [f"row {n}" for n in range(500)]
+
+    assert rendered("\r\n".join(before), "\x1b[?1049hvim", "x" * 40_000) == before
+
+
+def test_a_program_that_goes_up_far_redraws_what_is_still_there() -> None:
+    rows = [f"row {n}" for n in range(SCRATCH_ROWS)]
+
+    lines = rendered("\r\n".join(rows), f"\x1b[{SCRATCH_ROWS - 1}A\rNEW")
+
+    assert lines == ["NEW 0", *rows[1:]]
+
+
+def test_a_line_without_end_is_cut_so_that_memory_stays_bounded() -> None:
+    size = 3 * MAX_LINE_CHARACTERS + 17
+
+    def endless() -> Iterator[bytes]:
+        yield from (b"x" * 65_536 for _ in range(size // 65_536))
+        yield b"x" * (size % 65_536)
+
+    tracemalloc.start()
+    lengths = [len(line) for line in render_text(endless(), cols=200)]
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert lengths == [MAX_LINE_CHARACTERS] * 3 + [17]
+    assert peak_bytes < 8 * MAX_LINE_CHARACTERS
+
+
+def test_scrolling_without_text_costs_no_memory_and_gives_no_lines() -> None:
+    assert rendered(b"\x1b[64S" * 20_000) == []
+
+
+def test_lines_are_given_out_before_the_output_ends() -> None:
+    def forever() -> Iterator[bytes]:
+        while True:
+            yield b"again\r\n" * 1000
+
+    lines = render_text(forever(), cols=80)
+
+    assert next(lines) == "again"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.text(st.characters(codec="ascii", categories=["L", "N", "P"]), max_size=90), max_size=120
+    ),
+    st.integers(1, 100),
+)
+def test_plain_lines_come_out_as_they_went_in(lines: list[str], cols: int) -> None:
+    output = "\r\n".join(lines)
+
+    while lines and not lines[-1]:
+        lines.pop()
+    assert rendered(output, cols=cols) == lines
