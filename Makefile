@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev system run test check format lint types bench lock clean ci
+.PHONY: help install install-dev system run test check format lint types docs bench lock clean ci
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ lint: install-dev ## ruff, import contracts, spelling
 
 types: install-dev ## pyright, strict
 	@$(BIN)/pyright --pythonpath $(BIN)/python
+
+docs: install-dev ## Write the reference pages from the code
+	@$(BIN)/python tools/generate_docs.py docs
 
 bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
 	@$(BIN)/python -m benchmarks

@@ -23,7 +23,7 @@ async def run(effort: Effort) -> list[Table]:
         floods = {
             "a file printed again and again": f"while :; do cat {file}; done",
             "`yes`": "yes",
-            "`yes` without a newline": "yes '' | tr -d '\\n' | tr '\\0' x; while :; do printf %4000s; done",
+            "the file without a newline in it": f"while :; do tr '\\n' ' ' <{file}; done",
         }
         calm = await _calls(running, calls)
         lines: list[Line] = []

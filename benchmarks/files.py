@@ -8,7 +8,12 @@ WORDS = (
     "request response session terminal keeper journal accepted refused timeout retry queue "
     "worker started finished cache miss hit bytes offset mark prompt exit code user token"
 ).split()
-LEVELS = ("\x1b[32mINFO\x1b[0m", "\x1b[33mWARN\x1b[0m", "\x1b[1;31mERROR\x1b[0m", "\x1b[2mDEBUG\x1b[0m")
+LEVELS = (
+    "\x1b[32mINFO\x1b[0m",
+    "\x1b[33mWARN\x1b[0m",
+    "\x1b[1;31mERROR\x1b[0m",
+    "\x1b[2mDEBUG\x1b[0m",
+)
 UNIT_BYTES = 1_000_000
 
 

@@ -107,8 +107,12 @@ def _table(rates: dict[str, Rates], *, size_bytes: int, rounds: int) -> Table:
                     measured=mb_s(ours),
                     beside=f"{mb_s(beside)} {name}",
                     ratio=ours / beside,
-                    target=(f"ratio ≥ {least:.1f}" if least < 1 else "ratio > 1") if is_target else "",
-                    met=(ours / beside >= least if least < 1 else ours > beside) if is_target else None,
+                    target=(f"ratio ≥ {least:.1f}" if least < 1 else "ratio > 1")
+                    if is_target
+                    else "",
+                    met=(ours / beside >= least if least < 1 else ours > beside)
+                    if is_target
+                    else None,
                 )
             )
     return Table(

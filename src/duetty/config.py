@@ -62,6 +62,10 @@ class Paths:
         return self.runtime / "server.sock"
 
     @property
+    def mcp_socket(self) -> Path:
+        return self.runtime / "mcp.sock"
+
+    @property
     def keeper_socket(self) -> Path:
         return self.runtime / "keeper.sock"
 

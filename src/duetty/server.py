@@ -26,9 +26,17 @@ from duetty import __version__
 from duetty.calls import Actor
 from duetty.clock import Clock, SystemClock
 from duetty.config import Paths, Settings, make_private, parse_bind
-from duetty.edges.http import Guard, PeerCheckedProtocol, digest, make_app
+from duetty.edges.http import (
+    Guard,
+    PeerCheckedProtocol,
+    digest,
+    error_response,
+    is_own_user,
+    make_app,
+)
+from duetty.edges.mcp import McpEdge
 from duetty.edges.web import page
-from duetty.errors import BadSetting, InstanceBusy, StateUnwritable
+from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.ops import Dispatcher, Node, Services
 from duetty.session import Keeping, Registry
 from duetty.store import Store
@@ -92,9 +100,16 @@ class Server:
         with _locked(self._paths):
             token = load_token(self._paths.token_file)
             with Store.open(self._paths.database) as store:
-                anyio.run(
-                    self._serve, token, store, announce, backend_options={"use_uvloop": _has_uvloop()}
-                )
+                try:
+                    anyio.run(
+                        self._serve,
+                        token,
+                        store,
+                        announce,
+                        backend_options={"use_uvloop": _has_uvloop()},
+                    )
+                except BaseExceptionGroup as group:
+                    raise told_error(group) from group
 
     def stop(self, keep_sessions: bool) -> None:
         """Begin to end; the second call changes nothing."""
@@ -169,7 +184,11 @@ class Server:
             registry=registry,
             store=store,
         )
-        app = make_app(Dispatcher(services), guard, page=page())
+        dispatcher = Dispatcher(services)
+        mcp = McpEdge(
+            dispatcher, admit=guard.admit, refuse=error_response, is_own_user=is_own_user
+        )
+        app = make_app(dispatcher, guard, page=page(), mounts={"/mcp": mcp})
         web = _Uvicorn(
             uvicorn.Config(
                 app,
@@ -186,7 +205,8 @@ class Server:
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
         if self._ephemeral:
-            tasks.start_soon(self._end_when_unused, registry, web)
+            tasks.start_soon(self._end_when_unused, registry, web, mcp)
+        await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
         while not web.started and not serving.done():
             await anyio.sleep(0.001)
@@ -199,10 +219,13 @@ class Server:
                 restored=registry.alive,
             )
         )
+        if not self._ephemeral:
+            mcp.preload()
         assert self._stopping is not None
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
+        mcp.stop()  # its open streams would hold the draining up
         web.should_exit = True
         await serving
 
@@ -211,12 +234,12 @@ class Server:
             await anyio.sleep(SWEEP_S)
             await registry.sweep()
 
-    async def _end_when_unused(self, registry: Registry, web: "_Uvicorn") -> None:
+    async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
         """A server that nobody asked for by name goes when nobody needs it."""
         unused_s = 0.0
         while unused_s < EPHEMERAL_S:
             await anyio.sleep(1)
-            busy = registry.alive or web.server_state.connections
+            busy = registry.alive or web.server_state.connections or mcp.connections
             unused_s = 0.0 if busy else unused_s + 1
         self.stop(False)
 
@@ -240,6 +263,15 @@ class _Uvicorn(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+def told_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The coded error among those that ended the server, if one did; a caller can tell that one."""
+    for error in group.exceptions:
+        found = told_error(error) if isinstance(error, BaseExceptionGroup) else error  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
+        if isinstance(found, DuettyError):
+            return found
+    return group
 
 
 def _stored_actor(store: Store, token: str) -> Actor | None:

@@ -78,7 +78,7 @@ OSCS = st.sampled_from(
         b"\x1b]11;#102030\x07",
     ]
 )
-ESCAPES = st.sampled_from([b"\x1b7", b"\x1b8", b"\x1bM", b"\x1bD", b"\x1bE", b"\x1b(0", b"\x1b(B"])
+ESCAPES = st.sampled_from([b"\x1b7", b"\x1b8", b"\x1bM", b"\x1bD", b"\x1bE", b"\x1bH", b"\x1b(B"])
 QUERIES = st.sampled_from(
     [
         b"\x1b[c",

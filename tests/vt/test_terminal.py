@@ -2,6 +2,8 @@ import mmap
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.vt.drawn import drawn, fed, seen
 
 from duetty.vt import (
@@ -409,19 +411,21 @@ def test_modes_are_what_the_program_asked_for() -> None:
 
 @pytest.mark.parametrize("snapshot", [b"", b"short", b"duetty-vt\x02" + bytes(40), bytes(64)])
 def test_what_is_no_snapshot_is_refused(snapshot: bytes) -> None:
-    with pytest.raises(ValueError, match="snapshot"):
+    with pytest.raises(ValueError, match="not a snapshot"):
         Terminal.restore(snapshot)
 
 
-def test_a_damaged_snapshot_is_refused() -> None:
-    snapshot = fed("hello").snapshot()
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_a_damaged_snapshot_is_refused(data: st.DataObject) -> None:
+    snapshot = bytearray(fed("hello\r\n" * 20).snapshot())
+
+    snapshot[data.draw(st.integers(0, len(snapshot) - 1))] ^= data.draw(st.integers(1, 255))
 
     with pytest.raises(ValueError, match="snapshot"):
-        Terminal.restore(snapshot[:-9])
+        Terminal.restore(bytes(snapshot))
     with pytest.raises(ValueError, match="snapshot"):
-        Terminal.restore(snapshot[:30] + bytes(40))
-    with pytest.raises(ValueError, match="snapshot"):
-        Terminal.restore(snapshot[:26])
+        Terminal.restore(bytes(snapshot[:-9]))
 
 
 def test_a_restored_terminal_keeps_its_bounds_and_its_epoch() -> None:

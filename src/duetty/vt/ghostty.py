@@ -311,11 +311,7 @@ class Native:
 
     @classmethod
     def decode(cls, snapshot: bytes, *, scrollback_rows: int) -> "Native":
-        """The terminal that was encoded.
-
-        Raises:
-            ValueError: if the bytes are no snapshot.
-        """
+        """The terminal that was encoded. The bytes must be as they were: the library trusts them."""
         out = ffi.new("GhosttySnapshotDecoder*")
         _check(lib.ghostty_snapshot_decoder_new_buf(ffi.NULL, out, snapshot, len(snapshot)))
         decoder = ffi.gc(out[0], lib.ghostty_snapshot_decoder_free)
@@ -335,8 +331,7 @@ class Native:
             )
         )
         terminal = ffi.new("GhosttyTerminal*")
-        if lib.ghostty_snapshot_decoder_decode(decoder, terminal):
-            raise ValueError("not a snapshot of a terminal")
+        _check(lib.ghostty_snapshot_decoder_decode(decoder, terminal))
         native = cls(terminal[0], scrollback_rows=scrollback_rows)
         native._opening = (native.unfinished() or b"")[:2]
         return native

@@ -5,6 +5,7 @@ Pure: it answers, and never acts. Knows nothing of processes, sessions or time.
 
 import struct
 from urllib.parse import unquote, urlsplit
+from zlib import crc32
 
 from duetty.vt import dump
 from duetty.vt.cells import spans
@@ -29,10 +30,14 @@ Callers clamp to what people use. This is where memory would begin to hurt:
 a full screen of this size takes 134 MB.
 """
 
-_SNAPSHOT = struct.Struct("<9sBIQI")
-"""Magic, version, scrollback rows, epoch, length of the bytes to feed; then those; then the state."""
-_SNAPSHOT_MAGIC = b"duetty-vt"
-_SNAPSHOT_VERSION = 1
+_MAGIC = b"duetty-vt\x01"
+"""What a snapshot begins with; the last byte is its version."""
+
+_SNAPSHOT = struct.Struct("<10sI")
+"""Magic and checksum of all that follows: the emulator crashes on a damaged state."""
+
+_STATE = struct.Struct("<IQI")
+"""Scrollback rows, epoch, length of the bytes to feed; then those, then the emulator's state."""
 
 
 class Terminal:
@@ -58,19 +63,22 @@ class Terminal:
         """The terminal as it was when `snapshot` was taken, ready for the next byte.
 
         Raises:
-            ValueError: if the bytes are no snapshot, or one of another version.
+            ValueError: if the bytes are no snapshot, a damaged one, or one of another version.
         """
-        try:
-            magic, version, scrollback_rows, epoch, length = _SNAPSHOT.unpack_from(snapshot)
-        except struct.error:
-            raise ValueError("not a snapshot of a terminal") from None
-        if (magic, version) != (_SNAPSHOT_MAGIC, _SNAPSHOT_VERSION):
-            raise ValueError("not a snapshot of a terminal, or of another version")
+        if len(snapshot) < _SNAPSHOT.size + _STATE.size:
+            raise ValueError("not a snapshot of a terminal")
+        magic, checksum = _SNAPSHOT.unpack_from(snapshot)
+        if magic != _MAGIC:
+            raise ValueError("not a snapshot of a terminal, or one of another version")
+        if checksum != crc32(memoryview(snapshot)[_SNAPSHOT.size :]):
+            raise ValueError("a damaged snapshot of a terminal")
+        scrollback_rows, epoch, length = _STATE.unpack_from(snapshot, _SNAPSHOT.size)
+        unfinished_at = _SNAPSHOT.size + _STATE.size
+        state_at = unfinished_at + length
         terminal = cls.__new__(cls)
-        state_at = _SNAPSHOT.size + length
         terminal._native = Native.decode(snapshot[state_at:], scrollback_rows=scrollback_rows)
         if length:
-            terminal._native.write(snapshot[_SNAPSHOT.size : state_at])
+            terminal._native.write(snapshot[unfinished_at:state_at])
         terminal._scrollback_rows = scrollback_rows
         terminal._alternate = terminal._native.alternate_active()
         terminal._epoch = epoch
@@ -267,14 +275,9 @@ class Terminal:
     def snapshot(self) -> bytes:
         """Everything, for `restore`: both screens, scrollback, modes, and what is half read."""
         state, unfinished = self._native.encode()
-        header = _SNAPSHOT.pack(
-            _SNAPSHOT_MAGIC,
-            _SNAPSHOT_VERSION,
-            self._scrollback_rows,
-            self._epoch,
-            len(unfinished),
-        )
-        return header + unfinished + state
+        body = _STATE.pack(self._scrollback_rows, self._epoch, len(unfinished))
+        body += unfinished + state
+        return _SNAPSHOT.pack(_MAGIC, crc32(body)) + body
 
     def dump(self, *, scrollback_rows: int | None = None) -> bytes:
         """The state as a program would have printed it, for viewers.

@@ -42,7 +42,9 @@ class BodyTooLarge(BadArguments):
     code = "body_too_large"
 
 
-def make_app(dispatcher: Dispatcher, guard: Guard, *, page: str) -> ASGIApp:
+def make_app(
+    dispatcher: Dispatcher, guard: Guard, *, page: str, mounts: Mapping[str, ASGIApp] | None = None
+) -> ASGIApp:
     """The whole edge as one ASGI application."""
     routes = [_route(operation, dispatcher, guard) for operation in dispatcher.operations.values()]
     routes += [
@@ -50,6 +52,7 @@ def make_app(dispatcher: Dispatcher, guard: Guard, *, page: str) -> ASGIApp:
         StarletteRoute("/login", _login(guard), methods=["GET"]),
         StarletteRoute("/ui", _page(guard, page), methods=["GET"]),
     ]
+    routes += [StarletteRoute(path, mounted) for path, mounted in (mounts or {}).items()]
     app = Starlette(
         routes=routes,
         exception_handlers={HTTPException: _on_http_exception, Exception: _on_crash},

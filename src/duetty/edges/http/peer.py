@@ -18,13 +18,17 @@ def peer_uid(connection: socket.socket) -> int:
     return uid
 
 
+def is_own_user(connection: socket.socket) -> bool:
+    return peer_uid(connection) in (os.getuid(), 0)
+
+
 class PeerCheckedProtocol(HttpToolsProtocol):
     """Closes a unix-socket connection from another user before it can say anything."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn leaves it untyped
         connection = transport.get_extra_info("socket")
         is_unix = connection is not None and connection.family == socket.AF_UNIX
-        if is_unix and peer_uid(connection) not in (os.getuid(), 0):
+        if is_unix and not is_own_user(connection):
             transport.abort()
             return
         super().connection_made(transport)

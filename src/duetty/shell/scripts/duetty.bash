@@ -56,14 +56,14 @@ _duetty_done() {
         _duetty_ran=0
         builtin printf '\e]133;D;%s;nonce=%s%s;cwd=%s\a' \
             "$1" "$_duetty_nonce" "$cmdline" "${PWD@Q}" >/dev/tty
-    fi 2>/dev/null
+    fi
 }
 
 # Put the text of that line into _duetty_text, or fail: history may not have it
 # (HISTCONTROL, HISTIGNORE), and then its newest entry is another line.
 # By way of a file, because only a file can be read back without a fork.
 _duetty_line() {
-    [[ -n $_duetty_scratch && -o history ]] || return 1
+    [[ -w $_duetty_scratch && -o history ]] || return 1
     local HISTTIMEFORMAT= IFS= text= number= before=$_duetty_text
     builtin history 1 >|"$_duetty_scratch" || return 1
     builtin read -r -d '' -n 4200 text <"$_duetty_scratch"
@@ -127,7 +127,9 @@ _duetty_arrange() {
 }
 
 _duetty_head() {
-    { local code=$? -; builtin set +aeuvxET; } 2>/dev/null
+    local code=$? -
+    [[ $- != *[vx]* ]] || { builtin set +vx; } 2>/dev/null
+    builtin set +aeuET
     _duetty_drawn=0
     if [[ ${PROMPT_COMMAND[0]-} == _duetty_head ]]; then
         _duetty_done "$code"
@@ -143,7 +145,9 @@ _duetty_head() {
 _duetty_last() {
     # First of all: here `$?`, PIPESTATUS and `$_` are still what the user's element expects.
     builtin eval "${_duetty_kept[_duetty_fresh]}"
-    { local -; builtin set +aeuvxET; } 2>/dev/null
+    local -
+    [[ $- != *[vx]* ]] || { builtin set +vx; } 2>/dev/null
+    builtin set +aeuET
     ((_duetty_fresh == 1)) || _duetty_done "$_duetty_code"
     local -a keys=("${!PROMPT_COMMAND[@]}")
     [[ ${PROMPT_COMMAND[0]-} == _duetty_head && ${PROMPT_COMMAND[99]-} == _duetty_last \
@@ -151,7 +155,7 @@ _duetty_last() {
     _duetty_wrap
     _duetty_fresh=0
     _duetty_histcmd=$HISTCMD
-    builtin printf %s "$_duetty_begin" 2>/dev/null >/dev/tty
+    builtin printf %s "$_duetty_begin" >/dev/tty
     _duetty_drawn=1
 }
 
@@ -160,6 +164,7 @@ _duetty_install() {
     builtin set +aeuvxET
     _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_histcmd= _duetty_text= _duetty_nil= _duetty_space=' '
     _duetty_kept=('_duetty_code=$?' '')
+    [[ -z $_duetty_scratch ]] || : >>"$_duetty_scratch"
     _duetty_late=('' $'\e]133;D;$?;cwd=${PWD@Q}'"$end")
     _duetty_begin=($'\e]133;A'"$end" '')
     # bash expands PS1 without showing it between the commands of a paste: the line is not over for

@@ -1,0 +1,1 @@
+"""The vocabularies that this server speaks."""

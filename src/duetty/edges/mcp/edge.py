@@ -1,0 +1,133 @@
+"""The MCP edge as the server composes it: an ASGI application and a unix socket.
+
+The SDK takes most of a second and 35 MB to import, and many servers never meet an
+MCP client, so it is loaded when the first one comes, or in the background when
+the server has time.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+from anyio.abc import SocketAttribute, SocketStream, TaskStatus
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from duetty.calls import Actor
+from duetty.edges.mcp.dialect import Caller
+from duetty.errors import DuettyError
+from duetty.ops import Dispatcher
+
+if TYPE_CHECKING:
+    import socket
+
+    from duetty.edges.mcp.transports import Transports
+
+LOCAL = Caller(actor=Actor(kind="agent", name="local"))
+"""Whoever comes by the socket of the server's own user."""
+
+log = logging.getLogger("duetty.mcp")
+
+
+class McpEdge:
+    """Answers MCP clients; admission is decided by what the composition hands in."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        *,
+        admit: Callable[[Request], Actor],
+        refuse: Callable[[DuettyError], Response],
+        is_own_user: Callable[[socket.socket], bool],
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._admit = admit
+        self._refuse = refuse
+        self._is_own_user = is_own_user
+        self._wanted = anyio.Event()
+        self._ready = anyio.Event()
+        self._serving = anyio.CancelScope()
+        self._transports: Transports | None = None
+        self.connections = 0
+        """Open connections of the unix socket."""
+
+    async def serve(
+        self, path: Path, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Listen at `path` and serve both transports until stopped."""
+        _unlink(path)  # the instance's lock is held, so nobody listens there
+        try:
+            with self._serving:
+                await self._serve(path, task_status)
+        finally:
+            self._transports = None
+            _unlink(path)
+
+    def preload(self) -> None:
+        self._wanted.set()
+
+    def stop(self) -> None:
+        self._serving.cancel()
+
+    async def _serve(self, path: Path, task_status: TaskStatus[None]) -> None:
+        async with (
+            await anyio.create_unix_listener(path, mode=0o600) as listener,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(listener.serve, self._serve_connection, tasks)
+            task_status.started()
+            await self._wanted.wait()
+            transports = await anyio.to_thread.run_sync(
+                _load, self._dispatcher, abandon_on_cancel=True
+            )
+            async with transports.running():
+                self._transports = transports
+                self._ready.set()
+                await anyio.sleep_forever()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The Streamable HTTP endpoint, behind the same checks as every other route."""
+        try:
+            actor = self._admit(Request(scope))
+        except DuettyError as error:
+            await self._refuse(error)(scope, receive, send)
+            return
+        transports = await self._loaded()
+        await transports.http(Caller(actor=actor), scope=scope, receive=receive, send=send)
+
+    async def _serve_connection(self, stream: SocketStream) -> None:
+        async with stream:
+            if not self._is_own_user(stream.extra(SocketAttribute.raw_socket)):  # noqa: S610 - no Django here
+                return
+            self.connections += 1
+            try:
+                transports = await self._loaded()
+                await transports.lines(LOCAL, stream)
+            except Exception:
+                # One bad connection must not cost the others theirs.
+                log.exception("mcp_connection_crashed")
+            finally:
+                self.connections -= 1
+
+    async def _loaded(self) -> Transports:
+        self._wanted.set()
+        await self._ready.wait()
+        assert self._transports is not None
+        return self._transports
+
+
+def _unlink(path: Path) -> None:
+    path.unlink(missing_ok=True)
+
+
+def _load(dispatcher: Dispatcher) -> Transports:
+    from duetty.edges.mcp.dialects.wsh import WSH
+    from duetty.edges.mcp.transports import Transports
+
+    return Transports(WSH, dispatcher)

@@ -1,0 +1,43 @@
+"""Coded errors as MCP tells them: a wrong call, a fault of ours, or something to reason about."""
+
+from collections.abc import Mapping
+
+from mcp import MCPError
+from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
+
+from duetty.errors import (
+    BadArguments,
+    Conflict,
+    Deadline,
+    DuettyError,
+    InputRejected,
+    MaxSessions,
+    NotFound,
+    Refused,
+    SessionNameConflict,
+)
+
+JSON_RPC_CODES: Mapping[type[DuettyError], int | None] = {
+    BadArguments: INVALID_PARAMS,
+    NotFound: INVALID_PARAMS,
+    SessionNameConflict: INVALID_PARAMS,
+    Conflict: None,
+    Deadline: None,
+    InputRejected: None,
+    MaxSessions: None,
+    Refused: None,
+    DuettyError: INTERNAL_ERROR,
+}
+"""The nearest class in an error's own tree decides. None: the tool's result says it (`isError`)."""
+
+
+def json_rpc_code(error: DuettyError) -> int | None:
+    return next(JSON_RPC_CODES[kind] for kind in type(error).__mro__ if kind in JSON_RPC_CODES)
+
+
+def protocol_error(error: DuettyError) -> MCPError:
+    """The error as a JSON-RPC one, with the message that the HTTP edge gives."""
+    told: dict[str, object] = {"code": error.code}
+    if error.hint:
+        told["hint"] = error.hint
+    return MCPError(code=json_rpc_code(error) or INTERNAL_ERROR, message=error.message, data=told)

@@ -1,0 +1,158 @@
+"""MCP over a unix socket: one JSON-RPC message a line, for the bridge of the same user.
+
+Lines that are no message get an answer here; the SDK would drop them in silence.
+A host that asks `server/discover` and then falls back to `initialize` is served:
+the question is answered on a connection of its own, so it does not settle the era.
+"""
+
+import json
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import ByteStream
+from anyio.streams.buffered import BufferedByteReceiveStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import types as t
+from mcp.server import Server
+from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.message import SessionMessage
+from mcp_types import jsonrpc_message_adapter
+
+from duetty.edges.mcp.dialect import Caller
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""A longer message ends the connection; the bridge refuses it before."""
+
+HELLO = "notifications/duetty/hello"
+"""What the bridge says first: the directory in which the agent's host works."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """One connection."""
+
+    server: Server[Caller | None]
+    stream: ByteStream
+    caller: Caller
+
+    async def serve(self) -> None:
+        """Until the other end closes; calls on their way are cancelled, commands go on."""
+        read = BufferedByteReceiveStream(self.stream)
+        answers, to_write = anyio.create_memory_object_stream[SessionMessage](32)
+        async with anyio.create_task_group() as tasks, answers, to_write:
+            tasks.start_soon(self._write, to_write)
+            try:
+                await self._serve_messages(read, answers)
+            finally:
+                tasks.cancel_scope.cancel()
+
+    async def _serve_messages(
+        self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[SessionMessage]
+    ) -> None:
+        caller = self.caller
+        while (message := await _next_message(read, answers)) is not None:
+            if isinstance(message, t.JSONRPCNotification) and message.method == HELLO:
+                caller = _introduced(caller, message)
+            elif isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
+                await self._answer_apart(message, caller, answers)
+            else:
+                await self._serve_era(message, caller, read=read, answers=answers)
+                return
+
+    async def _answer_apart(
+        self,
+        message: t.JSONRPCRequest,
+        caller: Caller,
+        answers: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        ask, asked = anyio.create_memory_object_stream[SessionMessage | Exception](1)
+        answer, answered = anyio.create_memory_object_stream[SessionMessage](1)
+        async with anyio.create_task_group() as tasks, ask, asked, answer, answered:
+            tasks.start_soon(self._run, asked, answer, caller)
+            await ask.send(SessionMessage(message))
+            await answers.send(await answered.receive())
+            tasks.cancel_scope.cancel()
+
+    async def _serve_era(
+        self,
+        first: t.JSONRPCMessage,
+        caller: Caller,
+        *,
+        read: BufferedByteReceiveStream,
+        answers: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        async with anyio.create_task_group() as tasks, send, receive:
+            tasks.start_soon(self._run, receive, answers.clone(), caller)
+            message: t.JSONRPCMessage | None = first
+            while message is not None:
+                await send.send(SessionMessage(message))
+                message = await _next_message(read, answers)
+            tasks.cancel_scope.cancel()
+
+    async def _run(
+        self,
+        receive: MemoryObjectReceiveStream[SessionMessage | Exception],
+        answers: MemoryObjectSendStream[SessionMessage],
+        caller: Caller,
+    ) -> None:
+        await serve_dual_era_loop(self.server, receive, answers, lifespan_state=caller)
+
+    async def _write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+        try:
+            async for item in messages:
+                line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await self.stream.send(line.encode() + b"\n")
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return  # the reader sees the end, too
+
+
+def _introduced(caller: Caller, message: t.JSONRPCNotification) -> Caller:
+    cwd = (message.params or {}).get("cwd")
+    return Caller(actor=caller.actor, cwd=cwd) if isinstance(cwd, str) and cwd else caller
+
+
+async def _next_message(
+    read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[SessionMessage]
+) -> t.JSONRPCMessage | None:
+    """The next line that is a message, or None at the end; other lines are answered with an error."""
+    while True:
+        try:
+            line = await read.receive_until(b"\n", MAX_LINE_BYTES)
+        except anyio.DelimiterNotFound:
+            await answers.send(
+                _refusal(t.INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
+            )
+            return None
+        except (
+            anyio.EndOfStream,
+            anyio.IncompleteRead,
+            anyio.BrokenResourceError,
+            anyio.ClosedResourceError,
+        ):
+            return None
+        if not line.strip():
+            continue
+        try:
+            return jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            await answers.send(_not_a_message(line))
+
+
+def _not_a_message(line: bytes) -> SessionMessage:
+    try:
+        parsed: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return _refusal(t.PARSE_ERROR, "Parse error: the line is not JSON")
+    known = None
+    match parsed:
+        case {"id": str() | int() as given} if not isinstance(given, bool):
+            known = given
+        case _:
+            pass
+    return _refusal(t.INVALID_REQUEST, "Invalid request: not a JSON-RPC message", known)
+
+
+def _refusal(code: int, message: str, request_id: str | int | None = None) -> SessionMessage:
+    error = t.ErrorData(code=code, message=message)
+    return SessionMessage(t.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))

@@ -1,0 +1,47 @@
+"""One table entry ⇒ one route, one schema, one page; one tree of errors."""
+
+import re
+
+import pytest
+
+import duetty.server  # noqa: F401 - loads every error class
+from duetty.calls import Effect
+from duetty.edges.http.errors import status_of
+from duetty.errors import DuettyError
+from duetty.ops import OPERATIONS, Operation
+
+
+def error_tree() -> list[type[DuettyError]]:
+    found: list[type[DuettyError]] = [DuettyError]
+    for kind in found:
+        found += kind.__subclasses__()
+    return found
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_an_operation_says_everything_that_doors_need(operation: Operation[object, object]) -> None:  # type: ignore[type-var]
+    assert re.fullmatch(r"[a-z]+\.[a-z]+", operation.name)
+    assert operation.summary.endswith(".")
+    assert isinstance(operation.effect, Effect)
+    placed = set(re.findall(r"\{(\w+)\}", operation.route.path))
+    assert placed <= set(operation.params.model_fields)
+    assert operation.route.method != "GET" or operation.effect is Effect.READ
+
+
+def test_no_two_operations_share_a_route() -> None:
+    routes = [(each.route.method, each.route.path) for each in OPERATIONS.values()]
+
+    assert len(routes) == len(set(routes))
+
+
+def test_every_error_class_has_a_status_and_a_code_of_words() -> None:
+    for kind in error_tree():
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", kind.code), kind
+        assert 400 <= status_of(kind.__new__(kind)) < 600
+
+
+def test_no_code_stands_for_two_unrelated_errors() -> None:
+    by_code: dict[str, type[DuettyError]] = {}
+    for kind in error_tree():
+        first = by_code.setdefault(kind.code, kind)
+        assert first is kind or issubclass(kind, first), (first, kind)

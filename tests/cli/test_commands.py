@@ -1,0 +1,158 @@
+"""The command line against a real server."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duetty import __version__
+from duetty.cli import main as cli
+from tests.server_process import ServerProcess, is_alive, running_server
+
+pytestmark = [pytest.mark.pty]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ServerProcess]:
+    with (
+        tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as home,
+        running_server(Path(home)) as server,
+    ):
+        yield server
+
+
+def test_the_version_is_told(server: ServerProcess) -> None:
+    assert server.command("--version").stdout == f"duetty {__version__}\n"
+
+
+def test_every_command_has_help_and_both_functions() -> None:
+    for command in cli.COMMANDS.values():
+        module = cli._load(command)  # pyright: ignore[reportPrivateUsage] - what the table promises
+        assert callable(module.add_arguments)
+        assert callable(module.run)
+
+
+def test_a_mistyped_command_is_told_its_nearest_name(server: ServerProcess) -> None:
+    said = server.command("histroy")
+
+    assert said.returncode == 2
+    assert "did you mean 'history'?" in said.stderr
+
+
+def test_run_prints_the_output_and_exits_with_the_commands_code(server: ServerProcess) -> None:
+    done = server.command("run", "--", "sh", "-c", "echo out; exit 7")
+
+    assert (done.returncode, done.stdout) == (7, "out\n")
+
+
+def test_run_uses_the_callers_directory_and_environment(server: ServerProcess, home: Path) -> None:
+    server.env["CALLER"] = "mine"
+    done = server.command("run", "pwd; echo $CALLER", cwd=home)
+
+    assert done.stdout == f"{os.path.realpath(home)}\nmine\n"
+
+
+def test_run_as_json_tells_everything(server: ServerProcess) -> None:
+    done = server.command("run", "--json", "--", "false")
+
+    answer = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (answer["exit_code"], answer["completed_by"], answer["output"]) == (1, "mark", "")
+
+
+def test_run_leaves_no_session_behind(server: ServerProcess) -> None:
+    server.command("run", "true")
+
+    assert json.loads(server.command("list", "--json").stdout) == []
+
+
+def test_run_that_takes_too_long_exits_with_124(server: ServerProcess) -> None:
+    done = server.command("run", "--max-wait", "0.5", "sleep 100")
+
+    assert done.returncode == 124
+    assert "still running" in done.stderr
+
+
+def test_run_of_a_program_that_asks_does_not_hang(server: ServerProcess) -> None:
+    done = server.command("run", "read x")
+
+    assert done.returncode == 125
+    assert "awaiting_input" in done.stderr
+
+
+def test_list_shows_a_session_and_what_it_does(server: ServerProcess) -> None:
+    server.client.post("/sessions", {"name": "work", "command": "bash", "tags": ["t"]})
+
+    shown = server.command("list").stdout
+    server.client.delete("/sessions/work")
+
+    assert "work" in shown
+    assert "bash" in shown
+
+
+def test_history_and_search_show_what_was_run(server: ServerProcess) -> None:
+    server.command("run", "echo some-unusual-word")
+
+    history = server.command("history", "--json")
+    found = server.command("search", "unusual")
+    nothing = server.command("search", "never-printed-anywhere-zzz")
+
+    assert json.loads(history.stdout)[0]["command_line"] == "echo some-unusual-word"
+    assert "echo some-unusual-word" in found.stdout
+    assert nothing.returncode == 1
+
+
+def test_status_tells_address_and_processes(server: ServerProcess) -> None:
+    status = json.loads(server.command("status", "--json").stdout)
+
+    assert status["running"] is True
+    assert status["address"] == server.url()
+    assert is_alive(status["keeper_pid"])
+
+
+def test_the_token_file_is_the_owners_alone(server: ServerProcess) -> None:
+    assert server.command("token").stdout.strip() == server.token()
+    assert server.paths.token_file.stat().st_mode & 0o077 == 0
+
+
+def test_without_a_server_commands_say_so_and_exit_with_3(home: Path) -> None:
+    nowhere = ServerProcess(home)
+
+    for command in (("list",), ("history",), ("search", "x"), ("status",), ("stop",), ("token", "--link")):
+        said = nowhere.command(*command)
+        assert (said.returncode, "Traceback" in said.stderr) == (3, False), command
+
+
+def test_run_without_a_server_starts_one_for_as_long_as_it_is_needed(home: Path) -> None:
+    alone = ServerProcess(home)
+    try:
+        done = alone.command("run", "echo hello")
+        status = json.loads(alone.command("status", "--json").stdout)
+    finally:
+        alone.command("stop")
+
+    assert (done.returncode, done.stdout) == (0, "hello\n")
+    assert status["running"] is True
+
+
+def test_a_bad_setting_stops_the_server_with_file_and_line(home: Path) -> None:
+    (home / "config.toml").write_text("[session]\ncolz = 3\n")
+
+    said = ServerProcess(home).command("server")
+
+    assert said.returncode == 1
+    assert "config.toml:2" in said.stderr
+    assert "session.cols" in said.stderr
+
+
+def test_a_taken_port_is_told_with_what_to_do(server: ServerProcess, home: Path) -> None:
+    address = server.url().removeprefix("http://")
+
+    said = ServerProcess(home).command("server", "--bind", address)
+
+    assert said.returncode == 1
+    assert "[bad_setting]" in said.stderr
+    assert "127.0.0.1:0" in said.stderr

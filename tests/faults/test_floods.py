@@ -1,0 +1,133 @@
+"""Output without end: memory stays bounded, answers stay right, others are not held up."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anyio
+import pytest
+from tests.engine import running_engine
+from tests.faults.server_facts import MIB, answers, resident_bytes, run
+from tests.server_process import ServerProcess, running_server
+
+from duetty.client import session_path
+from duetty.events import SUBSCRIBER_BYTES, SUBSCRIBER_ENTRIES, Entry, Lagged, Output
+
+pytestmark = [pytest.mark.pty]
+
+GROWTH_BYTES = 80 * MIB
+"""A journal's window, a screen with its scrollback, one answer, and room to breathe."""
+
+LINE_BYTES = 1_000_000_000
+SEQUENCE_BYTES = 100_000_000
+
+FOREVER = 120_000
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[ServerProcess]:
+    with running_server(home) as server:
+        for name in ("s", "other"):
+            server.client.post("/sessions", {"name": name, "command": "bash"})
+            run(server, "true", session=name)
+        yield server
+
+
+def test_a_line_of_a_gigabyte_is_answered_with_bounded_output(server: ServerProcess) -> None:
+    before_bytes = resident_bytes(server)
+
+    answer = run(
+        server, f"head -c {LINE_BYTES} /dev/zero | tr '\\0' x; (exit 5)", max_wait_ms=FOREVER
+    )
+
+    assert (answer["exit_code"], answer["completed_by"]) == (5, "mark")
+    assert answer["output_bytes"] == LINE_BYTES
+    assert 0 < len(answer["output"]) < 40_000
+    assert answer["omitted_bytes"] > LINE_BYTES - 40_000
+    assert resident_bytes(server) - before_bytes < GROWTH_BYTES
+    assert answers(server, "s")
+    assert answers(server, "other")
+
+
+@pytest.mark.parametrize(
+    ("introducer", "terminator"),
+    [
+        pytest.param("\\033]0;", "\\033\\\\", id="OSC ended by ST"),
+        pytest.param("\\033]8;;", "\\030", id="OSC cancelled"),
+        pytest.param("\\033]133;D;", "\\007", id="a mark without end"),
+        pytest.param("\\033P", "\\033\\\\", id="DCS"),
+        pytest.param("\\033_", "\\030", id="APC"),
+        pytest.param("\\033_G", "\\033\\\\", id="kitty graphics"),
+        pytest.param("\\033[", "m", id="CSI"),
+    ],
+)
+def test_a_sequence_that_does_not_end_is_bounded_and_later_text_is_seen(
+    server: ServerProcess, introducer: str, terminator: str
+) -> None:
+    before_bytes = resident_bytes(server)
+    flood = f"head -c {SEQUENCE_BYTES // 5} /dev/zero | tr '\\0' 1"
+
+    answer = run(
+        server,
+        f"clear; printf '{introducer}'; {flood}; printf '{terminator}'; echo; echo visible; (exit 6)",
+        max_wait_ms=FOREVER,
+    )
+
+    assert (answer["exit_code"], answer["completed_by"]) == (6, "mark")
+    assert "visible" in answer["screen"]["lines"]
+    assert resident_bytes(server) - before_bytes < GROWTH_BYTES
+    assert answers(server, "s")
+    assert answers(server, "other")
+
+
+def test_marks_work_after_a_program_ended_inside_a_sequence(server: ServerProcess) -> None:
+    before_bytes = resident_bytes(server)
+
+    answer = run(
+        server,
+        f"printf '\\033]2;'; head -c {SEQUENCE_BYTES} /dev/zero | tr '\\0' t; (exit 7)",
+        max_wait_ms=FOREVER,
+    )
+
+    title = server.client.get(session_path("s"))["title"]
+    assert (answer["exit_code"], answer["completed_by"]) == (7, "mark")
+    assert len(title) < 64 * 1024
+    assert resident_bytes(server) - before_bytes < GROWTH_BYTES
+    assert answers(server, "s")
+
+
+@pytest.mark.anyio
+async def test_a_subscriber_that_never_reads_is_told_and_holds_nobody_up(home: Path) -> None:
+    flood_bytes = 30_000_000
+    async with running_engine(home) as engine:
+        await engine.open(command="bash")
+        await engine.open("other", command="bash")
+        log = engine.registry.find("s").log
+        with anyio.fail_after(60), log.subscribe() as sleeping:
+            await engine.call("input.write", session="s", data=f"yes | head -c {flood_bytes}\r")
+            meanwhile = [await engine.run("echo alive", session="other") for _ in range(5)]
+            flooded = await engine.run("echo done", max_wait_ms=60_000)
+            held: list[Entry] = []
+            while isinstance(entry := await sleeping.receive(), Entry):
+                held.append(entry)
+
+    held_bytes = sum(len(each.event.data) for each in held if isinstance(each.event, Output))
+    assert isinstance(entry, Lagged)
+    assert entry.missed_through > held[-1].seq
+    assert len(held) <= SUBSCRIBER_ENTRIES
+    assert held_bytes <= SUBSCRIBER_BYTES
+    assert {answer.output for answer in meanwhile} == {"alive"}
+    assert flooded.output == "done"
+
+
+def test_a_flood_that_nobody_follows_leaves_the_server_small(server: ServerProcess) -> None:
+    before_bytes = resident_bytes(server)
+    server.client.post(session_path("s", "/paste"), {"text": "yes\r"})
+
+    meanwhile = [answers(server, "other") for _ in range(20)]
+    grown_bytes = resident_bytes(server) - before_bytes
+    server.client.post(session_path("s", "/interrupt"))
+    server.client.post(session_path("s", "/wait"), {"state": ["prompt"]})
+
+    assert all(meanwhile)
+    assert grown_bytes < GROWTH_BYTES
+    assert answers(server, "s")

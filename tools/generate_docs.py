@@ -1,0 +1,141 @@
+"""Reference pages from the tables in the code; `make docs` writes them, a test compares them.
+
+Usage: generate_docs.py [DIRECTORY]
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
+from duetty.config import Settings
+from duetty.edges.http.errors import STATUS, status_of
+from duetty.errors import DuettyError
+from duetty.ops import OPERATIONS, Operation
+
+NOTE = "<!-- made by tools/generate_docs.py; do not edit -->\n"
+
+
+def operations() -> str:
+    lines = [
+        NOTE,
+        "# Operations\n",
+        "Every thing the server can do, said once in `ops/`; this page and the routes come from there.",
+        "Arguments come from the path, the query (`GET`, `DELETE`) or a JSON body. Every error is",
+        '`{"error": {"code", "message", "hint"?, "details"?}}`; the codes are in [errors](errors.md).\n',
+        "| operation | route | effect | what it does |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| [`{each.name}`](#{each.name.replace('.', '')}) | `{each.route.method} {each.route.path}` | {each.effect} | {each.summary} |"
+        for each in OPERATIONS.values()
+    ]
+    for each in OPERATIONS.values():
+        lines += ["", *_operation(each)]
+    return "\n".join(lines) + "\n"
+
+
+def _operation(operation: Operation[Any, Any]) -> Iterator[str]:
+    yield f"## {operation.name}\n"
+    yield f"`{operation.route.method} {operation.route.path}` → {operation.route.status}. {operation.summary}\n"
+    if operation.route.raw_body:
+        yield f"The body is the argument `{operation.route.raw_body}`, as raw bytes of any content type.\n"
+    yield from _fields("argument", operation.params)
+    result: Any = operation.result
+    if hasattr(result, "model_fields") and result.model_fields:
+        yield ""
+        yield from _fields("answer", result)
+
+
+def _fields(title: str, model: Any) -> Iterator[str]:
+    if not model.model_fields:
+        return
+    schema: dict[str, Any] = model.model_json_schema()
+    yield f"| {title} | type | default | |"
+    yield "|---|---|---|---|"
+    required = set(schema.get("required", []))
+    for name, described in schema["properties"].items():
+        default = "required" if name in required else f"`{described.get('default', '[]')}`"
+        if title == "answer":
+            default = ""
+        yield f"| `{name}` | {_type(described)} | {default} | {described.get('description', '')} |"
+
+
+def _type(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return ", ".join(f"`{each}`" for each in schema["enum"])
+    if "anyOf" in schema:
+        return " or ".join(_type(each) for each in schema["anyOf"])
+    if schema.get("type") == "array":
+        return f"list of {_type(schema.get('items', {}))}"
+    if "$ref" in schema:
+        return schema["$ref"].rpartition("/")[2]
+    return str(schema.get("type", "any"))
+
+
+def errors() -> str:
+    lines = [
+        NOTE,
+        "# Error codes\n",
+        "Codes are permanent. The class tells what the caller does differently.\n",
+        "| code | HTTP | means |",
+        "|---|---|---|",
+    ]
+    for kind in sorted(error_classes(), key=lambda each: (_status(each), each.code)):
+        meaning = (kind.__doc__ or kind.__mro__[1].__doc__ or "").strip().splitlines()[0]
+        lines.append(f"| `{kind.code}` | {_status(kind)} | {meaning} |")
+    return "\n".join(lines) + "\n"
+
+
+def error_classes() -> list[type[DuettyError]]:
+    found: dict[str, type[DuettyError]] = {}
+    waiting: list[type[DuettyError]] = [DuettyError]
+    while waiting:
+        each = waiting.pop()
+        found.setdefault(each.code, each)
+        waiting += each.__subclasses__()
+    found.pop("", None)
+    return list(found.values())
+
+
+def _status(kind: type[DuettyError]) -> int:
+    error = kind.__new__(kind)
+    return status_of(error) if STATUS else 500
+
+
+def settings() -> str:
+    lines = [
+        NOTE,
+        "# Settings\n",
+        "In `config.toml` as `name = value` under `[section]`, or as an environment variable.\n",
+        "| setting | environment | default | means |",
+        "|---|---|---|---|",
+    ]
+    lines += [
+        f"| `{each.name.replace('_', '.', 1)}` | `DUETTY_{each.name.upper()}` | `{each.default!r}` | {each.metadata['meaning']} |"
+        for each in fields(Settings)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def block_states() -> str:
+    lines = [NOTE, "# The shell's cycle\n", "Drawn from the table in `blocks/tracker.py`.\n", "```mermaid", "stateDiagram-v2"]
+    lines += [f"    {before} --> {after}: {mark.name}" for (before, mark), after in TRANSITIONS.items()]
+    return "\n".join([*lines, "```"]) + "\n"
+
+
+PAGES = {
+    "operations.md": operations,
+    "errors.md": errors,
+    "settings.md": settings,
+    "block-states.md": block_states,
+}
+
+if __name__ == "__main__":
+    import duetty.server  # noqa: F401 - every error class is loaded with it
+
+    directory = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
+    for name, page in PAGES.items():
+        (directory / name).write_text(page(), encoding="utf-8")
