@@ -8,9 +8,8 @@ import pstats
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import asdict
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -102,15 +101,15 @@ def _measure(name: str, arguments: argparse.Namespace) -> list[Table] | None:
 def _work(arguments: argparse.Namespace) -> None:
     """In a process of its own: measure, and print the tables as JSON."""
     name: str = arguments.names[0]
-    run: Callable[[Effort], Awaitable[list[Table]]] = import_module(f"benchmarks.{name}").run
-    # As the server runs it.
-    measure = partial(
-        anyio.run,
-        run,
-        Effort(name=name, quick=arguments.quick),
-        backend_options={"use_uvloop": True},
-    )
-    tables: list[Table] = _profiled(measure) if arguments.profile else measure()
+    run: Callable[[Effort], Coroutine[None, None, list[Table]]]
+    run = import_module(f"benchmarks.{name}").run
+    effort = Effort(name=name, quick=arguments.quick)
+
+    def measure() -> list[Table]:
+        # As the server runs it.
+        return anyio.run(run, effort, backend_options={"use_uvloop": True})
+
+    tables = _profiled(measure) if arguments.profile else measure()
     print(json.dumps([asdict(table) for table in tables]))
 
 

@@ -4,14 +4,15 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.engine import child_env
+
 from duetty.ids import new_nonce
 from duetty.shell import integrate
-from tests.engine import child_env
 
 WORKER = Path(__file__).with_name("bare_worker.py")
 
@@ -76,7 +77,7 @@ class BareShell:
 
 
 @contextmanager
-def running_bare(home: Path) -> Iterator[Bare]:
+def running_bare(home: Path) -> Generator[Bare]:
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(WORKER)],
         stdin=subprocess.PIPE,

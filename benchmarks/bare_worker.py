@@ -34,7 +34,8 @@ class BarePty:
         self._seen = b""
         started_ns = time.perf_counter_ns()
         self._pid, self._fd = _start(order)
-        self._until(self._input)
+        self._is_ready = False
+        self._until_ready()
         self.start_ns = time.perf_counter_ns() - started_ns
 
     def trips(self, line: bytes, *, count: int, rested: bool) -> list[int]:
@@ -46,18 +47,19 @@ class BarePty:
         taken: list[int] = []
         for _ in range(count):
             if rested:
-                self._until(self._input)
+                self._until_ready()
             started_ns = time.perf_counter_ns()
-            if not rested:
-                self._until(self._input)
+            self._until_ready()
             os.write(self._fd, line)
+            self._is_ready = False
             self._until(self._done)
             taken.append(time.perf_counter_ns() - started_ns)
         return taken
 
     def flood(self, line: bytes) -> tuple[int, int]:
         """Nanoseconds and bytes from the write of a line to its done-mark, which ends a long output."""
-        self._until(self._input)
+        self._until_ready()
+        self._is_ready = False
         fd, nonce = self._fd, self._nonce
         received = 0
         tail = b""
@@ -77,11 +79,14 @@ class BarePty:
         os.close(self._fd)
         os.waitpid(self._pid, 0)
 
-    def _until(self, mark: re.Pattern[bytes]) -> None:
-        """Read until the mark; what comes behind it is kept for the next one.
+    def _until_ready(self) -> None:
+        """Until the prompt of this line is there; there is one for each line."""
+        if not self._is_ready:
+            self._until(self._input)
+            self._is_ready = True
 
-        A prompt that was read already is found again: there is one for each line.
-        """
+    def _until(self, mark: re.Pattern[bytes]) -> None:
+        """Read until the mark; what comes behind it is kept for the next one."""
         seen = self._seen
         while (found := mark.search(seen)) is None:
             seen += os.read(self._fd, SHORT_READ)

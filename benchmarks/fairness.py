@@ -3,12 +3,12 @@
 import time
 
 import anyio
+from tests.engine import AGENT, Engine
 
 from benchmarks.files import plain_log
 from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
 from benchmarks.report import Line, Table, ms
 from duetty.session import Session
-from tests.engine import AGENT, Engine
 
 CALLS = 300
 P95_S = 0.020
@@ -58,6 +58,8 @@ async def _under_flood(
 ) -> list[Line]:
     flood = await running.open(name="flood", command="bash")
     await wait_prompt(flood)
+    taken: list[float] = []
+    rate = 0.0
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_subscribe, flood)
         flood.write(line.encode() + b"\r", actor=AGENT)

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 WORDS = (
-    "request response session terminal keeper journal accepted refused timeout retry queue "
-    "worker started finished cache miss hit bytes offset mark prompt exit code user token"
-).split()
+    *("request", "response", "session", "terminal", "keeper", "journal", "accepted", "refused"),
+    *("timeout", "retry", "queue", "worker", "started", "finished", "cache", "miss", "bytes"),
+    *("offset", "mark", "prompt", "exit", "code", "user", "token"),
+)
 LEVELS = (
     "\x1b[32mINFO\x1b[0m",
     "\x1b[33mWARN\x1b[0m",

@@ -3,10 +3,11 @@
 import shutil
 import time
 
+from tests.engine import Engine
+
 from benchmarks.bare import running_bare
 from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
 from benchmarks.report import Line, Table, ms
-from tests.engine import Engine
 
 LINE = "echo hello"
 ROUNDS = 20
@@ -31,7 +32,7 @@ async def run(effort: Effort) -> list[Table]:
             lines=lines,
             notes=[
                 f"`run({LINE!r})` through the dispatcher, inside the server's process; median of "
-                f"{rounds} × {TRIPS} calls, in turns of {TRIPS} with the bare PTY.",
+                f"{rounds * TRIPS} calls, in turns of {TRIPS} with the bare PTY.",
                 "Beside it: the same shell with the same integration on a bare PTY, in a process of its "
                 "own; write the line, read until its trusted done-mark.",
                 "“At the prompt”: each call begins when the prompt is ready. “Back to back”: each "

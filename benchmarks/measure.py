@@ -6,17 +6,17 @@ import resource
 import statistics
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+from tests.engine import Engine, running_engine
 
 from duetty.blocks import Phase
 from duetty.config import Settings
 from duetty.session import Session
-from tests.engine import Engine, running_engine
 
 READY_S = 30.0
 """For a shell's prompt on a machine that is busy with something else."""
@@ -48,14 +48,14 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 
 
 @contextmanager
-def temporary_home() -> Iterator[Path]:
+def temporary_home() -> Generator[Path]:
     """A short private directory: unix sockets do not fit in a long one."""
     with tempfile.TemporaryDirectory(prefix="db-", dir="/tmp", ignore_cleanup_errors=True) as path:
         yield Path(path)
 
 
 @asynccontextmanager
-async def engine() -> AsyncIterator[Engine]:
+async def engine() -> AsyncGenerator[Engine]:
     """The engine in this process, with the settings people get."""
     raise_descriptor_limit()
     with temporary_home() as home:
@@ -82,23 +82,21 @@ def raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """Bytes of one process, as the kernel counts them in `smaps_rollup`."""
+def memory_of(pid: int | None, home: Path) -> int:
+    """Bytes of one process, as the kernel counts them in `smaps`.
 
-    pss: int
-    """Its own pages, and its share of those that others map too."""
-    private: int
-    rss: int
-
-
-def memory_of(pid: int | None = None) -> Memory:
-    counted: dict[str, int] = {}
-    for line in Path(f"/proc/{pid or os.getpid()}/smaps_rollup").read_text().splitlines()[1:]:
-        name, _, rest = line.partition(":")
-        counted[name] = int(rest.split()[0]) * 1024
-    return Memory(
-        pss=counted["Pss"],
-        private=counted["Private_Clean"] + counted["Private_Dirty"],
-        rss=counted["Rss"],
-    )
+    Its own pages and its share of those it shares (`Pss`), in every mapping but
+    those of program files: how many other processes run the same interpreter
+    would move these by megabytes. Files under `home`, the journals, count.
+    """
+    total_kb = 0
+    counts = False
+    for line in Path(f"/proc/{pid or os.getpid()}/smaps").read_text().splitlines():
+        words = line.split(maxsplit=5)
+        if words[0].endswith(":"):
+            if counts and words[0] == "Pss:":
+                total_kb += int(words[1])
+        else:
+            path = words[5] if len(words) == 6 else ""
+            counts = not path.startswith("/") or path.startswith(str(home))
+    return total_kb * 1024

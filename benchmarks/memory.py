@@ -1,11 +1,10 @@
 """What a session takes in the server's memory."""
 
-import anyio
+from tests.engine import Engine
 
 from benchmarks.files import wide_rows
-from benchmarks.measure import Effort, Memory, engine, memory_of, settle, wait_prompt
+from benchmarks.measure import Effort, engine, memory_of, settle, wait_prompt
 from benchmarks.report import Line, Table, kb, mb
-from tests.engine import Engine
 
 WARM = 20
 SESSIONS = 100
@@ -32,8 +31,8 @@ async def run(effort: Effort) -> list[Table]:
         await _open(running, "full", FULL_SESSIONS)
         await _fill(running)
         full, _ = await _settled(running)
-    per_idle = (idle.pss - empty.pss) / count
-    per_full = (full.pss - used.pss) / FULL_SESSIONS
+    per_idle = (idle - empty) / count
+    per_full = (full - used) / FULL_SESSIONS
     return [
         Table(
             name="memory",
@@ -42,38 +41,35 @@ async def run(effort: Effort) -> list[Table]:
                 Line(
                     what="idle session: bash at its first prompt",
                     measured=kb(per_idle),
-                    beside=f"{kb((idle.private - empty.private) / count)} private",
                     target=f"≤ {kb(IDLE_BYTES)}",
                     met=per_idle <= IDLE_BYTES,
                 ),
                 Line(
                     what="the same, after five commands",
-                    measured=kb((used.pss - empty.pss) / count),
-                    beside=f"{kb((used.private - empty.private) / count)} private",
+                    measured=kb((used - empty) / count),
                 ),
                 Line(
                     what=f"session with {SCROLLBACK_ROWS:,} rows of {COLS} columns above its screen",
                     measured=mb(per_full),
-                    beside=f"{mb((full.private - used.private) / FULL_SESSIONS)} private",
                     target=f"≤ {mb(FULL_BYTES)}",
                     met=per_full <= FULL_BYTES,
                 ),
                 Line(
                     what="idle session, in the keeper",
-                    measured=kb((keeper_idle.pss - keeper_empty.pss) / count),
+                    measured=kb((keeper_idle - keeper_empty) / count),
                 ),
                 Line(
                     what=f"server with {WARM} sessions",
-                    measured=mb(empty.pss),
-                    beside=f"{mb(keeper_empty.pss)} keeper",
+                    measured=mb(empty),
+                    beside=f"{mb(keeper_empty)} keeper",
                 ),
             ],
             notes=[
                 f"Growth of the server's process from {WARM} to {WARM + count} sessions, divided by {count}; "
                 f"for the full ones by {FULL_SESSIONS}. After garbage collection, nothing else running.",
-                "Counted: `Pss` of `/proc/<pid>/smaps_rollup`, the process's own pages (those of the "
-                "journal's files that it has mapped included) and its share of the pages it shares. "
-                "“Private” are its own pages alone. The shells' own memory is not counted.",
+                "Counted: `Pss` of `/proc/<pid>/smaps`: the process's own pages, those of the journals that "
+                "it has mapped, and its share of what it shares; not the files of the interpreter and its "
+                "libraries, which every process that runs them shares, and not the shells' own memory.",
             ],
         )
     ]
@@ -103,8 +99,8 @@ async def _fill(running: Engine) -> None:
             raise RuntimeError(f"{total} rows are not {SCROLLBACK_ROWS} above the screen")
 
 
-async def _settled(running: Engine) -> tuple[Memory, Memory]:
+async def _settled(running: Engine) -> tuple[int, int]:
     """Of the server (this process) and the keeper, when nothing goes on any more."""
     await settle(running, quiet_s=1.5)
-    await anyio.sleep(0)
-    return memory_of(), memory_of(running.registry.keeper_pid)
+    home = running.paths.config_file.parent
+    return memory_of(None, home), memory_of(running.registry.keeper_pid, home)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
+from tests.engine import AGENT
 
 from benchmarks.bare import BareShell, running_bare
 from benchmarks.files import coloured_log, plain_log
@@ -15,7 +16,6 @@ from benchmarks.report import Line, Table, mb_s
 from benchmarks.tmux import Tmux, running_tmux
 from duetty.events import BlockFinished, Lagged, Output
 from duetty.session import Session
-from tests.engine import AGENT
 
 FILE_BYTES = 100_000_000
 ROUNDS = 5
@@ -120,7 +120,7 @@ def _table(rates: dict[str, Rates], *, size_bytes: int, rounds: int) -> Table:
         title="Throughput of one session",
         lines=lines,
         notes=[
-            f"`cat` of a file in a bash session of 80 × 24, {rounds} rounds in turns, medians. Plain: "
+            f"`cat` of a file in a bash session of 80 by 24, {rounds} rounds in turns, medians. Plain: "
             f"{size_bytes / 1e6:.0f} MB of log lines. Coloured: {size_bytes / 4e6:.0f} MB with SGR and "
             "characters beyond ASCII.",
             "Duetty: journal on disk, marks, emulator with 10,000 rows of scrollback, and one subscriber "

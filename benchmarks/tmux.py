@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,7 +46,7 @@ class Tmux:
 
 
 @contextmanager
-def running_tmux(home: Path) -> Iterator[Tmux]:
+def running_tmux(home: Path) -> Generator[Tmux]:
     tmux = Tmux(home)
     tmux.start()
     try:

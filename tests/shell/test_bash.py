@@ -239,6 +239,19 @@ def test_the_history_and_the_environment_are_the_users_own(tmp_path: Path) -> No
     assert b"declare -fx" not in exported.output
 
 
+@pytest.mark.parametrize("line", ["! true", "shopt -u promptvars; shopt -s promptvars; ! true"])
+def test_a_shell_that_exits_on_errors_does_not_exit_on_ours(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".bashrc").write_text('trap \'echo "<E""RR>"\' ERR\n')
+
+    with open_shell(tmp_path, "bash") as shell:
+        shell.run("set -eE")
+        rans = [shell.run(line), shell.run("echo $?")]
+
+    assert [ran.exit_code for ran in rans] == [1, 0]
+    assert rans[1].output == b"1\r\n"
+    assert b"<ERR>" not in shell.output
+
+
 def test_a_prompt_is_as_wide_as_it_looks(tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("PS1='P> '\n")
 

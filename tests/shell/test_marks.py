@@ -154,6 +154,7 @@ def test_a_sequence_that_is_abandoned_is_not_a_mark(abandoned: bytes) -> None:
 def test_a_sequence_without_an_end_is_given_up(chunk_bytes: int) -> None:
     longest = b"\x1b]133;A;".ljust(MAX_SEQUENCE_BYTES - 1, b"x") + b"\x07"
     too_long = b"\x1b]133;B;".ljust(MAX_SEQUENCE_BYTES, b"x") + b"\x07"
+    too_long += b"\x1b]133;B;".ljust(MAX_SEQUENCE_BYTES - 1, b"x") + b"\x1b\\"
     endless = b"\x1b]133;C;".ljust(3 * MAX_SEQUENCE_BYTES, b"x")
     stream = longest + too_long + endless + b"\x1b]133;D\x07"
 

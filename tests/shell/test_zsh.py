@@ -27,7 +27,7 @@ RC_FILES = {
     "no prompt_sp": "setopt no_prompt_sp",
     "no prompt_cr": "setopt no_prompt_cr",
     "its own end-of-line mark": "PROMPT_EOL_MARK='%%eol'",
-    "all exported": "setopt all_export; export PS1 PS2",
+    "all exported": "setopt all_export; export PS1 PS2 PROMPT_EOL_MARK=x",
     "no clobbering": "setopt noclobber",
     "ignore_eof, no_beep, extended_glob": "setopt ignore_eof no_beep extended_glob null_glob",
     "history without repetitions": "setopt hist_ignore_all_dups",
@@ -148,12 +148,30 @@ def test_a_directory_with_control_characters_is_told_by_the_prompt(tmp_path: Pat
 
 
 def test_the_prompts_are_the_users_own_while_a_command_runs(tmp_path: Path) -> None:
-    (tmp_path / ".zshrc").write_text("export PS1='P> ' PS2='> '; unset PROMPT_EOL_MARK\n")
+    (tmp_path / ".zshrc").write_text("export PS1='P> ' PS2='> ' PROMPT_EOL_MARK='%%'\n")
 
     with open_shell(tmp_path, "zsh") as shell:
-        shown = shell.run("print -r -- $PS1 $PS2; env | grep PS")
+        shell.run("true")
+        shown = shell.run("print -r -- $PS1 $PS2; env")
+        eol = shell.run("printf x")
+        at = shell.trusted[-1].end
 
-    assert shown.output.split() == [b"P>", b">", b"PS1=P>", b"PS2=>"]
+    assert shown.output.split()[:2] == [b"P>", b">"]
+    assert b"PS1=P> \r\nPS2=> \r\n" in shown.output.replace(b"PROMPT", b"")
+    assert NONCE.encode() not in shown.output
+    assert eol.output == b"x"
+    assert b"\x07%   " in shell.output[:at]
+
+
+@pytest.mark.parametrize("line", ["! true", "false || false || true && ! true"])
+def test_a_shell_that_exits_on_errors_does_not_exit_on_ours(tmp_path: Path, line: str) -> None:
+    (tmp_path / ".zshrc").touch()
+
+    with open_shell(tmp_path, "zsh") as shell:
+        shell.run("setopt err_exit")
+        rans = [shell.run(line), shell.run("true")]
+
+    assert [ran.exit_code for ran in rans] == [1, 0]
 
 
 def test_a_prompt_is_as_wide_as_it_looks(tmp_path: Path) -> None:

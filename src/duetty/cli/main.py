@@ -29,6 +29,7 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "server": Command("start the server", "server"),
+    "mcp": Command("serve an agent's MCP host over stdin and stdout", "mcp"),
     "run": Command("run a command in a session and print its output", "run"),
     "list": Command("list the sessions", "list"),
     "history": Command("show what was run, newest last", "history"),

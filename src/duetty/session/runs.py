@@ -201,7 +201,9 @@ class Run:
 
     def _by_line(self, text: str) -> bool:
         """Whether the terminal itself assembles lines (POSIX sh): then each line needs its prompt."""
-        if not self._at_prompt or self.session.bracketed_paste:
+        if not self._at_prompt or ("\n" not in text and self.session.profile.shell in LINE_EDITORS):
+            return False
+        if self.session.bracketed_paste:
             return False
         _, canonical = self.session.echo_and_canonical()
         return canonical

@@ -80,7 +80,8 @@ def _scrollback(native: Native, most: int) -> bytes:
     if count <= 0:
         return b""
     text = native.formatted("vt", first=above - count, count=count, trim=False)
-    return text + b"\x1b[m" + b"\r\n" * (count - text.count(b"\r\n"))
+    # The formatter may leave the program's own link or style open.
+    return text + _FRESH_PEN + b"\r\n" * (count - text.count(b"\r\n"))
 
 
 _Grid = list[tuple[list[Run], bool]]

@@ -60,16 +60,10 @@ def _replace(paths: Paths) -> None:
 
 def _announce(said: Announcement) -> None:
     executable = Path(sys.argv[0]).absolute()
-    command = str(executable) if executable.name == "duetty" else f"{sys.executable} -m duetty"
-    block = {
-        "mcpServers": {
-            "duetty": {
-                "type": "http",
-                "url": f"{said.url}/mcp",
-                "headers": {"Authorization": f"Bearer ${{DUETTY_TOKEN}}"},
-            }
-        }
-    }
+    words = [str(executable)] if executable.name == "duetty" else [sys.executable, "-m", "duetty"]
+    command = " ".join(words)
+    host_entry = {"command": words[0], "args": [*words[1:], "mcp"]}
+    block = {"mcpServers": {"duetty": host_entry}}
     lines = [
         f"Duetty is running at {said.url}",
         "",

@@ -193,12 +193,12 @@ def _crashed(error: Exception) -> MCPError:
 async def _with_progress(
     context: Context, calls: Calls, arguments: Json, run: Callable[[], Any]
 ) -> Answer | MCPError:
+    came: list[Answer | MCPError] = []
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_report, context, calls, arguments)
-        try:
-            return await _outcome(run)
-        finally:
-            tasks.cancel_scope.cancel()
+        came.append(await _outcome(run))
+        tasks.cancel_scope.cancel()
+    return came[0]
 
 
 async def _report(context: Context, calls: Calls, arguments: Json) -> None:

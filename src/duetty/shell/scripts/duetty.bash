@@ -140,6 +140,7 @@ _duetty_head() {
         _duetty_fresh=2
     fi
     _duetty_wrap
+    return 0
 }
 
 _duetty_last() {

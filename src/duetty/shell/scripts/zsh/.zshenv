@@ -28,8 +28,8 @@ else
 fi
 
 if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>/dev/null; then
-    builtin typeset -gi +x _duetty_ran=0 _duetty_drawing=1 _duetty_eol_unset=0
-    builtin typeset -g +x _duetty_histcmd= _duetty_exported=
+    builtin typeset -gi +x _duetty_ran=0 _duetty_drawing=1
+    builtin typeset -g +x _duetty_histcmd= _duetty_exported= _duetty_eol_was=
     builtin typeset -g +x _duetty_eol=$'%{\e]133;D;%?;nonce='$_duetty_nonce$';cwd_raw=%/\a%}'
     builtin typeset -ga +x _duetty_mark
     _duetty_mark=(
@@ -44,7 +44,8 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         if [[ ${PROMPT_EOL_MARK-} == $_duetty_eol* ]]; then
             [[ -o prompt_sp && -o prompt_cr ]] && _duetty_ran=0
             PROMPT_EOL_MARK=${PROMPT_EOL_MARK#$_duetty_eol}
-            if (( _duetty_eol_unset )); then builtin unset PROMPT_EOL_MARK; fi
+            [[ $_duetty_eol_was == *export* ]] && builtin typeset -gx PROMPT_EOL_MARK
+            [[ -n $_duetty_eol_was ]] || builtin unset PROMPT_EOL_MARK
             _duetty_histcmd=
         fi
         if (( _duetty_ran )); then
@@ -92,8 +93,8 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         _duetty_ran=1
         _duetty_bare
         if [[ -o prompt_percent && ${PROMPT_EOL_MARK-} != $_duetty_eol* ]]; then
-            _duetty_eol_unset=$(( ! $+PROMPT_EOL_MARK ))
-            builtin typeset -g PROMPT_EOL_MARK=$_duetty_eol${PROMPT_EOL_MARK-%B%S%#%s%b}
+            _duetty_eol_was=${(t)PROMPT_EOL_MARK-}
+            builtin typeset -g +x PROMPT_EOL_MARK=$_duetty_eol${PROMPT_EOL_MARK-%B%S%#%s%b}
         fi
         (( _duetty_drawing )) || builtin sched +0 _duetty_draw
         _duetty_drawing=1

@@ -1,0 +1,322 @@
+"""The stdio bridge: a pump between an MCP host's pipes and the server's socket.
+
+It knows lines, ids and which requests wait for an answer, and nothing of what MCP
+means, so it imports neither the SDK nor the server and stays small. When the
+server goes and another comes, the bridge says the handshake again and the host
+does not notice; a tool call that was on its way is answered with an error, since
+sending it again could run a command twice.
+"""
+
+import json
+import os
+import select
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from duetty.errors import DuettyError, ServerUnreachable
+
+CHUNK_BYTES = 256 * 1024
+MAX_LINE_BYTES = 16 * 1024 * 1024 - 1
+"""What the server takes as one message; a longer one is refused here."""
+
+RETURN_S = 5.0
+"""How long a server that is being replaced gets to come back before the bridge starts one."""
+
+RETRY_S = 0.02
+ANSWER_S = 15.0
+"""For a server to take the connection and to answer the handshake; it loads the SDK first."""
+
+QUICK_S = 0.2
+"""A server that closes sooner does not want us: the next try waits for the host's next message."""
+
+LAST_ANSWERS_S = 1.0
+"""For answers that are on their way when the host closes its end; hosts wait two seconds."""
+
+HELLO = "notifications/duetty/hello"
+INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
+
+
+class _Seen(NamedTuple):
+    """What the bridge has to know of a message."""
+
+    method: str | None = None
+    key: str | None = None
+    """The id as JSON, so that 1 and "1" are two."""
+
+    cancels: str | None = None
+
+
+class Bridge:
+    """One host and, over time, one or more servers."""
+
+    def __init__(
+        self, socket_path: Path, *, start_server: Callable[[], object], stdin: int, stdout: int
+    ) -> None:
+        self._path = str(socket_path)
+        self._start_server = start_server
+        self._stdin = stdin
+        self._stdout = stdout
+        self._server: socket.socket | None = None
+        self._connected_s = 0.0
+        self._from_host = _Lines(MAX_LINE_BYTES)
+        self._from_server = _Lines(None)
+        self._pending: dict[str, tuple[str, bytes]] = {}
+        self._initialize: bytes | None = None
+        self._initialized: bytes | None = None
+
+    def run(self) -> None:
+        """Until the host closes its end.
+
+        Raises:
+            ServerUnreachable: if there is no server at first and none can be started.
+        """
+        self._connect()
+        while True:
+            ready = self._wait_ready(None)
+            if self._server is not None and self._server.fileno() in ready:
+                self._pump_server()
+            if self._stdin in ready and not self._pump_host():
+                break
+        self._wait_last_answers()
+
+    def _wait_ready(self, wait_s: float | None) -> set[int]:
+        poll = select.poll()
+        poll.register(self._stdin, select.POLLIN)
+        if self._server is not None:
+            poll.register(self._server, select.POLLIN)
+        return {fd for fd, _ in poll.poll(None if wait_s is None else wait_s * 1000)}
+
+    # --- host → server --------------------------------------------------------
+
+    def _pump_host(self) -> bool:
+        """Pass on what the host said; false at its end."""
+        chunk = os.read(self._stdin, CHUNK_BYTES)
+        for line in self._from_host.feed(chunk or b"\n"):
+            if line is None:
+                self._answer(None, INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
+            elif line.strip():
+                self._forward(line)
+        return bool(chunk)
+
+    def _forward(self, line: bytes) -> None:
+        seen = _look_at(line)
+        if self._server is None:
+            try:
+                self._connect()
+            except DuettyError as error:
+                if seen.key is not None and seen.method is not None:
+                    self._answer(seen.key, INTERNAL_ERROR, error.message)
+                return
+        if seen.method == "initialize":
+            self._initialize, self._initialized = line, None
+        elif seen.method == "notifications/initialized":
+            self._initialized = line
+        if seen.cancels is not None:
+            self._pending.pop(seen.cancels, None)
+        if seen.key is not None and seen.method is not None:
+            self._pending[seen.key] = (seen.method, line)
+        self._send(line)
+
+    def _send(self, line: bytes) -> None:
+        if self._server is None:
+            return
+        try:
+            self._server.sendall(line + b"\n")
+        except OSError:
+            self._lose_server()
+
+    # --- server → host --------------------------------------------------------
+
+    def _pump_server(self) -> None:
+        assert self._server is not None
+        try:
+            chunk = self._server.recv(CHUNK_BYTES)
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self._lose_server()
+            return
+        for line in self._from_server.feed(chunk):
+            if line is not None:
+                self._deliver(line)
+
+    def _deliver(self, line: bytes) -> None:
+        seen = _look_at(line)
+        if seen.method is None and seen.key is not None:
+            self._pending.pop(seen.key, None)
+        self._write(line)
+
+    def _answer(self, key: str | None, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        request_id: object = json.loads(key) if key is not None else None
+        self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode())
+
+    def _write(self, line: bytes) -> None:
+        rest = memoryview(line + b"\n")
+        while rest:
+            rest = rest[os.write(self._stdout, rest) :]
+
+    def _wait_last_answers(self) -> None:
+        until_s = time.monotonic() + LAST_ANSWERS_S
+        while self._pending and self._server is not None and time.monotonic() < until_s:
+            poll = select.poll()
+            poll.register(self._server, select.POLLIN)
+            if poll.poll(max(0.0, until_s - time.monotonic()) * 1000):
+                self._pump_server()
+
+    # --- the connection -------------------------------------------------------
+
+    def _lose_server(self) -> None:
+        """The server went. Wait for the next one; only a request that waits makes us start it."""
+        if self._server is not None:
+            self._server.close()
+        self._server = None
+        self._from_server = _Lines(None)
+        for key, (method, _) in list(self._pending.items()):
+            if method == "tools/call":
+                del self._pending[key]
+                self._answer(
+                    key,
+                    INTERNAL_ERROR,
+                    "the server ended during this call; what it had started may go on: look at the screen",
+                )
+        try:
+            if time.monotonic() - self._connected_s < QUICK_S:
+                raise ServerUnreachable("the server closed the connection at once")
+            if self._wait_server(RETURN_S):
+                self._greet()
+            elif self._pending:
+                self._connect()
+        except DuettyError as error:
+            if self._server is not None:
+                self._server.close()
+            self._server = None
+            for key in list(self._pending):
+                del self._pending[key]
+                self._answer(key, INTERNAL_ERROR, error.message)
+
+    def _connect(self) -> None:
+        """A connection to the server, which is started if there is none."""
+        if not self._wait_server(0):
+            self._start_server()
+            if not self._wait_server(ANSWER_S):
+                raise ServerUnreachable(
+                    f"the server does not listen at {self._path}", hint="is it an older version?"
+                )
+        self._greet()
+
+    def _wait_server(self, wait_s: float) -> bool:
+        until_s = time.monotonic() + wait_s
+        while True:
+            candidate = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                candidate.connect(self._path)
+            except OSError:
+                candidate.close()
+                if time.monotonic() >= until_s or self._is_host_gone():
+                    return False
+                time.sleep(RETRY_S)
+                continue
+            self._server, self._connected_s = candidate, time.monotonic()
+            return True
+
+    def _is_host_gone(self) -> bool:
+        poll = select.poll()
+        poll.register(self._stdin, 0)
+        return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
+
+    def _greet(self) -> None:
+        """Tell a new server who we are, and bring it to where the old one was."""
+        hello = {"jsonrpc": "2.0", "method": HELLO, "params": {"cwd": _cwd()}}
+        self._send(json.dumps(hello).encode())
+        waiting = {method for method, _ in self._pending.values()}
+        if self._initialize is not None and "initialize" not in waiting:
+            self._replay_handshake(self._initialize)
+        for _, line in list(self._pending.values()):
+            self._send(line)
+
+    def _replay_handshake(self, line: bytes) -> None:
+        request = json.loads(line)
+        key = json.dumps(f"duetty-{time.monotonic_ns()}")
+        request["id"] = json.loads(key)
+        self._send(json.dumps(request).encode())
+        self._swallow_answer(key)
+        if self._initialized is not None:
+            self._send(self._initialized)
+
+    def _swallow_answer(self, key: str) -> None:
+        server = self._server
+        if server is None:
+            return
+        server.settimeout(ANSWER_S)
+        try:
+            answered = False
+            while not answered:
+                chunk = server.recv(CHUNK_BYTES)
+                if not chunk:
+                    raise ServerUnreachable("the server closed the connection")
+                for line in self._from_server.feed(chunk):
+                    if line is not None and _look_at(line).key == key:
+                        answered = True
+                    elif line is not None:
+                        self._deliver(line)
+        except OSError as error:
+            raise ServerUnreachable(f"the server did not answer: {error}") from error
+        finally:
+            server.settimeout(None)
+
+
+class _Lines:
+    """Bytes in, whole lines out; None stands for a line that was too long."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._skipping = False
+
+    def feed(self, chunk: bytes) -> list[bytes | None]:
+        *ended, rest = chunk.split(b"\n")
+        lines: list[bytes | None] = []
+        for part in ended:
+            line = bytes(self._rest + part)
+            lines.append(None if self._skipping or self._exceeds(len(line)) else line)
+            self._rest.clear()
+            self._skipping = False
+        if self._skipping or self._exceeds(len(self._rest) + len(rest)):
+            self._rest.clear()
+            self._skipping = True
+        else:
+            self._rest += rest
+        return lines
+
+    def _exceeds(self, size: int) -> bool:
+        return self._limit is not None and size > self._limit
+
+
+def _look_at(line: bytes) -> _Seen:
+    """What matters of a message; nothing, where it is none. The server answers for those."""
+    try:
+        parsed: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return _Seen()
+    match parsed:
+        case {"method": "notifications/cancelled", "params": {"requestId": str() | int() as gone}}:
+            return _Seen(method="notifications/cancelled", cancels=json.dumps(gone))
+        case {"method": str() as method, "id": str() | int() as request_id}:
+            return _Seen(method=method, key=json.dumps(request_id))
+        case {"method": str() as method}:
+            return _Seen(method=method)
+        case {"id": str() | int() as request_id}:
+            return _Seen(key=json.dumps(request_id))
+        case _:
+            return _Seen()
+
+
+def _cwd() -> str | None:
+    try:
+        return str(Path.cwd())
+    except OSError:
+        return None  # it was removed under us
