@@ -85,7 +85,7 @@ async def test_a_full_disk_costs_a_declared_gap_and_mends_by_itself(small_disk: 
     assert (full.exit_code, full.completed_by, full.state) == (4, "mark", "prompt")
     assert any(line.endswith("shown") for line in full.screen["lines"])
     assert degraded == FULL
-    assert [gap.end for gap in gaps] == [session.journal.end] or len(gaps) == 1
+    assert len(gaps) == 1
     assert (mended, info.degraded) == ([None], None)
     assert len(session.journal.gaps) == 1
     assert (after.output, after.exit_code) == ("after", 0)
@@ -151,9 +151,9 @@ def test_a_server_on_a_full_disk_goes_on_and_history_answers(small_disk: Path) -
         flooded = run(server, "seq 1 200000")
         with refused("state_unwritable"):
             server.client.post("/sessions", {"name": "new", "command": "bash"})
-        degraded = server.client.get("/server/info")["degraded"]
         history = server.client.get("/history")
         found = server.client.get("/search", query="needle")
+        degraded = server.client.get("/server/info")["degraded"]
         others = answers(server, "other")
         ballast.unlink()
         server.client.post("/sessions", {"name": "new", "command": "bash"})
@@ -163,7 +163,7 @@ def test_a_server_on_a_full_disk_goes_on_and_history_answers(small_disk: Path) -
 
     assert (flooded["exit_code"], flooded["completed_by"]) == (0, "mark")
     assert "200000" in flooded["screen"]["lines"]
-    assert "full" in degraded["store"]
+    assert degraded["store"].endswith("full")
     assert "echo needle" in [block["command_line"] for block in history]
     assert [hit["block"]["command_line"] for hit in found] == ["echo needle"]
     assert others

@@ -94,6 +94,9 @@ class Progress:
     count: int = 0
     """Blocks opened so far; the next one gets this number plus one."""
 
+    prompts: int = 0
+    """Prompts begun so far. Line editors redraw a prompt's end, never its beginning."""
+
     start: int = 0
     command_line: str | None = None
     prompt_cwd: str | None = None
@@ -135,6 +138,7 @@ class BlockTracker:
         self.progress = replace(before, phase=phase, prompt_cwd=cwd)
         match mark.kind:
             case MarkKind.PROMPT:
+                self.progress = replace(self.progress, prompts=before.prompts + 1)
                 return self._lost(before, mark)
             case MarkKind.INPUT:
                 self.progress = replace(self.progress, input_end=mark.end)

@@ -86,6 +86,7 @@ class Run:
 
     _at_prompt: bool = False
     _last_block: int = 0
+    _prompts: int = 0
     _offset: int = 0
     _searched: int = 0
     _started_s: float = 0.0
@@ -106,6 +107,7 @@ class Run:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = session.phase in (Phase.INPUT, Phase.CONTINUATION)
         self._last_block = session.recent[-1].number if session.recent else 0
+        self._prompts = session.prompts
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
         text = self.line.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r")
@@ -228,12 +230,12 @@ class Run:
     async def _type_one(self, line: str) -> None:
         """Type one of several lines and wait until the shell wants the next."""
         session = self.session
-        offset = session.journal.end
+        offset, prompts = session.journal.end, session.prompts
         self._type(line)
         looks = Looks()
         while not session.is_exited:
             wants_more = session.phase is Phase.CONTINUATION and session.continued_at > offset
-            if wants_more or (session.phase is Phase.INPUT and session.input_end > offset):
+            if wants_more or (session.phase is Phase.INPUT and session.prompts > prompts):
                 return
             with anyio.move_on_after(looks.next_s()):
                 await session.pulse.wait()
@@ -253,7 +255,7 @@ class Run:
             return "text"
         if session.is_exited:
             return "exit"
-        if session.phase is Phase.INPUT and session.input_end > self._offset:
+        if session.phase is Phase.INPUT and session.prompts > self._prompts:
             return "mark"  # back at the prompt
         closed = session.recent and session.recent[-1].number > self._last_block
         several = "\n" in self.line.rstrip("\r\n")

@@ -126,6 +126,11 @@ class Session:
         return self._tracker.progress.input_end
 
     @property
+    def prompts(self) -> int:
+        """How many prompts the shell has begun."""
+        return self._tracker.progress.prompts
+
+    @property
     def continued_at(self) -> int:
         """Journal offset at which the shell last asked for the rest of a line."""
         return self._tracker.progress.continued_at

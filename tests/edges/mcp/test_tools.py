@@ -1,0 +1,349 @@
+"""Dialect `wsh` as a client sees it: each behaviour once, over every way in."""
+
+import json
+import secrets
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client, MCPError
+from mcp.types import INVALID_PARAMS, TextContent
+
+from tests.edges.mcp.connect import WAYS, call, connected
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+
+TOOL_NAMES = {
+    "wsh_create_session",
+    "wsh_list_sessions",
+    "wsh_manage_session",
+    "wsh_send_input",
+    "wsh_get_screen",
+    "wsh_get_scrollback",
+    "wsh_await_quiesce",
+    "wsh_run_command",
+}
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+async def opened(client: Client, **arguments: object) -> str:
+    name = f"s{secrets.token_hex(4)}"
+    await call(client, "wsh_create_session", name=name, **arguments)
+    return name
+
+
+async def refused(client: Client, tool: str, **arguments: object) -> MCPError:
+    with pytest.raises(MCPError) as caught:
+        await client.call_tool(tool, arguments)
+    return caught.value
+
+
+def shown(screen: dict[str, Any]) -> str:
+    return "\n".join(screen["lines"])
+
+
+async def test_the_tools_are_listed_with_titles_schemas_and_hints(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        tools = (await client.list_tools()).tools
+        instructions = client.instructions
+
+    assert {tool.name for tool in tools} == TOOL_NAMES
+    assert all(tool.title and tool.output_schema and tool.annotations for tool in tools)
+    assert "wsh_run_command" in (instructions or "")
+
+
+async def test_the_list_of_tools_fits_a_models_budget(server: ServerProcess) -> None:
+    async with connected("stdio-2025", server) as client:
+        tools = await client.list_tools()
+
+    text = tools.model_dump_json(by_alias=True, exclude_none=True)
+    assert len(text) / 4 < 4_500
+
+
+async def test_a_session_is_created_as_asked_listed_and_killed(
+    server: ServerProcess, way: str
+) -> None:
+    name = f"s{secrets.token_hex(4)}"
+    async with connected(way, server) as client:
+        created = await call(
+            client,
+            "wsh_create_session",
+            name=name,
+            command="bash",
+            rows=30,
+            cols=100,
+            cwd="/usr",
+            env={"COLOUR": "blue"},
+        )
+        ran = await call(client, "wsh_run_command", session=name, input="echo $COLOUR $PWD")
+        one = await call(client, "wsh_list_sessions", session=name)
+        listed = await call(client, "wsh_list_sessions")
+        killed = await call(client, "wsh_manage_session", session=name, action="kill")
+        left = await call(client, "wsh_list_sessions")
+
+    assert {key: created[key] for key in ("session", "rows", "cols")} == {
+        "session": name,
+        "rows": 30,
+        "cols": 100,
+    }
+    assert ran["output"] == "blue /usr"
+    assert one.keys() >= {"name", "pid", "command", "rows", "cols", "running"}
+    assert (one["name"], one["running"]) == (name, True)
+    assert name in {session["name"] for session in listed["sessions"]}
+    assert killed == {"success": True}
+    assert name not in {session["name"] for session in left["sessions"]}
+
+
+async def test_the_text_of_a_list_is_the_published_array(server: ServerProcess) -> None:
+    async with connected("stdio-2025", server) as client:
+        name = await opened(client)
+        result = await client.call_tool("wsh_list_sessions", {})
+
+    block = result.content[0]
+    assert isinstance(block, TextContent)
+    assert name in {session["name"] for session in json.loads(block.text)}
+
+
+async def test_a_command_returns_its_exit_code_output_and_screen(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        hello = await call(
+            client, "wsh_run_command", session=name, input="echo hello", format="plain"
+        )
+        false = await call(client, "wsh_run_command", session=name, input="false", view="output")
+
+    assert {key: hello[key] for key in ("exit_code", "output", "state", "completed_by")} == {
+        "exit_code": 0,
+        "output": "hello",
+        "state": "prompt",
+        "completed_by": "mark",
+    }
+    assert "hello" in shown(hello["screen"])
+    assert hello["screen"].keys() == {"lines", "cursor", "rows", "cols", "mode"}
+    assert false["exit_code"] == 1
+    assert "screen" not in false
+    assert false["generation"] > hello["generation"]
+
+
+async def test_the_directory_stays_from_call_to_call(server: ServerProcess, way: str) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(client, "wsh_run_command", session=name, input="cd /usr/lib")
+        answer = await call(client, "wsh_run_command", session=name, input="pwd")
+
+    assert (answer["output"], answer["cwd"]) == ("/usr/lib", "/usr/lib")
+
+
+async def test_a_passed_deadline_is_a_result_with_the_screen_and_the_command_goes_on(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        late = await client.call_tool(
+            "wsh_run_command",
+            {
+                "session": name,
+                "input": "echo begun; read line; echo $line",
+                "until": "never",
+                "max_wait_ms": 50,
+                "format": "plain",
+            },
+        )
+        answer = await call(client, "wsh_run_command", session=name, input="ended")
+
+    assert late.is_error
+    assert late.structured_content["completed_by"] == "deadline"
+    assert late.structured_content["exit_code"] is None
+    assert "begun" in shown(late.structured_content["screen"])
+    assert "ended" in answer["output"]
+
+
+async def test_a_wait_that_times_out_is_a_result_with_the_screen(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client, command="sh -c 'while :; do echo tick; sleep 0.01; done'")
+        late = await client.call_tool(
+            "wsh_await_quiesce", {"session": name, "timeout_ms": 3_000, "max_wait_ms": 100}
+        )
+
+    assert late.is_error
+    assert late.structured_content["error"]["code"] == "idle_timeout"
+    assert "lines" in late.structured_content["screen"]
+
+
+async def test_a_process_that_exits_is_a_result_with_its_code(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        exited = await client.call_tool("wsh_run_command", {"session": name, "input": "exit 7"})
+        again = await client.call_tool("wsh_run_command", {"session": name, "input": "echo"})
+        typed = await client.call_tool("wsh_send_input", {"session": name, "input": "x"})
+
+    assert exited.is_error
+    assert (exited.structured_content["completed_by"], exited.structured_content["exit_code"]) == (
+        "exit",
+        7,
+    )
+    assert again.is_error
+    assert again.structured_content["error"]["code"] == "session_exited"
+    assert again.structured_content["exit_code"] == 7
+    assert typed.is_error
+
+
+async def test_wrong_calls_are_errors_of_the_protocol_with_the_messages_of_the_http_edge(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        errors = [
+            await refused(client, "wsh_run_command", session="absent", input="true"),
+            await refused(client, "wsh_create_session", name=name),
+            await refused(client, "wsh_create_session", name="a b"),
+            await refused(client, "wsh_run_command", session=name),
+            await refused(client, "wsh_get_screen", session=name, format="html"),
+            await refused(client, "wsh_get_scrollback", session=name, limit="many"),
+            await refused(client, "wsh_manage_session", session=name, action="rename"),
+            await refused(client, "wsh_send_input", session=name),
+            await refused(client, "wsh_nothing"),
+        ]
+
+    assert [error.code for error in errors] == [INVALID_PARAMS] * len(errors)
+    assert errors[0].message == "no session 'absent'"
+    assert errors[0].data["code"] == "session_not_found"
+
+
+async def test_null_arguments_count_as_left_out(server: ServerProcess) -> None:
+    async with connected("http-2025", server) as client:
+        created = await call(client, "wsh_create_session", name=None, command=None, rows=None)
+
+    assert created["rows"] == 24
+
+
+async def test_input_then_waiting_then_reading_is_the_same_as_running(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(client, "wsh_run_command", session=name, input="true")
+        await call(client, "wsh_send_input", session=name, input="echo a-$((40+2))", keys=["Enter"])
+        await call(client, "wsh_await_quiesce", session=name, until_regex="a-\\d+\\s", timeout_ms=50)
+        screen = await call(client, "wsh_get_screen", session=name, format="plain")
+        await call(
+            client, "wsh_send_input", session=name, input="ZWNobyBiLTQzCg==", encoding="base64"
+        )
+        await call(client, "wsh_await_quiesce", session=name, timeout_ms=200)
+        later = await call(client, "wsh_get_screen", session=name, format="plain")
+
+    assert "\na-42\n" in shown(screen)
+    assert "\nb-43\n" in shown(later)
+
+
+async def test_scrollback_is_paged_from_either_end(server: ServerProcess, way: str) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(client, "wsh_run_command", session=name, input="seq 1 300", view="output")
+        first = await call(client, "wsh_get_scrollback", session=name, limit=3, format="plain")
+        last = await call(client, "wsh_get_scrollback", session=name, offset=-40, format="plain")
+
+    assert first["lines"][1:] == ["1", "2"]
+    assert first["total"] > 300
+    assert "300" in last["lines"]
+    assert len(last["lines"]) == 40
+
+
+async def test_a_renamed_session_answers_to_its_new_name(server: ServerProcess, way: str) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(
+            client, "wsh_manage_session", session=name, action="rename", new_name=f"{name}-b"
+        )
+        found = await call(client, "wsh_list_sessions", session=f"{name}-b")
+        detached = await call(client, "wsh_manage_session", session=f"{name}-b", action="detach")
+        error = await refused(client, "wsh_get_screen", session=name)
+
+    assert found["name"] == f"{name}-b"
+    assert detached == {"success": True}
+    assert error.data["code"] == "session_not_found"
+
+
+async def test_resources_say_what_the_tools_say(server: ServerProcess, way: str) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(client, "wsh_run_command", session=name, input="seq 1 200", view="output")
+        resources = (await client.list_resources()).resources
+        templates = (await client.list_resource_templates()).resource_templates
+        sessions = await read(client, "wsh://sessions")
+        screen = await read(client, f"wsh://sessions/{name}/screen")
+        scrollback = await read(client, f"wsh://sessions/{name}/scrollback")
+        same_screen = await call(client, "wsh_get_screen", session=name)
+        same_rows = await call(client, "wsh_get_scrollback", session=name, offset=-100)
+        with pytest.raises(MCPError) as absent:
+            await client.read_resource("wsh://sessions/absent/screen")
+        with pytest.raises(MCPError) as unknown:
+            await client.read_resource("wsh://nothing")
+
+    assert [resource.uri for resource in resources] == ["wsh://sessions"]
+    assert {template.uri_template for template in templates} == {
+        "wsh://sessions/{name}/screen",
+        "wsh://sessions/{name}/scrollback",
+    }
+    assert name in {session["name"] for session in sessions}
+    assert screen == same_screen
+    assert scrollback == same_rows
+    assert len(scrollback["lines"]) == 100
+    assert (absent.value.code, unknown.value.code) == (INVALID_PARAMS, INVALID_PARAMS)
+
+
+async def read(client: Client, uri: str) -> Any:
+    contents = (await client.read_resource(uri)).contents[0]
+    return json.loads(contents.text)  # type: ignore[union-attr]  # resources here are text
+
+
+async def test_a_long_run_tells_its_progress_to_a_caller_who_asks(
+    server: ServerProcess, way: str
+) -> None:
+    told: list[str | None] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async with connected(way, server) as client:
+        name = await opened(client)
+        with anyio.fail_after(10):
+            await client.call_tool(
+                "wsh_run_command",
+                {"session": name, "input": "echo working; sleep 1.3"},
+                progress_callback=note,
+            )
+
+    assert told == ["working"]
+
+
+async def test_concurrent_calls_on_several_sessions_do_not_mix(
+    server: ServerProcess, way: str
+) -> None:
+    outputs: dict[str, str] = {}
+    async with connected(way, server) as client:
+
+        async def run(name: str) -> None:
+            await call(client, "wsh_create_session", name=name)
+            answer = await call(client, "wsh_run_command", session=name, input=f"echo i-am-{name}")
+            outputs[name] = answer["output"]
+
+        names = [f"c{secrets.token_hex(4)}" for _ in range(5)]
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(run, name)
+
+    assert outputs == {name: f"i-am-{name}" for name in names}
