@@ -1,7 +1,7 @@
 """The engine in process: real keeper, real PTYs, real store, no HTTP."""
 
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +56,7 @@ async def running_engine(
     settings: Settings | None = None,
     env: Mapping[str, str] | None = None,
     keep_sessions: bool = False,
-) -> AsyncIterator[Engine]:
+) -> AsyncGenerator[Engine]:
     """`home` is both DUETTY_HOME and the child's HOME."""
     settings = settings or Settings(session_grace_ms=300)
     paths = find_paths({"DUETTY_HOME": str(home)})

@@ -5,14 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.engine import child_env
+
 from duetty.client import Client
 from duetty.config import find_paths
-from tests.engine import child_env
 
 START_S = 30.0
 
@@ -89,7 +90,7 @@ class ServerProcess:
 
 
 @contextmanager
-def running_server(home: Path, **env: str) -> Iterator[ServerProcess]:
+def running_server(home: Path, **env: str) -> Generator[ServerProcess]:
     server = ServerProcess(home, **env)
     server.start()
     try:

@@ -29,8 +29,14 @@ def test_a_runtime_directory_too_long_for_a_socket_gets_a_short_private_one() ->
 
 
 def test_flags_win_over_the_environment_and_that_over_the_file(home: Path) -> None:
-    (home / "config.toml").write_text("[session]\ncols = 100\nrows = 30\n[server]\nbind = '127.0.0.1:1'\n")
-    env = {"DUETTY_HOME": str(home), "DUETTY_SESSION_ROWS": "40", "DUETTY_SERVER_BIND": "127.0.0.1:2"}
+    (home / "config.toml").write_text(
+        "[session]\ncols = 100\nrows = 30\n[server]\nbind = '127.0.0.1:1'\n"
+    )
+    env = {
+        "DUETTY_HOME": str(home),
+        "DUETTY_SESSION_ROWS": "40",
+        "DUETTY_SERVER_BIND": "127.0.0.1:2",
+    }
 
     loaded = load_settings(find_paths(env), env, flags={"server_bind": "127.0.0.1:3"})
 

@@ -121,8 +121,16 @@ def settings() -> str:
 
 
 def block_states() -> str:
-    lines = [NOTE, "# The shell's cycle\n", "Drawn from the table in `blocks/tracker.py`.\n", "```mermaid", "stateDiagram-v2"]
-    lines += [f"    {before} --> {after}: {mark.name}" for (before, mark), after in TRANSITIONS.items()]
+    lines = [
+        NOTE,
+        "# The shell's cycle\n",
+        "Drawn from the table in `blocks/tracker.py`.\n",
+        "```mermaid",
+        "stateDiagram-v2",
+    ]
+    lines += [
+        f"    {before} --> {after}: {mark.name}" for (before, mark), after in TRANSITIONS.items()
+    ]
     return "\n".join([*lines, "```"]) + "\n"
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
+from typing import cast
 
 from duetty.errors import BadSetting, StateUnwritable
 
@@ -148,7 +149,8 @@ def make_private(directory: Path) -> Path:
             if place == directory or place.parent == Path("/tmp"):  # noqa: S108 - this is the check
                 if found.st_uid != os.getuid():
                     raise StateUnwritable(
-                        f"{place} belongs to another user", hint="set DUETTY_HOME to a place of yours"
+                        f"{place} belongs to another user",
+                        hint="set DUETTY_HOME to a place of yours",
                     )
                 if stat.S_IMODE(found.st_mode) & 0o077:
                     place.chmod(0o700)
@@ -189,7 +191,9 @@ def load_settings(
         variable = f"DUETTY_{setting.name.upper()}"
         if variable in env:
             where = f"environment variable {variable}"
-            values[setting.name] = _checked(setting.name, _from_text(env[variable], setting.type), where)
+            values[setting.name] = _checked(
+                setting.name, _from_text(env[variable], setting.type), where
+            )
             origins[setting.name] = where
     for name, value in (flags or {}).items():
         if value is not None:
@@ -213,9 +217,9 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
                 f"{path}:{_line(text, section)}: {section!r} is outside a section",
                 hint="put it under [server], [session], [journal] or [run]",
             )
-        for key, value in table.items():  # pyright: ignore[reportUnknownVariableType]  # TOML gives any value
+        for key, value in cast("dict[str, object]", table).items():
             name = f"{section}_{key}"
-            where = f"{path}:{_line(text, str(key))}"
+            where = f"{path}:{_line(text, key)}"
             if name not in known:
                 near = get_close_matches(name, known, n=1)
                 dotted = near[0].replace("_", ".", 1) if near else None
@@ -223,7 +227,7 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
                     f"{where}: unknown setting {section}.{key}",
                     hint=f"did you mean {dotted}?" if dotted else "see the settings reference",
                 )
-            values[name] = _checked(name, value, where)  # pyright: ignore[reportUnknownArgumentType]
+            values[name] = _checked(name, value, where)
             origins[name] = where
 
 

@@ -1,6 +1,6 @@
 """The server: puts the parts together, starts and ends them in order.
 
-    lock → token → store → keeper → sessions → sockets      and back
+lock → token → store → keeper → sessions → sockets      and back
 """
 
 import asyncio
@@ -8,18 +8,18 @@ import fcntl
 import json
 import logging
 import os
+import resource
 import secrets
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Iterator
 
 import anyio
-import anyio.to_thread
 import uvicorn
 
 from duetty import __version__
@@ -185,9 +185,7 @@ class Server:
             store=store,
         )
         dispatcher = Dispatcher(services)
-        mcp = McpEdge(
-            dispatcher, admit=guard.admit, refuse=error_response, is_own_user=is_own_user
-        )
+        mcp = McpEdge(dispatcher, admit=guard.admit, refuse=error_response, is_own_user=is_own_user)
         app = make_app(dispatcher, guard, page=page(), mounts={"/mcp": mcp})
         web = _Uvicorn(
             uvicorn.Config(
@@ -208,7 +206,7 @@ class Server:
             tasks.start_soon(self._end_when_unused, registry, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
-        while not web.started and not serving.done():
+        while not web.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await anyio.sleep(0.001)
         write_private(self._paths.address_file, self._url)
         announce(
@@ -261,7 +259,7 @@ class _Uvicorn(uvicorn.Server):
     """Signals are the server's own business."""
 
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         yield
 
 
@@ -280,15 +278,11 @@ def _stored_actor(store: Store, token: str) -> Actor | None:
 
 
 def _has_uvloop() -> bool:
-    try:
-        import uvloop  # noqa: F401, PLC0415 - only asks whether it is there
-    except ImportError:
-        return False
-    return True
+    return find_spec("uvloop") is not None
 
 
 @contextmanager
-def _locked(paths: Paths) -> Iterator[None]:
+def _locked(paths: Paths) -> Generator[None]:
     """One server for one instance; the lock goes with the process, however it ends."""
     fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -385,9 +379,13 @@ def unix_socket(path: Path) -> socket.socket:
 
 
 def url_of(tcp: socket.socket) -> str:
-    host, port = tcp.getsockname()[:2]
+    host, port = str(tcp.getsockname()[0]), int(tcp.getsockname()[1])
     shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - a name for it, not a bind
-    return f"http://[{shown}]:{port}" if ":" in shown and "[" not in shown else f"http://{shown}:{port}"
+    return (
+        f"http://[{shown}]:{port}"
+        if ":" in shown and "[" not in shown
+        else f"http://{shown}:{port}"
+    )
 
 
 def allowed_hosts(tcp: socket.socket) -> frozenset[str]:
@@ -399,8 +397,6 @@ def allowed_hosts(tcp: socket.socket) -> frozenset[str]:
 
 def raise_descriptor_limit() -> None:
     """Each session takes a descriptor, each connection another."""
-    import resource  # noqa: PLC0415 - one call
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         with suppress(ValueError, OSError):

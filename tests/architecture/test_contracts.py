@@ -31,7 +31,9 @@ BREAKS = [
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("contracts")
-    shutil.copytree(ROOT / "src/duetty", place / "src/duetty", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "src/duetty", place / "src/duetty", ignore=shutil.ignore_patterns("__pycache__")
+    )
     shutil.copy(ROOT / "pyproject.toml", place)
     return place
 
@@ -53,7 +55,9 @@ def test_every_contract_is_kept(copy: Path) -> None:
     assert linted.returncode == 0, linted.stdout
 
 
-@pytest.mark.parametrize(("module", "line", "contract"), BREAKS, ids=[f"{m}: {i}" for m, i, _ in BREAKS])
+@pytest.mark.parametrize(
+    ("module", "line", "contract"), BREAKS, ids=[f"{m}: {i}" for m, i, _ in BREAKS]
+)
 def test_a_contract_bites(copy: Path, module: str, line: str, contract: str) -> None:
     path = copy / "src/duetty" / module
     before = path.read_text() if path.exists() else None

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.server_process import ServerProcess, is_alive, running_server
 
 from duetty import __version__
 from duetty.cli import main as cli
-from tests.server_process import ServerProcess, is_alive, running_server
 
 pytestmark = [pytest.mark.pty]
 
@@ -121,7 +121,14 @@ def test_the_token_file_is_the_owners_alone(server: ServerProcess) -> None:
 def test_without_a_server_commands_say_so_and_exit_with_3(home: Path) -> None:
     nowhere = ServerProcess(home)
 
-    for command in (("list",), ("history",), ("search", "x"), ("status",), ("stop",), ("token", "--link")):
+    for command in (
+        ("list",),
+        ("history",),
+        ("search", "x"),
+        ("status",),
+        ("stop",),
+        ("token", "--link"),
+    ):
         said = nowhere.command(*command)
         assert (said.returncode, "Traceback" in said.stderr) == (3, False), command
 

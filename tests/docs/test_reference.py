@@ -8,7 +8,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_reference_pages_are_what_the_code_says(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, ROOT / "tools/generate_docs.py", tmp_path], check=True, cwd=ROOT)
+    subprocess.run(
+        [sys.executable, ROOT / "tools/generate_docs.py", tmp_path], check=True, cwd=ROOT
+    )
 
     made = {page.name: page.read_text() for page in tmp_path.iterdir()}
     kept = {name: (ROOT / "docs" / name).read_text() for name in made}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-
 from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.pty]
@@ -50,7 +49,10 @@ def test_health_answers_without_a_token(server: ServerProcess) -> None:
 
 
 def test_a_wrong_method_and_an_unknown_path_are_coded_errors(http: httpx.Client) -> None:
-    assert (http.post("/health").status_code, code(http.post("/health"))) == (405, "method_not_allowed")
+    assert (http.post("/health").status_code, code(http.post("/health"))) == (
+        405,
+        "method_not_allowed",
+    )
     assert (http.get("/nothing").status_code, code(http.get("/nothing"))) == (404, "not_found")
 
 
@@ -71,11 +73,17 @@ def test_every_answer_carries_the_security_headers(http: httpx.Client) -> None:
 
 def test_a_session_is_created_found_renamed_and_removed(http: httpx.Client) -> None:
     created = http.post("/sessions", json={"name": "alpha", "tags": ["zulu", "alpha", "mike"]})
-    renamed = http.patch("/sessions/alpha", json={"name": "beta", "add_tags": ["x"], "remove_tags": ["zulu"]})
+    renamed = http.patch(
+        "/sessions/alpha", json={"name": "beta", "add_tags": ["x"], "remove_tags": ["zulu"]}
+    )
     removed = http.delete("/sessions/beta")
 
     assert (created.status_code, created.json()["tags"]) == (201, ["alpha", "mike", "zulu"])
-    assert (renamed.status_code, renamed.json()["name"], renamed.json()["tags"]) == (200, "beta", ["alpha", "mike", "x"])
+    assert (renamed.status_code, renamed.json()["name"], renamed.json()["tags"]) == (
+        200,
+        "beta",
+        ["alpha", "mike", "x"],
+    )
     assert code(http.get("/sessions/alpha")) == "session_not_found"
     assert removed.status_code == 204
     assert code(http.get("/sessions/beta")) == "session_not_found"
@@ -103,7 +111,9 @@ def test_a_bad_tag_starts_no_process(http: httpx.Client) -> None:
     assert len(http.get("/sessions").json()) == before
 
 
-def test_a_patch_that_cannot_be_done_whole_is_not_done_at_all(http: httpx.Client, session: str) -> None:
+def test_a_patch_that_cannot_be_done_whole_is_not_done_at_all(
+    http: httpx.Client, session: str
+) -> None:
     response = http.patch(f"/sessions/{session}", json={"name": "other", "add_tags": ["a b"]})
 
     assert code(response) == "invalid_tag"
@@ -125,7 +135,9 @@ def test_sessions_are_found_by_any_of_several_tags(http: httpx.Client) -> None:
         http.delete(f"/sessions/{name}", params={"grace_ms": 0})
 
 
-def test_input_of_any_content_type_reaches_the_program_verbatim(http: httpx.Client, session: str) -> None:
+def test_input_of_any_content_type_reaches_the_program_verbatim(
+    http: httpx.Client, session: str
+) -> None:
     http.post(f"/sessions/{session}/run", json={"input": "true"})
     for number in range(10):
         sent = http.post(f"/sessions/{session}/input", content=f"echo m{number}\r".encode())
@@ -134,24 +146,44 @@ def test_input_of_any_content_type_reaches_the_program_verbatim(http: httpx.Clie
 
     rows = http.get(f"/sessions/{session}/scrollback", params={"format": "plain"}).json()["lines"]
     assert waited.status_code == 200
-    assert [row for row in rows if row in {f"m{n}" for n in range(10)}] == [f"m{n}" for n in range(10)]
+    assert [row for row in rows if row in {f"m{n}" for n in range(10)}] == [
+        f"m{n}" for n in range(10)
+    ]
 
 
 def test_a_screen_has_the_published_shape(http: httpx.Client) -> None:
-    http.post("/sessions", json={"name": "shape", "command": "sh -c 'printf \"\\033[1;31mred\\033[0m plain\"; sleep 100'"})
+    http.post(
+        "/sessions",
+        json={
+            "name": "shape",
+            "command": "sh -c 'printf \"\\033[1;31mred\\033[0m plain\"; sleep 100'",
+        },
+    )
     http.post("/sessions/shape/wait", json={"text": "plain"})
 
     styled = http.get("/sessions/shape/screen").json()
     plain = http.get("/sessions/shape/screen", params={"format": "plain"}).json()
     scrollback = http.get("/sessions/shape/scrollback").json()
 
-    assert styled["lines"][0] == [{"text": "red", "fg": {"indexed": 1}, "bold": True}, {"text": " plain"}]
+    assert styled["lines"][0] == [
+        {"text": "red", "fg": {"indexed": 1}, "bold": True},
+        {"text": " plain"},
+    ]
     assert plain["lines"] == ["red plain"] + [""] * 23
     assert styled["cursor"] == {"row": 0, "col": 9, "visible": True}
-    assert (styled["rows"], styled["cols"], styled["total_lines"], styled["first_line_index"]) == (24, 80, 24, 0)
+    assert (styled["rows"], styled["cols"], styled["total_lines"], styled["first_line_index"]) == (
+        24,
+        80,
+        24,
+        0,
+    )
     assert styled["alternate_active"] is False
     assert isinstance(styled["last_activity_ms"], int)
-    assert (scrollback["total_lines"], scrollback["offset"], len(scrollback["lines"])) == (24, 0, 24)
+    assert (scrollback["total_lines"], scrollback["offset"], len(scrollback["lines"])) == (
+        24,
+        0,
+        24,
+    )
     http.delete("/sessions/shape", params={"grace_ms": 0})
 
 
@@ -159,7 +191,9 @@ def test_scrollback_is_read_from_either_end(http: httpx.Client, session: str) ->
     http.post(f"/sessions/{session}/run", json={"input": "seq 1 500"})
 
     def rows(**query: int) -> list[str]:
-        return http.get(f"/sessions/{session}/scrollback", params={"format": "plain", **query}).json()["lines"]
+        return http.get(
+            f"/sessions/{session}/scrollback", params={"format": "plain", **query}
+        ).json()["lines"]
 
     first = rows(limit=3)
     last = rows(offset=-3, limit=2)
@@ -169,16 +203,23 @@ def test_scrollback_is_read_from_either_end(http: httpx.Client, session: str) ->
 
 
 def test_a_run_answers_with_all_its_fields(http: httpx.Client, session: str) -> None:
-    answer = http.post(f"/sessions/{session}/run", json={"input": "cd /tmp; echo out; (exit 4)"}).json()
+    answer = http.post(
+        f"/sessions/{session}/run", json={"input": "cd /tmp; echo out; (exit 4)"}
+    ).json()
 
-    known = {key: answer[key] for key in ("completed_by", "exit_code", "output", "state", "cwd", "continuation")}
+    known = {
+        key: answer[key]
+        for key in ("completed_by", "exit_code", "output", "state", "cwd", "continuation")
+    }
     assert known == {
         "completed_by": "mark", "exit_code": 4, "output": "out", "state": "prompt", "cwd": "/tmp", "continuation": False,
     }  # fmt: skip
     assert answer["screen"]["rows"] == 24
     assert answer["generation"] > 0
     assert answer["duration_ms"] >= 0
-    assert http.get(f"/sessions/{session}/blocks/{answer['block']}/output").json()["lines"] == ["out"]
+    assert http.get(f"/sessions/{session}/blocks/{answer['block']}/output").json()["lines"] == [
+        "out"
+    ]
 
 
 def test_an_exited_session_stays_readable_until_it_is_removed(http: httpx.Client) -> None:
@@ -232,7 +273,9 @@ def test_a_bad_body_is_one_clear_error(
     assert response.json()["error"]["message"]
 
 
-def test_an_error_names_the_field_and_never_repeats_its_value(http: httpx.Client, session: str) -> None:
+def test_an_error_names_the_field_and_never_repeats_its_value(
+    http: httpx.Client, session: str
+) -> None:
     response = http.post(f"/sessions/{session}/run", json={"input": "ok", "max_wait_ms": "s3cret"})
 
     assert "max_wait_ms" in response.json()["error"]["details"]["fields"]
@@ -269,7 +312,9 @@ def test_a_token_in_the_query_is_no_token(server: ServerProcess) -> None:
     assert response.status_code == 401
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:9315", "127.0.0.1.evil.example", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:9315", "127.0.0.1.evil.example", ""]
+)
 def test_a_rebound_name_is_refused_even_with_the_token(http: httpx.Client, host: str) -> None:
     response = http.get("/sessions", headers={"Host": host})
 

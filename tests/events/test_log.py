@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetty.events import SUBSCRIBER_BYTES, SUBSCRIBER_ENTRIES, Bell, Entry, EventLog, Lagged, Output
+from duetty.events import (
+    SUBSCRIBER_BYTES,
+    SUBSCRIBER_ENTRIES,
+    Bell,
+    Entry,
+    EventLog,
+    Lagged,
+    Output,
+)
 from duetty.ids import Offset, Seq
 
 pytestmark = pytest.mark.anyio

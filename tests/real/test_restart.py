@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.server_process import ServerProcess, is_alive, running_server
 
 from duetty.client import session_path
-from tests.server_process import ServerProcess, is_alive, running_server
 
 pytestmark = [pytest.mark.pty]
 
@@ -57,7 +57,10 @@ def open_all(server: ServerProcess, count: int) -> dict[str, int]:
 
 def screen(server: ServerProcess, name: str) -> dict[str, Any]:
     found = server.client.get(session_path(name, "/screen"))
-    return {key: found[key] for key in ("lines", "cursor", "cols", "rows", "alternate_active", "total_lines")}
+    return {
+        key: found[key]
+        for key in ("lines", "cursor", "cols", "rows", "alternate_active", "total_lines")
+    }
 
 
 def is_finished(server: ServerProcess, name: str) -> bool:
@@ -140,9 +143,7 @@ def test_a_command_that_ran_through_a_sigkill_keeps_its_block(server: ServerProc
 
     server.kill()
     server.start()
-    server.client.post(
-        session_path("shell", "/wait"), {"state": ["prompt"], "max_wait_ms": 20_000}
-    )
+    server.client.post(session_path("shell", "/wait"), {"state": ["prompt"], "max_wait_ms": 20_000})
     block = server.client.get(session_path("shell", "/blocks"))[0]
     output = server.client.get(session_path("shell", f"/blocks/{block['id']}/output"))
 
@@ -152,7 +153,9 @@ def test_a_command_that_ran_through_a_sigkill_keeps_its_block(server: ServerProc
 def test_a_process_that_ended_while_no_server_ran_tells_its_code_afterwards(
     server: ServerProcess,
 ) -> None:
-    pid = server.client.post("/sessions", {"name": "brief", "command": "sh -c 'sleep 1; exit 9'"})["pid"]
+    pid = server.client.post("/sessions", {"name": "brief", "command": "sh -c 'sleep 1; exit 9'"})[
+        "pid"
+    ]
 
     server.kill()
     eventually(lambda: not is_alive(pid) or b"Z" in Path(f"/proc/{pid}/stat").read_bytes())

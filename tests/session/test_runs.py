@@ -5,9 +5,9 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.engine import Engine, running_engine
 
 from duetty.errors import SessionBusy, SessionExited
-from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
 
@@ -84,7 +84,11 @@ async def test_cd_changes_the_directory_that_is_reported(
 
 async def test_an_alias_and_a_function_run_as_commands(engine: Engine, shell: str) -> None:
     await engine.open(command=shell)
-    define = "function greet; echo hi $argv; return 4; end" if shell == "fish" else "greet() { echo hi $1; return 4; }"
+    define = (
+        "function greet; echo hi $argv; return 4; end"
+        if shell == "fish"
+        else "greet() { echo hi $1; return 4; }"
+    )
 
     defined = await engine.run(define)
     aliased = await engine.run("alias later='echo later'")
@@ -126,7 +130,9 @@ async def test_a_paste_of_several_lines_runs_them_all(engine: Engine, shell: str
 
 async def test_a_loop_over_several_lines_is_one_answer(engine: Engine, shell: str) -> None:
     await engine.open(command=shell)
-    loop = "for i in 1 2 3\necho $i\nend" if shell == "fish" else "for i in 1 2 3\ndo\necho $i\ndone"
+    loop = (
+        "for i in 1 2 3\necho $i\nend" if shell == "fish" else "for i in 1 2 3\ndo\necho $i\ndone"
+    )
 
     answer = await engine.run(loop)
 
@@ -134,9 +140,7 @@ async def test_a_loop_over_several_lines_is_one_answer(engine: Engine, shell: st
 
 
 @pytest.mark.parametrize("line", ["", "   ", "# only a comment"])
-async def test_a_line_that_does_nothing_ends_at_once(
-    engine: Engine, shell: str, line: str
-) -> None:
+async def test_a_line_that_does_nothing_ends_at_once(engine: Engine, shell: str, line: str) -> None:
     await engine.open(command=shell)
     await engine.run("true")
 
@@ -156,11 +160,17 @@ async def test_an_unfinished_line_is_told_at_once_and_can_be_finished(
     asked = await engine.run("echo 'first", max_wait_ms=5_000)
     ended = await engine.run("second'")
 
-    assert (asked.completed_by, asked.state, asked.continuation) == ("input", "awaiting_input", True)
+    assert (asked.completed_by, asked.state, asked.continuation) == (
+        "input",
+        "awaiting_input",
+        True,
+    )
     assert (ended.completed_by, ended.exit_code, ended.output) == ("mark", 0, "first\nsecond")
 
 
-@pytest.mark.parametrize(("shell", "code"), [("bash", 2), ("zsh", None), ("dash", 2), ("fish", None)])
+@pytest.mark.parametrize(
+    ("shell", "code"), [("bash", 2), ("zsh", None), ("dash", 2), ("fish", None)]
+)
 async def test_a_line_that_does_not_parse_ends_with_the_shells_code_or_an_unknown_one(
     engine: Engine, shell: str, code: int | None
 ) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.engine import Engine, running_engine
 
 from duetty.clock import SystemClock
-from tests.engine import Engine, running_engine
+from duetty.events import Entry, StateChanged
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -30,7 +31,11 @@ async def engine(home: Path) -> AsyncIterator[Engine]:
 
 async def start(engine: Engine, line: str) -> None:
     await engine.call("input.write", session="s", data=line + "\r")
-    await engine.call("session.wait", session="s", state=["running", "awaiting_input", "awaiting_password", "fullscreen"])
+    await engine.call(
+        "session.wait",
+        session="s",
+        state=["running", "awaiting_input", "awaiting_password", "fullscreen"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,7 +68,14 @@ async def test_a_program_that_waits_for_a_person_is_told(
 
 @pytest.mark.parametrize(
     "line",
-    ["sleep 30", COMPILE, "sleep 30 | cat", "yes > /dev/null", "tail -f /dev/null", "sh -c 'sleep 30; read x'"],
+    [
+        "sleep 30",
+        COMPILE,
+        "sleep 30 | cat",
+        "yes > /dev/null",
+        "tail -f /dev/null",
+        "sh -c 'sleep 30; read x'",
+    ],
 )
 async def test_a_program_that_works_is_never_said_to_wait(engine: Engine, line: str) -> None:
     await start(engine, line)
@@ -98,9 +110,8 @@ async def test_followers_are_told_of_each_change_of_state(engine: Engine) -> Non
         await engine.run("answer")
         while "prompt" not in words:
             entry = await entries.receive()
-            event = getattr(entry, "event", None)
-            if type(event).__name__ == "StateChanged":
-                words.append(event.state)
+            if isinstance(entry, Entry) and isinstance(entry.event, StateChanged):
+                words.append(entry.event.state)
 
     assert words == ["running", "awaiting_input", "running", "prompt"] or words == [
         "running",

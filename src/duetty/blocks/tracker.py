@@ -163,9 +163,7 @@ class BlockTracker:
 
     def _continue(self, mark: Mark) -> tuple[Opened | Closed, ...]:
         if self.progress.phase in (Phase.INPUT, Phase.CONTINUATION, Phase.ENTERED):
-            self.progress = replace(
-                self.progress, phase=Phase.CONTINUATION, continued_at=mark.end
-            )
+            self.progress = replace(self.progress, phase=Phase.CONTINUATION, continued_at=mark.end)
         return ()
 
     def _open(self, mark: Mark) -> tuple[Opened, ...]:
@@ -178,9 +176,7 @@ class BlockTracker:
             command_line=mark.command_line,
             line_cwd=cwd,
         )
-        return (
-            Opened(number=number, start=mark.end, command_line=mark.command_line, cwd=cwd),
-        )
+        return (Opened(number=number, start=mark.end, command_line=mark.command_line, cwd=cwd),)
 
     def _close(self, before: Progress, mark: Mark) -> tuple[Opened | Closed, ...]:
         if before.phase is Phase.RUNNING:

@@ -29,9 +29,6 @@ RETRY_S = 0.02
 ANSWER_S = 15.0
 """For a server to take the connection and to answer the handshake; it loads the SDK first."""
 
-QUICK_S = 0.2
-"""A server that closes sooner does not want us: the next try waits for the host's next message."""
-
 LAST_ANSWERS_S = 1.0
 """For answers that are on their way when the host closes its end; hosts wait two seconds."""
 
@@ -60,7 +57,7 @@ class Bridge:
         self._stdin = stdin
         self._stdout = stdout
         self._server: socket.socket | None = None
-        self._connected_s = 0.0
+        self._heard = False
         self._from_host = _Lines(MAX_LINE_BYTES)
         self._from_server = _Lines(None)
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -139,6 +136,7 @@ class Bridge:
         if not chunk:
             self._lose_server()
             return
+        self._heard = True
         for line in self._from_server.feed(chunk):
             if line is not None:
                 self._deliver(line)
@@ -184,8 +182,9 @@ class Bridge:
                     "the server ended during this call; what it had started may go on: look at the screen",
                 )
         try:
-            if time.monotonic() - self._connected_s < QUICK_S:
-                raise ServerUnreachable("the server closed the connection at once")
+            if not self._heard:
+                # It does not want us; the next try waits for the host's next message.
+                raise ServerUnreachable("the server closed the connection without a word")
             if self._wait_server(RETURN_S):
                 self._greet()
             elif self._pending:
@@ -220,7 +219,7 @@ class Bridge:
                     return False
                 time.sleep(RETRY_S)
                 continue
-            self._server, self._connected_s = candidate, time.monotonic()
+            self._server, self._heard = candidate, False
             return True
 
     def _is_host_gone(self) -> bool:
@@ -258,6 +257,7 @@ class Bridge:
                 chunk = server.recv(CHUNK_BYTES)
                 if not chunk:
                     raise ServerUnreachable("the server closed the connection")
+                self._heard = True
                 for line in self._from_server.feed(chunk):
                     if line is not None and _look_at(line).key == key:
                         answered = True

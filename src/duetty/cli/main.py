@@ -62,7 +62,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if command is None:
         return _unknown(name)
     module = _load(command)
-    parser = _Parser(prog=f"duetty {name}", description=command.summary[0].upper() + command.summary[1:] + ".")
+    parser = _Parser(
+        prog=f"duetty {name}", description=command.summary[0].upper() + command.summary[1:] + "."
+    )
     module.add_arguments(parser)
     return _run(module, parser.parse_args(words))
 
@@ -75,7 +77,9 @@ def overview() -> str:
         for name, command in COMMANDS.items()
         if not command.hidden
     ]
-    return "\n".join([*lines, "", "`duetty COMMAND --help` tells more. `duetty --version` prints the version."])
+    return "\n".join(
+        [*lines, "", "`duetty COMMAND --help` tells more. `duetty --version` prints the version."]
+    )
 
 
 def _load(command: Command) -> CommandModule:
@@ -84,7 +88,7 @@ def _load(command: Command) -> CommandModule:
 
 
 def _unknown(name: str) -> int:
-    from difflib import get_close_matches  # noqa: PLC0415 - only for mistakes
+    from difflib import get_close_matches
 
     near = get_close_matches(name, COMMANDS, n=1)
     print(
@@ -95,7 +99,7 @@ def _unknown(name: str) -> int:
 
 
 def _run(module: CommandModule, arguments: argparse.Namespace) -> int:
-    from duetty.errors import DuettyError, ServerUnreachable  # noqa: PLC0415 - after parsing
+    from duetty.errors import DuettyError, ServerUnreachable
 
     try:
         return module.run(arguments)

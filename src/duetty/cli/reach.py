@@ -53,8 +53,17 @@ def reach_or_spawn(arguments: argparse.Namespace) -> Client:
 
 
 def _spawn(paths: Paths) -> None:
-    argv = [sys.executable, "-m", "duetty", "server", "--ephemeral", "--quiet", "--bind", "127.0.0.1:0"]
-    process = subprocess.Popen(
+    argv = [
+        sys.executable,
+        "-m",
+        "duetty",
+        "server",
+        "--ephemeral",
+        "--quiet",
+        "--bind",
+        "127.0.0.1:0",
+    ]
+    process = subprocess.Popen(  # noqa: S603 - ourselves
         [*argv, "--instance", paths.instance],
         cwd="/",
         stdin=subprocess.DEVNULL,
@@ -76,5 +85,3 @@ def _spawn(paths: Paths) -> None:
     raise ServerUnreachable(
         f"a server could not be started: {said or 'it did not answer'}", hint="try `duetty server`"
     )
-
-

@@ -58,9 +58,13 @@ class Client:
 
     def get(self, path: str, *, wait_s: float | None = 30, **query: object) -> Any:
         given = {key: value for key, value in query.items() if value is not None}
-        return self._call("GET", path + (f"?{urlencode(given, doseq=True)}" if given else ""), wait_s=wait_s)
+        return self._call(
+            "GET", path + (f"?{urlencode(given, doseq=True)}" if given else ""), wait_s=wait_s
+        )
 
-    def post(self, path: str, body: Mapping[str, object] | None = None, *, wait_s: float | None = 30) -> Any:
+    def post(
+        self, path: str, body: Mapping[str, object] | None = None, *, wait_s: float | None = 30
+    ) -> Any:
         return self._call("POST", path, body or {}, wait_s=wait_s)
 
     def delete(self, path: str, *, wait_s: float | None = 30) -> Any:
@@ -91,7 +95,7 @@ class Client:
         answer = json.loads(content) if content else None
         if response.status >= 400:
             told: dict[str, Any] = answer.get("error", {}) if isinstance(answer, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
-            raise RemoteError(response.status, told)
+            raise RemoteError(response.status, told)  # pyright: ignore[reportUnknownArgumentType] - JSON
         return answer
 
 

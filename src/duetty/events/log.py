@@ -6,7 +6,7 @@ slow is told so with `Lagged`, and is never waited for.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import anyio
@@ -106,7 +106,7 @@ class EventLog:
         return self._seq
 
     @contextmanager
-    def subscribe(self, *, wants_output: bool = True) -> Iterator[Subscription]:
+    def subscribe(self, *, wants_output: bool = True) -> Generator[Subscription]:
         subscription = Subscription(wants_output=wants_output)
         self._subscriptions.add(subscription)
         self._recount()

@@ -78,9 +78,7 @@ def _stored_blocks(
     return [stored_block_info(record) for record in records]
 
 
-async def _block_output(
-    params: BlockOutputParams, services: Services, actor: Actor
-) -> BlockOutput:
+async def _block_output(params: BlockOutputParams, services: Services, actor: Actor) -> BlockOutput:
     session = services.registry.find(params.session)
     info, start, end = await _find_block(params.block, session, services)
     lines, total = await anyio.to_thread.run_sync(
@@ -108,9 +106,7 @@ async def _find_block(
     return stored_block_info(record), record.start_offset, record.end_offset
 
 
-def _page(
-    session: Session, start: int, end: int, offset: int, limit: int
-) -> tuple[list[str], int]:
+def _page(session: Session, start: int, end: int, offset: int, limit: int) -> tuple[list[str], int]:
     """Lines of a block; runs in a worker thread, since a block may be all of the journal."""
     lines = output_lines(session.journal, start, end, cols=session.profile.cols)
     if offset < 0:

@@ -98,9 +98,7 @@ async def _resize(params: ResizeParams, services: Services, actor: Actor) -> Ses
 
 async def _signal(params: SignalParams, services: Services, actor: Actor) -> Done:
     session = services.registry.find(params.session)
-    await services.registry.signal(
-        session, signal.Signals[f"SIG{params.signal}"], whom=params.whom
-    )
+    await services.registry.signal(session, signal.Signals[f"SIG{params.signal}"], whom=params.whom)
     return Done()
 
 
@@ -126,7 +124,9 @@ async def _remove(params: CloseParams, services: Services, actor: Actor) -> Done
 
 
 def _grace_s(params: CloseParams, services: Services) -> float:
-    grace_ms = params.grace_ms if params.grace_ms is not None else services.settings.session_grace_ms
+    grace_ms = (
+        params.grace_ms if params.grace_ms is not None else services.settings.session_grace_ms
+    )
     return grace_ms / 1000
 
 

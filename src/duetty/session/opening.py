@@ -60,11 +60,11 @@ def child_environment(
             for key, value in base.items()
             if key not in OUTER_TERMINAL and not key.startswith(SECRET_PREFIXES)
         }
-    env |= {
-        key: value for key, value in request.env.items() if not key.startswith(SECRET_PREFIXES)
-    }
+    env |= {key: value for key, value in request.env.items() if not key.startswith(SECRET_PREFIXES)}
     env |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"} | {
-        key: request.env[key] for key in ("TERM", "COLORTERM") if key in request.env and request.inherit_env
+        key: request.env[key]
+        for key in ("TERM", "COLORTERM")
+        if key in request.env and request.inherit_env
     }
     env |= {"DUETTY_SESSION": session, "DUETTY_URL": url}
     return env
@@ -84,9 +84,7 @@ def plan(
     injection = integrate(argv, env, nonce=nonce, scratch=scratch)
     is_shell = injection.shell is not None
     if not request.integration:
-        injection = Injection(
-            argv=argv, env=env, shell=None, reason="turned off by a setting"
-        )
+        injection = Injection(argv=argv, env=env, shell=None, reason="turned off by a setting")
     return Launch(
         argv=argv,
         command=command_text(argv),

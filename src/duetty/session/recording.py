@@ -64,9 +64,7 @@ def block_text(block: Block, session: Session) -> Callable[[], str]:
         if block.end is None:
             return ""
         try:
-            return output_text(
-                journal, block.start, block.end, cols=cols, limit=INDEXED_CHARS
-            ).text
+            return output_text(journal, block.start, block.end, cols=cols, limit=INDEXED_CHARS).text
         except OutputExpired:
             return ""
 

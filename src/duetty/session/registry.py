@@ -9,6 +9,7 @@ from signal import Signals
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 
 from duetty.blocks import BlockTracker, Probe
 from duetty.clock import Clock
@@ -137,7 +138,9 @@ class Registry:
             scratch=scratch,
         )
         journal = Journal.create(
-            self._journals / id_, limit_bytes=self._settings.journal_limit_mib << 20, clock=self._clock
+            self._journals / id_,
+            limit_bytes=self._settings.journal_limit_mib << 20,
+            clock=self._clock,
         )
         try:
             scratch.touch(mode=0o600)
@@ -261,14 +264,17 @@ class Registry:
         if session.is_exited:
             return
         with anyio.CancelScope(shield=True):
-            for signal, whom, wait_s in (
+            steps: tuple[tuple[Signals, Whom, float], ...] = (
                 (first, "group", grace_s),
                 (Signals.SIGKILL, "all", KILL_S),
-            ):
+            )
+            for signal, whom, wait_s in steps:
                 try:
                     await self._keeping.signal(session.profile.id, signal, whom)
                 except DuettyError as error:
-                    log.warning("signal_failed", extra={"session": session.name, "code": error.code})
+                    log.warning(
+                        "signal_failed", extra={"session": session.name, "code": error.code}
+                    )
                 with anyio.move_on_after(wait_s):
                     await wait_exit(session)
                 if session.is_exited:
@@ -366,7 +372,7 @@ class Registry:
                     "restore_failed", extra={"session": record.name, "reason": error.message}
                 )
                 self.degraded[f"session {record.name}"] = error.message
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
         for orphan in kept.values():
             # The keeper has a session that the store never heard of: the server was killed
             # between the fork and the record. Nobody was told of it, so it is ended.

@@ -332,7 +332,7 @@ class Run:
 
     async def _output(self, blocks: tuple[Block, ...], *, limit: int) -> OutputText | None:
         # A line typed into a program that was running already owns what came after it.
-        slices = [
+        slices: list[tuple[int, int]] = [
             (max(each.start, self._offset), each.end) for each in blocks if each.end is not None
         ]
         session = self.session

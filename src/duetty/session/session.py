@@ -302,9 +302,7 @@ class Session:
         if marks or changes.alternate_changed:
             self._tell_state()
         if self.journal.wants_snapshot:
-            self.journal.turn_over(
-                self.envelope(), cols=self.profile.cols, rows=self.profile.rows
-            )
+            self.journal.turn_over(self.envelope(), cols=self.profile.cols, rows=self.profile.rows)
         if self.journal.degraded != self._told_degraded:
             self._told_degraded = self.journal.degraded
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
@@ -456,6 +454,5 @@ def exit_text(exit_code: int | None, exit_signal: int | None) -> str:
 
 
 def set_window_size(fd: int, *, cols: int, rows: int) -> None:
-
 
     termios.tcsetwinsize(fd, (rows, cols))

@@ -30,7 +30,7 @@ async def wait_idle(
             await session.pulse.wait()
     if fresh:
         await anyio.sleep(quiet_s)
-    while (remaining_s := quiet_s - activity.quiet_s()) > 0:
+    while (remaining_s := quiet_s - activity.quiet_s()) > 0:  # noqa: ASYNC110 - silence has no event
         await anyio.sleep(remaining_s)
     return activity.generation
 

@@ -10,15 +10,11 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, Final
 
-# The package has no stubs, and its complete C API lives in a private module.
-from pyghostty import _ffi  # pyright: ignore[reportMissingTypeStubs, reportPrivateUsage]
-
+from duetty.vt.abi import load
 from duetty.vt.cells import PLAIN, Style
 from duetty.vt.values import Colour, Cursor, Indexed, Rgb
 
-_untyped: Any = _ffi
-ffi: Any = _untyped.ffi
-lib: Any = _untyped.lib
+ffi, lib = load()
 
 Readable = bytes | bytearray | memoryview
 
@@ -60,19 +56,13 @@ _SWALLOW: Final = {
 
 _STYLE_STRUCT = struct.Struct("<8xi4x4s4xi4x4s4xi4x4s4x8?i4x")
 
-# The library passes two tagged unions by value, which cffi cannot; a struct of
-# the same layout has the same call convention (pyghostty does so for points).
-ffi.cdef("typedef struct { int tag; size_t row; uint64_t padding; } DuettyScrollViewport;")
-if ffi.sizeof("DuettyScrollViewport") != ffi.sizeof(
-    "GhosttyTerminalScrollViewport"
-):  # pragma: no cover
-    raise ImportError("libghostty-vt changed GhosttyTerminalScrollViewport")
-_scroll_viewport: Any = _untyped.union_fn(
-    "ghostty_terminal_scroll_viewport", "void(*)(GhosttyTerminal, DuettyScrollViewport)"
+_scroll_viewport: Any = ffi.cast(
+    "void(*)(GhosttyTerminal, DuettyScrollViewport)",
+    ffi.addressof(lib, "ghostty_terminal_scroll_viewport"),
 )
-_grid_ref: Any = _untyped.union_fn(
-    "ghostty_terminal_grid_ref",
-    "GhosttyResult(*)(GhosttyTerminal, GhosttyPointS, GhosttyGridRef*)",
+_grid_ref: Any = ffi.cast(
+    "GhosttyResult(*)(GhosttyTerminal, DuettyPoint, GhosttyGridRef*)",
+    ffi.addressof(lib, "ghostty_terminal_grid_ref"),
 )
 
 _vt_write: Any = lib.ghostty_terminal_vt_write
@@ -742,7 +732,7 @@ def _set_sizes(pointer: Any) -> None:
 
 def _point(*, row: int, col: int) -> Any:
     """A place counted from the oldest row that is kept."""
-    return ffi.new("GhosttyPointS*", (lib.GHOSTTY_POINT_TAG_SCREEN, (col, row, 0)))[0]
+    return ffi.new("DuettyPoint*", (lib.GHOSTTY_POINT_TAG_SCREEN, (col, row, 0)))[0]
 
 
 def _taken(pointer: Any, length: Any) -> bytes:

@@ -31,7 +31,9 @@ class OpenParams(Params):
     )
     rows: int | None = Field(None, description="height, brought into 1 to 1000")
     cols: int | None = Field(None, description="width, brought into 1 to 1000")
-    cwd: str | None = Field(None, description="directory to start in; the user's home when left out")
+    cwd: str | None = Field(
+        None, description="directory to start in; the user's home when left out"
+    )
     env: dict[str, str] | None = Field(None, description="variables added to the environment")
     tags: list[str] = Field(default_factory=list, description="labels to find it by")
     integration: bool | None = Field(
@@ -135,7 +137,7 @@ class HistoryParams(Params):
 
 
 class SearchParams(Params):
-    query: str = Field(description="words, \"quoted phrases\", prefix*", max_length=1_000)
+    query: str = Field(description='words, "quoted phrases", prefix*', max_length=1_000)
     session: str | None = Field(None, description="only this session")
     cwd: str | None = None
     failed: bool | None = Field(None, description="true: only commands that failed")
@@ -154,7 +156,10 @@ class RunParams(SessionParams):
         description="command line to type; Enter is added when missing", max_length=MAX_INPUT_CHARS
     )
     timeout_ms: int = Field(
-        2_000, ge=1, le=MAX_IDLE_MS, description="silence that counts as an end where there are no marks"
+        2_000,
+        ge=1,
+        le=MAX_IDLE_MS,
+        description="silence that counts as an end where there are no marks",
     )
     max_wait_ms: int = Field(
         30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
@@ -193,7 +198,7 @@ class WaitParams(SessionParams):
     regex: str | None = None
     block: int | None = Field(None, description="a block with a number above this is closed")
     exit: bool = False
-    state: list[StateWord] = Field(default_factory=list)
+    state: list[StateWord] = Field(default_factory=list[StateWord])
     max_wait_ms: int = Field(30_000, ge=1, le=MAX_WAIT_MS)
     format: Format = "plain"
 

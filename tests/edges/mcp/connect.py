@@ -10,7 +10,6 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
-
 from tests.server_process import ServerProcess
 
 WAYS = ["stdio-2025", "stdio-2026", "http-2025", "http-2026"]
@@ -21,7 +20,7 @@ async def connected(way: str, server: ServerProcess) -> AsyncGenerator[Client]:
     kind, era = way.split("-")
     async with AsyncExitStack() as stack:
         if kind == "stdio":
-            nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123 - a descriptor
+            nowhere = stack.enter_context(open(os.devnull, "w"))
             transport = stdio_client(bridge_parameters(server), errlog=nowhere)
         else:
             headers = {"Authorization": f"Bearer {server.token()}"}

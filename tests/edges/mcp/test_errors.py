@@ -21,7 +21,9 @@ def code_of(kind: type[errors.DuettyError]) -> int | None:
     return json_rpc_code(error)
 
 
-def test_what_a_model_should_reason_about_is_a_result_and_the_rest_an_error_of_the_protocol() -> None:
+def test_what_a_model_should_reason_about_is_a_result_and_the_rest_an_error_of_the_protocol() -> (
+    None
+):
     ours = {kind for kind in kinds(errors.DuettyError) if kind.__module__ == errors.__name__}
 
     told = {kind.code for kind in ours if code_of(kind) is None}

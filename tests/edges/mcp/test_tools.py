@@ -8,7 +8,6 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, TextContent
-
 from tests.edges.mcp.connect import WAYS, call, connected
 from tests.server_process import ServerProcess
 
@@ -237,7 +236,9 @@ async def test_input_then_waiting_then_reading_is_the_same_as_running(
         name = await opened(client)
         await call(client, "wsh_run_command", session=name, input="true")
         await call(client, "wsh_send_input", session=name, input="echo a-$((40+2))", keys=["Enter"])
-        await call(client, "wsh_await_quiesce", session=name, until_regex="a-\\d+\\s", timeout_ms=50)
+        await call(
+            client, "wsh_await_quiesce", session=name, until_regex="a-\\d+\\s", timeout_ms=50
+        )
         screen = await call(client, "wsh_get_screen", session=name, format="plain")
         await call(
             client, "wsh_send_input", session=name, input="ZWNobyBiLTQzCg==", encoding="base64"

@@ -8,7 +8,9 @@ from duetty.cli.show import age, as_json, as_table
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
-    parser.add_argument("--tag", action="append", help="only sessions with this tag; may be repeated")
+    parser.add_argument(
+        "--tag", action="append", help="only sessions with this tag; may be repeated"
+    )
     parser.add_argument("--json", action="store_true", help="for scripts")
 
 
@@ -24,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
             [
                 (
                     each["name"],
-                    each["state"] + (f" ({each['exit_code']})" if each["exit_code"] is not None else ""),
+                    each["state"]
+                    + (f" ({each['exit_code']})" if each["exit_code"] is not None else ""),
                     each["command"],
                     each["cwd"],
                     f"{each['cols']}x{each['rows']}",

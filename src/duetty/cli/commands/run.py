@@ -5,6 +5,7 @@ import os
 import shlex
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from duetty.cli.reach import add_instance, reach_or_spawn
@@ -19,10 +20,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     parser.add_argument("-s", "--session", help="run in this session; otherwise in one of its own")
     parser.add_argument(
-        "--max-wait", type=float, default=3600, metavar="S", help="overall bound in seconds (default 3600)"
+        "--max-wait",
+        type=float,
+        default=3600,
+        metavar="S",
+        help="overall bound in seconds (default 3600)",
     )
-    parser.add_argument("--json", action="store_true", help="print everything that is known, for scripts")
-    parser.add_argument("command", nargs="+", metavar="COMMAND", help="command line; after -- it may have options")
+    parser.add_argument(
+        "--json", action="store_true", help="print everything that is known, for scripts"
+    )
+    parser.add_argument(
+        "command", nargs="+", metavar="COMMAND", help="command line; after -- it may have options"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -66,7 +75,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _open(client: Client) -> str:
     opened = client.post(
         "/sessions",
-        {"cwd": os.getcwd(), "env": dict(os.environ), "inherit_env": False, "tags": ["run"]},
+        {"cwd": str(Path.cwd()), "env": dict(os.environ), "inherit_env": False, "tags": ["run"]},
     )
     return str(opened["name"])
 

@@ -12,7 +12,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     parser.add_argument("query", nargs="+", help='words, "quoted phrases", prefix*')
     parser.add_argument("-s", "--session", help="only this session")
-    parser.add_argument("--failed", action="store_true", default=None, help="only commands that failed")
+    parser.add_argument(
+        "--failed", action="store_true", default=None, help="only commands that failed"
+    )
     parser.add_argument("-n", "--limit", type=int, default=20, help="how many (default 20)")
     parser.add_argument("--json", action="store_true", help="for scripts")
 
@@ -36,13 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(hits: list[dict[str, Any]]) -> None:
-    from rich.console import Console  # noqa: PLC0415 - slow to import
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.text import Text
 
     console = Console(highlight=False)
     for hit in hits:
         block = hit["block"]
-        head = Text(f"{block['started_at'][:19].replace('T', ' ')}  {block['session']}  ", style="dim")
+        head = Text(
+            f"{block['started_at'][:19].replace('T', ' ')}  {block['session']}  ", style="dim"
+        )
         head.append(visible(block["command_line"] or "(command line unknown)"), style="bold")
         if block["exit_code"]:
             head.append(f"  exit {block['exit_code']}", style="red")

@@ -19,9 +19,13 @@ REPLACE_S = 15.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
-    parser.add_argument("--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)")
     parser.add_argument(
-        "--replace", action="store_true", help="take over from the running server; its sessions go on"
+        "--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)"
+    )
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="take over from the running server; its sessions go on",
     )
     parser.add_argument(
         "--ephemeral", action="store_true", help="end when no session and no client is left"
@@ -77,5 +81,3 @@ def _announce(said: Announcement) -> None:
     if said.restored:
         lines.insert(1, f"{said.restored} sessions were taken back.")
     print("\n".join(lines), flush=True)
-
-

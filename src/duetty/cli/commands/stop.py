@@ -38,7 +38,9 @@ def _wait_gone(paths: Paths) -> None:
     deadline_s = time.monotonic() + STOP_S
     while paths.server_socket.exists():
         if time.monotonic() > deadline_s:
-            raise Unavailable(f"the server did not end within {STOP_S:.0f} s", hint=f"see {paths.log_file}")
+            raise Unavailable(
+                f"the server did not end within {STOP_S:.0f} s", hint=f"see {paths.log_file}"
+            )
         time.sleep(0.01)
 
 

@@ -77,9 +77,7 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-def _route(
-    operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard
-) -> StarletteRoute:
+def _route(operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard) -> StarletteRoute:
     route = operation.route
 
     async def endpoint(request: Request) -> Response:
@@ -219,4 +217,6 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 async def _on_crash(request: Request, error: Exception) -> Response:
     log.error("request_crashed", exc_info=error)
-    return plain_error(500, "internal_error", "something went wrong here; the server's log says what")
+    return plain_error(
+        500, "internal_error", "something went wrong here; the server's log says what"
+    )

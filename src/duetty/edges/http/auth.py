@@ -41,7 +41,7 @@ class Guard:
     token_digest: bytes
     clock: Clock
     allowed_hosts: Callable[[], Collection[str]]
-    token_actor: Callable[[str], Actor | None] = lambda token: None  # noqa: E731 - tokens of the store, when there are some
+    token_actor: Callable[[str], Actor | None] = lambda token: None
     _links: dict[bytes, float] = field(default_factory=dict[bytes, float])
     _cookies: dict[bytes, float] = field(default_factory=dict[bytes, float])
 
@@ -57,9 +57,7 @@ class Guard:
         if expires_s is None or expires_s < self.clock.monotonic_s():
             return None
         cookie = secrets.token_urlsafe(32)
-        _remember(
-            self._cookies, digest(cookie), self.clock.monotonic_s() + COOKIE_S, MAX_COOKIES
-        )
+        _remember(self._cookies, digest(cookie), self.clock.monotonic_s() + COOKIE_S, MAX_COOKIES)
         return cookie
 
     def admit(self, request: Request) -> Actor:

@@ -25,10 +25,13 @@ def is_own_user(connection: socket.socket) -> bool:
 class PeerCheckedProtocol(HttpToolsProtocol):
     """Closes a unix-socket connection from another user before it can say anything."""
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvicorn leaves it untyped
-        connection = transport.get_extra_info("socket")
-        is_unix = connection is not None and connection.family == socket.AF_UNIX
-        if is_unix and not is_own_user(connection):
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        connection: socket.socket | None = transport.get_extra_info("socket")
+        if (
+            connection is not None
+            and connection.family == socket.AF_UNIX
+            and not is_own_user(connection)
+        ):
             transport.abort()
             return
         super().connection_made(transport)

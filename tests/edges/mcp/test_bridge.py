@@ -1,0 +1,262 @@
+"""`duetty mcp`: real pipes, a real server, and what happens when either goes."""
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.edges.mcp.connect import call, connected
+from tests.server_process import ServerProcess, is_alive, running_server
+
+from duetty.client import session_path
+
+pytestmark = pytest.mark.pty
+
+ANSWER_S = 20
+INITIALIZE = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "0"},
+}
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+class Host:
+    """An MCP host, as far as its pipes go."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "duetty", "mcp"],
+            env=server.env,
+            cwd=server.home,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self._read = b""
+        self._last_id = 0
+
+    def say(self, line: bytes) -> None:
+        self.stdin.write(line + b"\n")
+
+    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.begin(method, params)
+        return self.hear()
+
+    def begin(self, method: str, params: dict[str, Any] | None = None) -> None:
+        self._last_id += 1
+        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}}
+        self.say(json.dumps(request).encode())
+
+    def hear(self) -> dict[str, Any]:
+        while b"\n" not in self._read:
+            ready, _, _ = select.select([self.stdout], [], [], ANSWER_S)
+            assert ready, "no answer"
+            chunk = os.read(self.stdout.fileno(), 65_536)
+            assert chunk, "the bridge ended"
+            self._read += chunk
+        line, _, self._read = self._read.partition(b"\n")
+        return json.loads(line)
+
+    def shake_hands(self) -> None:
+        assert self.ask("initialize", INITIALIZE)["result"]["protocolVersion"] == "2025-06-18"
+        self.say(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
+
+    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
+        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        return answer["result"]["structuredContent"]
+
+    def close(self) -> int:
+        self.stdin.close()
+        return self.process.wait(10)
+
+
+@contextmanager
+def hosted(server: ServerProcess) -> Iterator[Host]:
+    host = Host(server)
+    try:
+        yield host
+    finally:
+        if host.process.poll() is None:
+            host.process.kill()
+        host.process.wait(10)
+        for pipe in (host.stdin, host.stdout, host.process.stderr):
+            if pipe is not None:
+                pipe.close()
+
+
+def test_closing_stdin_ends_the_bridge_and_not_the_server(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+
+        code = host.close()
+
+    assert code == 0
+    assert server.client.is_up()
+
+
+def test_answers_on_their_way_arrive_although_the_host_closed_its_end(
+    server: ServerProcess,
+) -> None:
+    with hosted(server) as host:
+        host.begin("initialize", INITIALIZE)
+        host.stdin.close()
+
+        answer = host.hear()
+
+    assert answer["result"]["serverInfo"]["name"] == "duetty"
+
+
+def test_lines_that_are_no_message_get_an_error_and_the_bridge_goes_on(
+    server: ServerProcess,
+) -> None:
+    with hosted(server) as host:
+        codes: list[int] = []
+        for line in (b"{not json", b"\xff\xfe", b"[]", b'{"jsonrpc":"2.0","id":5}', b"7"):
+            host.say(line)
+            codes.append(host.hear()["error"]["code"])
+        host.say(b"")
+        host.shake_hands()
+        host.say(b"{again")
+        codes.append(host.hear()["error"]["code"])
+        unknown = host.ask("no/such/method")
+        too_much = host.ask(
+            "tools/call", {"name": "wsh_send_input", "arguments": {"session": "x" * 5_000_000}}
+        )
+        tools = host.ask("tools/list")
+
+    assert codes == [-32700, -32700, -32600, -32600, -32600, -32700]
+    assert unknown["error"]["code"] == -32601
+    assert too_much["error"]["code"] == -32602
+    assert tools["result"]["tools"]
+
+
+def test_a_message_beyond_the_bound_is_refused_and_the_next_one_served(
+    server: ServerProcess,
+) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        host.say(b" " * (17 * 1024 * 1024))
+        refusal = host.hear()
+        pong = host.ask("ping")
+
+    assert refusal["error"]["code"] == -32600
+    assert pong["result"] == {}
+
+
+def test_a_host_that_discovers_and_then_initializes_is_served(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        discovered = host.ask("server/discover", {"_meta": MODERN})
+        host.shake_hands()
+        tools = host.ask("tools/list")
+
+    assert discovered["result"]["supportedVersions"] == ["2026-07-28"]
+    assert tools["result"]["tools"]
+
+
+def test_sessions_start_in_the_directory_of_the_host(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        created = host.call("wsh_create_session")
+
+    assert created["cwd"] == str(server.home)
+
+
+def test_a_killed_host_leaves_its_command_running(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        host.call("wsh_create_session", name="orphan")
+        line = {"session": "orphan", "input": "read answer; echo got-$answer"}
+        host.begin(
+            "tools/call", {"name": "wsh_run_command", "arguments": {**line, "until": "got-"}}
+        )
+        wait(server, "orphan", state=["awaiting_input"])
+        host.process.kill()
+        host.process.wait(10)
+
+    server.client.post(session_path("orphan", "/keys"), {"keys": ["4", "2", "Enter"]})
+    found = wait(server, "orphan", text="got-42")
+
+    assert found["match"] == "got-42"
+
+
+def wait(server: ServerProcess, session: str, **condition: object) -> dict[str, Any]:
+    return server.client.post(session_path(session, "/wait"), {**condition, "max_wait_ms": 10_000})
+
+
+@pytest.mark.anyio
+async def test_the_bridge_starts_a_server_when_none_runs(home: Path) -> None:
+    server = ServerProcess(home)
+    try:
+        async with connected("stdio-2025", server) as client:
+            await call(client, "wsh_create_session", name="s")
+            answer = await call(client, "wsh_run_command", session="s", input="echo hello")
+        assert server.client.is_up()
+    finally:
+        server.end()
+
+    assert (answer["exit_code"], answer["output"]) == (0, "hello")
+
+
+def test_a_replaced_server_goes_unnoticed_by_the_host(home: Path) -> None:
+    with running_server(home) as server, hosted(server) as host:
+        first = server.process
+        host.shake_hands()
+        host.call("wsh_create_session", name="s")
+        host.call("wsh_run_command", session="s", input="cd /usr; colour=blue")
+
+        server.start("--replace")
+        answer = host.call("wsh_run_command", session="s", input="echo $colour $PWD")
+
+        assert first is not None
+        assert first.wait(10) == 0
+        assert first.stderr is not None
+        first.stderr.close()
+    assert answer["output"] == "blue /usr"
+
+
+def test_a_call_cut_by_the_death_of_the_server_is_answered_and_not_repeated(home: Path) -> None:
+    with running_server(home) as server, hosted(server) as host:
+        host.shake_hands()
+        host.call("wsh_create_session", name="s")
+        line = "echo x >> runs; read answer"
+        host.begin(
+            "tools/call",
+            {
+                "name": "wsh_run_command",
+                "arguments": {"session": "s", "input": line, "until": "never"},
+            },
+        )
+        wait(server, "s", state=["awaiting_input"])
+
+        server.kill()
+        cut = host.hear()
+        server.start()
+        host.call("wsh_send_input", session="s", keys=["Enter"])
+        counted = host.call("wsh_run_command", session="s", input="wc -l < runs")
+
+    assert cut["error"]["code"] == -32603
+    assert counted["output"] == "1"
+
+
+def test_a_bridge_that_is_terminated_ends_at_once(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        host.process.send_signal(signal.SIGTERM)
+        host.process.wait(5)
+
+    assert not is_alive(host.process.pid)
