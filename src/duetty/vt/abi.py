@@ -32,8 +32,10 @@ SAME_SIZE = {
 
 def declarations() -> str:
     """The C text: pyghostty's and our twins."""
-    text: str = importlib.import_module(f"{PACKAGE}._cdef").CDEF
-    return text + TWINS
+    # Importing it parses it: only for the build and the slow way.
+    from pyghostty._cdef import CDEF  # pyright: ignore[reportMissingTypeStubs]
+
+    return CDEF + TWINS
 
 
 def prepare(target: Path) -> None:

@@ -1,0 +1,160 @@
+"""No descriptor left, in the keeper or in the server."""
+
+import resource
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.faults.server_facts import (
+    answers,
+    cpu_s,
+    descriptors,
+    eventually,
+    journal_directories,
+    run,
+)
+from tests.server_process import ServerProcess, is_alive, running_server
+
+from duetty.client import session_path
+from duetty.client.client import RemoteError
+from duetty.errors import ServerUnreachable
+
+pytestmark = [pytest.mark.pty]
+
+CALM_S = 0.6
+"""Processor time in a second of a server that has nothing to do; a busy loop takes all of it."""
+
+
+@pytest.fixture
+def server(home: Path) -> Iterator[ServerProcess]:
+    with running_server(home) as server:
+        for name in ("s", "other"):
+            server.client.post("/sessions", {"name": name, "command": "bash"})
+        run(server, "true")
+        yield server
+
+
+@contextmanager
+def room_for(pid: int, more: int) -> Iterator[None]:
+    """Let the process open this many descriptors more."""
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest_descriptor(pid) + 1 + more, hard))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def highest_descriptor(pid: int) -> int:
+    return max(int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def server_pid(server: ServerProcess) -> int:
+    assert server.process is not None
+    return server.process.pid
+
+
+def keeper_pid(server: ServerProcess) -> int:
+    return server.client.get("/server/info")["keeper_pid"]
+
+
+def open_or_code(server: ServerProcess, name: str) -> str:
+    """ "opened", or the code of the error; a connection that is refused has none."""
+    try:
+        server.client.post("/sessions", {"name": name, "command": "bash"})
+    except RemoteError as error:
+        return error.code
+    except ServerUnreachable:
+        return "server_unreachable"
+    return "opened"
+
+
+def children_of(pid: int) -> set[str]:
+    return set(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+
+def test_a_keeper_without_descriptors_refuses_new_sessions_only(server: ServerProcess) -> None:
+    keeper = keeper_pid(server)
+    children, journals = children_of(keeper), journal_directories(server.paths.state)
+
+    with room_for(keeper, 0):
+        codes = [open_or_code(server, "new") for _ in range(3)]
+        others = answers(server, "s")
+    left = children_of(keeper), journal_directories(server.paths.state)
+    after = open_or_code(server, "new")
+
+    assert codes == ["fork_failed"] * 3
+    assert others
+    assert left == (children, journals)
+    assert after == "opened"
+    assert answers(server, "new")
+
+
+def test_a_keeper_with_too_few_descriptors_leaks_none(server: ServerProcess) -> None:
+    keeper = keeper_pid(server)
+    before = descriptors(keeper)
+    seen: set[str] = set()
+
+    for more in range(1, 10):
+        with room_for(keeper, more):
+            code = open_or_code(server, "new")
+        seen.add(code)
+        if code == "opened":
+            assert answers(server, "new")
+            server.client.delete(session_path("new"))
+        eventually(lambda: descriptors(keeper) == before)
+
+    assert seen == {"fork_failed", "opened"}
+    assert keeper_pid(server) == keeper
+    assert answers(server, "s")
+
+
+def test_a_server_without_descriptors_survives_and_recovers(server: ServerProcess) -> None:
+    waiting: list[socket.socket] = []
+
+    with room_for(server_pid(server), 0):
+        for _ in range(5):
+            waiting.append(socket.socket(socket.AF_UNIX))
+            waiting[-1].connect(str(server.paths.server_socket))
+        before_s = cpu_s(server)
+        time.sleep(1)
+        spent_s = cpu_s(server) - before_s
+    for each in waiting:
+        each.close()
+    eventually(lambda: server.client.is_up())
+
+    assert spent_s < CALM_S
+    assert answers(server, "s")
+    assert open_or_code(server, "new") == "opened"
+    assert answers(server, "new")
+
+
+def test_a_server_with_too_few_descriptors_opens_whole_sessions_or_none(
+    server: ServerProcess,
+) -> None:
+    pid, keeper = server_pid(server), keeper_pid(server)
+    shells = children_of(keeper)
+    journals = journal_directories(server.paths.state)
+    seen: set[str] = set()
+
+    for more in range(10):
+        with room_for(pid, more):
+            code = open_or_code(server, "new")
+        seen.add(code)
+        eventually(lambda: server.client.is_up())
+        assert answers(server, "s")
+        assert answers(server, "other")
+        if code == "opened":
+            assert answers(server, "new")
+            server.client.delete(session_path("new"))
+        eventually(lambda: children_of(keeper) == shells)
+        eventually(lambda: journal_directories(server.paths.state) == journals)
+
+    assert "opened" in seen
+    assert "internal_error" not in seen
+    assert is_alive(keeper)
+    assert keeper_pid(server) == keeper
+    assert server_pid(server) == server.client.get("/server/info")["pid"]
