@@ -38,7 +38,7 @@ class Settings:
         10_000, "rows kept above the screen", high=1_000_000
     )
     session_max: int = _setting(1024, "sessions at once, exited ones left out", low=1)  # type: ignore[assignment]
-    session_exited_max: int = _setting(256, "exited sessions kept readable")  # type: ignore[assignment]
+    session_exited_max: int = _setting(100, "exited sessions kept readable")  # type: ignore[assignment]
     session_exited_s: int = _setting(86_400, "seconds an exited session stays readable")  # type: ignore[assignment]
     session_grace_ms: int = _setting(  # type: ignore[assignment]
         2_000, "time between the polite signal and KILL", high=60_000

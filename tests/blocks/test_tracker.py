@@ -180,6 +180,6 @@ def test_a_tracker_restored_from_its_progress_goes_on_the_same(
 
     restored = BlockTracker(
         Progress(**{k: getattr(tracker.progress, k) for k in Progress.__slots__})
-    )  # type: ignore[attr-defined]  # slots of a dataclass
+    )
 
     assert applied(restored, *after) == applied(tracker, *after)

@@ -32,7 +32,7 @@ ANSWER_S = 15.0
 LAST_ANSWERS_S = 1.0
 """For answers that are on their way when the host closes its end; hosts wait two seconds."""
 
-HELLO = "notifications/duetty/hello"
+HELLO = "duetty/hello"
 INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
 
 
@@ -57,7 +57,6 @@ class Bridge:
         self._stdin = stdin
         self._stdout = stdout
         self._server: socket.socket | None = None
-        self._heard = False
         self._from_host = _Lines(MAX_LINE_BYTES)
         self._from_server = _Lines(None)
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -136,7 +135,6 @@ class Bridge:
         if not chunk:
             self._lose_server()
             return
-        self._heard = True
         for line in self._from_server.feed(chunk):
             if line is not None:
                 self._deliver(line)
@@ -172,7 +170,6 @@ class Bridge:
         if self._server is not None:
             self._server.close()
         self._server = None
-        self._from_server = _Lines(None)
         for key, (method, _) in list(self._pending.items()):
             if method == "tools/call":
                 del self._pending[key]
@@ -182,91 +179,76 @@ class Bridge:
                     "the server ended during this call; what it had started may go on: look at the screen",
                 )
         try:
-            if not self._heard:
-                # It does not want us; the next try waits for the host's next message.
-                raise ServerUnreachable("the server closed the connection without a word")
-            if self._wait_server(RETURN_S):
-                self._greet()
-            elif self._pending:
+            if not self._reach(RETURN_S) and self._pending:
                 self._connect()
         except DuettyError as error:
-            if self._server is not None:
-                self._server.close()
-            self._server = None
             for key in list(self._pending):
                 del self._pending[key]
                 self._answer(key, INTERNAL_ERROR, error.message)
 
     def _connect(self) -> None:
         """A connection to the server, which is started if there is none."""
-        if not self._wait_server(0):
-            self._start_server()
-            if not self._wait_server(ANSWER_S):
-                raise ServerUnreachable(
-                    f"the server does not listen at {self._path}", hint="is it an older version?"
-                )
-        self._greet()
+        if self._reach(0):
+            return
+        self._start_server()
+        if not self._reach(ANSWER_S):
+            raise ServerUnreachable(
+                f"no server answers at {self._path}", hint="is it of an older version?"
+            )
 
-    def _wait_server(self, wait_s: float) -> bool:
+    def _reach(self, wait_s: float) -> bool:
         until_s = time.monotonic() + wait_s
-        while True:
-            candidate = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-            try:
-                candidate.connect(self._path)
-            except OSError:
-                candidate.close()
-                if time.monotonic() >= until_s or self._is_host_gone():
-                    return False
-                time.sleep(RETRY_S)
-                continue
-            self._server, self._heard = candidate, False
-            return True
+        while not self._try():
+            if time.monotonic() >= until_s or self._is_host_gone():
+                return False
+            time.sleep(RETRY_S)
+        return True
+
+    def _try(self) -> bool:
+        """Connect and greet. A server on its way out may take the connection and say nothing."""
+        server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        server.settimeout(ANSWER_S)
+        self._from_server = _Lines(None)
+        try:
+            server.connect(self._path)
+            self._greet(server)
+        except OSError:
+            server.close()
+            return False
+        server.settimeout(None)
+        self._server = server
+        return True
 
     def _is_host_gone(self) -> bool:
         poll = select.poll()
         poll.register(self._stdin, 0)
         return any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0))
 
-    def _greet(self) -> None:
+    def _greet(self, server: socket.socket) -> None:
         """Tell a new server who we are, and bring it to where the old one was."""
-        hello = {"jsonrpc": "2.0", "method": HELLO, "params": {"cwd": _cwd()}}
-        self._send(json.dumps(hello).encode())
+        self._ask(server, {"jsonrpc": "2.0", "method": HELLO, "params": {"cwd": _cwd()}})
         waiting = {method for method, _ in self._pending.values()}
         if self._initialize is not None and "initialize" not in waiting:
-            self._replay_handshake(self._initialize)
-        for _, line in list(self._pending.values()):
-            self._send(line)
+            self._ask(server, json.loads(self._initialize))
+            if self._initialized is not None:
+                server.sendall(self._initialized + b"\n")
+        for _, line in self._pending.values():
+            server.sendall(line + b"\n")
 
-    def _replay_handshake(self, line: bytes) -> None:
-        request = json.loads(line)
-        key = json.dumps(f"duetty-{time.monotonic_ns()}")
-        request["id"] = json.loads(key)
-        self._send(json.dumps(request).encode())
-        self._swallow_answer(key)
-        if self._initialized is not None:
-            self._send(self._initialized)
-
-    def _swallow_answer(self, key: str) -> None:
-        server = self._server
-        if server is None:
-            return
-        server.settimeout(ANSWER_S)
-        try:
-            answered = False
-            while not answered:
-                chunk = server.recv(CHUNK_BYTES)
-                if not chunk:
-                    raise ServerUnreachable("the server closed the connection")
-                self._heard = True
-                for line in self._from_server.feed(chunk):
-                    if line is not None and _look_at(line).key == key:
-                        answered = True
-                    elif line is not None:
-                        self._deliver(line)
-        except OSError as error:
-            raise ServerUnreachable(f"the server did not answer: {error}") from error
-        finally:
-            server.settimeout(None)
+    def _ask(self, server: socket.socket, request: dict[str, object]) -> None:
+        """A request of our own, whose answer is not for the host."""
+        own_id = f"duetty-{time.monotonic_ns()}"
+        server.sendall(json.dumps({**request, "id": own_id}).encode() + b"\n")
+        answered = False
+        while not answered:
+            chunk = server.recv(CHUNK_BYTES)
+            if not chunk:
+                raise ConnectionResetError("the server closed the connection")
+            for line in self._from_server.feed(chunk):
+                if line is not None and _look_at(line).key == json.dumps(own_id):
+                    answered = True
+                elif line is not None:
+                    self._deliver(line)
 
 
 class _Lines:

@@ -2,8 +2,14 @@
 
 import json
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+PROGRESS_AFTER_S = 1.0
+"""What is over sooner needs no sign that it goes on."""
 
 
 def as_json(value: Any) -> None:
@@ -44,3 +50,30 @@ def age(milliseconds: int) -> str:
         if seconds >= size:
             return f"{seconds // size} {word}"
     return f"{seconds} s"
+
+
+@contextmanager
+def progress(what: str) -> Generator[None]:
+    """Tell a person who waits that something goes on; scripts and pipes see nothing."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    over = threading.Event()
+
+    def tick() -> None:
+        began_s = time.monotonic()
+        wait_s = PROGRESS_AFTER_S
+        while not over.wait(wait_s):
+            sys.stderr.write(f"\r\033[2m{what} … {time.monotonic() - began_s:.0f} s\033[0m\033[K")
+            sys.stderr.flush()
+            wait_s = 0.5
+        sys.stderr.write("\r\033[K")
+        sys.stderr.flush()
+
+    ticking = threading.Thread(target=tick, daemon=True)
+    ticking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        ticking.join()

@@ -49,6 +49,12 @@ class Subscription:
             self._bytes += size
         self._arrived.set()
 
+    def clear(self) -> None:
+        """Forget what is queued or missed: a snapshot has all of it."""
+        self._queue.clear()
+        self._bytes = 0
+        self._missed_through = None
+
     def close(self) -> None:
         self._closed = True
         self._arrived.set()

@@ -1,6 +1,7 @@
 """One PTY with its process, terminal and log, from open to close; and all of them."""
 
 from duetty.session.block import Block
+from duetty.session.following import Follower, Snapshot, follow
 from duetty.session.keeping import Keeping
 from duetty.session.opening import OpenRequest
 from duetty.session.output import OutputText, output_lines
@@ -12,6 +13,7 @@ from duetty.vt import screen_json, scrollback_json
 
 __all__ = [
     "Block",
+    "Follower",
     "Keeping",
     "OpenRequest",
     "OutputText",
@@ -19,6 +21,8 @@ __all__ = [
     "Run",
     "RunAnswer",
     "Session",
+    "Snapshot",
+    "follow",
     "output_lines",
     "screen_json",
     "scrollback_json",

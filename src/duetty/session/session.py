@@ -418,10 +418,17 @@ class Session:
         self.exited_at_ns = self._clock.wall_ns()
         for closed in self._tracker.abandon(self.journal.end):
             self._closed(closed, at_ns=self.exited_at_ns)
+        self._keep_end()
         self.log.append(Exited(exit_code=exit_code, signal=exit_signal))
         self._tell_state()
         self.activity.touch()
         self.pulse.fire()
+
+    def _keep_end(self) -> None:
+        """A snapshot of the last screen, so that no later server has to replay what led to it."""
+        if self.journal.degraded is None:
+            self.journal.turn_over(self.envelope(), cols=self.profile.cols, rows=self.profile.rows)
+        self.journal.rest()
 
     def detach(self) -> None:
         """Stop reading and give the descriptor up; the keeper still has its own."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.cli.reach import add_instance, reach_or_spawn
-from duetty.cli.show import as_json
+from duetty.cli.show import as_json, progress
 from duetty.client import Client, RemoteError, session_path
 from duetty.errors import DuettyError
 
@@ -56,15 +56,16 @@ def _run(arguments: argparse.Namespace) -> int:
     name = arguments.session or own
     assert name is not None
     try:
-        answer = client.post(
-            session_path(name, "/run"),
-            {
-                "input": line,
-                "max_wait_ms": max(1, int(arguments.max_wait * 1000)),
-                "max_output_bytes": 16_777_216,
-            },
-            wait_s=arguments.max_wait + 30,
-        )
+        with progress("running"):
+            answer = client.post(
+                session_path(name, "/run"),
+                {
+                    "input": line,
+                    "max_wait_ms": max(1, int(arguments.max_wait * 1000)),
+                    "max_output_bytes": 16_777_216,
+                },
+                wait_s=arguments.max_wait + 30,
+            )
     finally:
         if own:
             with suppress(DuettyError):

@@ -11,7 +11,7 @@ from duetty.cli.reach import add_instance, paths_of
 from duetty.client import Client
 from duetty.config import Paths, load_settings, make_private
 from duetty.errors import InstanceBusy
-from duetty.server import Announcement, Server, log_to
+from duetty.server import Announcement, Server, is_locked, log_to
 
 REPLACE_S = 15.0
 """How long the old server gets to hand over."""
@@ -54,7 +54,7 @@ def _replace(paths: Paths) -> None:
         return
     client.post("/server/stop", {"keep_sessions": True})
     deadline_s = time.monotonic() + REPLACE_S
-    while paths.server_socket.exists():
+    while paths.server_socket.exists() or is_locked(paths):
         if time.monotonic() > deadline_s:
             raise InstanceBusy(
                 "the running server did not hand over in time", hint="end it with `duetty stop`"

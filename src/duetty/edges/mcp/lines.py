@@ -23,8 +23,8 @@ from duetty.edges.mcp.dialect import Caller
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer message ends the connection; the bridge refuses it before."""
 
-HELLO = "notifications/duetty/hello"
-"""What the bridge says first: the directory in which the agent's host works."""
+HELLO = "duetty/hello"
+"""What the bridge asks first: it tells the directory in which the agent's host works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,8 +51,11 @@ class Lines:
     ) -> None:
         caller = self.caller
         while (message := await _next_message(read, answers)) is not None:
-            if isinstance(message, t.JSONRPCNotification) and message.method == HELLO:
+            if isinstance(message, t.JSONRPCRequest) and message.method == HELLO:
                 caller = _introduced(caller, message)
+                await answers.send(
+                    SessionMessage(t.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={}))
+                )
             elif isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
                 await self._answer_apart(message, caller, answers)
             else:
@@ -107,7 +110,7 @@ class Lines:
             return  # the reader sees the end, too
 
 
-def _introduced(caller: Caller, message: t.JSONRPCNotification) -> Caller:
+def _introduced(caller: Caller, message: t.JSONRPCRequest) -> Caller:
     cwd = (message.params or {}).get("cwd")
     return Caller(actor=caller.actor, cwd=cwd) if isinstance(cwd, str) and cwd else caller
 
