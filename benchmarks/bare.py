@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.engine import child_env
-
 from duetty.ids import new_nonce
 from duetty.shell import integrate
+from tests.engine import child_env
 
 WORKER = Path(__file__).with_name("bare_worker.py")
 

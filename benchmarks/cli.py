@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import anyio.to_thread
-from tests.server_process import running_server
 
 from benchmarks.measure import Effort, median, temporary_home
 from benchmarks.report import Line, Table, ms
+from tests.server_process import running_server
 
 ROUNDS = 30
 

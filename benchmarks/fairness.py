@@ -3,12 +3,12 @@
 import time
 
 import anyio
-from tests.engine import AGENT, Engine
 
 from benchmarks.files import plain_log
 from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
 from benchmarks.report import Line, Table, ms
 from duetty.session import Session
+from tests.engine import AGENT, Engine
 
 CALLS = 300
 P95_S = 0.020

@@ -3,11 +3,10 @@
 import shutil
 import time
 
-from tests.engine import Engine
-
 from benchmarks.bare import running_bare
 from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
 from benchmarks.report import Line, Table, ms
+from tests.engine import Engine
 
 LINE = "echo hello"
 ROUNDS = 20

@@ -2,11 +2,10 @@
 
 import time
 
-from tests.engine import Engine
-
 from benchmarks.bare import Bare, running_bare
 from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
 from benchmarks.report import Line, Table, ms
+from tests.engine import Engine
 
 SESSIONS = 500
 BEYOND_S = 0.015

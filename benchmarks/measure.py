@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from tests.engine import Engine, running_engine
 
 from duetty.blocks import Phase
 from duetty.config import Settings
 from duetty.session import Session
+from tests.engine import Engine, running_engine
 
 READY_S = 30.0
 """For a shell's prompt on a machine that is busy with something else."""
@@ -82,21 +82,29 @@ def raise_descriptor_limit() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def memory_of(pid: int | None, home: Path) -> int:
-    """Bytes of one process, as the kernel counts them in `smaps`.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Bytes of one process, as the kernel counts them in `smaps`."""
 
-    Its own pages and its share of those it shares (`Pss`), in every mapping but
+    own: int
+    """Its own pages and its share of those it shares (`Pss`), in every mapping but
     those of program files: how many other processes run the same interpreter
-    would move these by megabytes. Files under `home`, the journals, count.
-    """
-    total_kb = 0
+    would move these by megabytes. Files under its home, the journals, count."""
+    rss: int
+    """Every page it has mapped, shared or not."""
+
+
+def memory_of(pid: int | None, home: Path) -> Memory:
+    own_kb = rss_kb = 0
     counts = False
     for line in Path(f"/proc/{pid or os.getpid()}/smaps").read_text().splitlines():
         words = line.split(maxsplit=5)
         if words[0].endswith(":"):
-            if counts and words[0] == "Pss:":
-                total_kb += int(words[1])
+            if words[0] == "Rss:":
+                rss_kb += int(words[1])
+            elif counts and words[0] == "Pss:":
+                own_kb += int(words[1])
         else:
             path = words[5] if len(words) == 6 else ""
             counts = not path.startswith("/") or path.startswith(str(home))
-    return total_kb * 1024
+    return Memory(own=own_kb * 1024, rss=rss_kb * 1024)

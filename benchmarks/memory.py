@@ -1,10 +1,9 @@
 """What a session takes in the server's memory."""
 
-from tests.engine import Engine
-
 from benchmarks.files import wide_rows
-from benchmarks.measure import Effort, engine, memory_of, settle, wait_prompt
+from benchmarks.measure import Effort, Memory, engine, memory_of, settle, wait_prompt
 from benchmarks.report import Line, Table, kb, mb
+from tests.engine import Engine
 
 WARM = 20
 SESSIONS = 100
@@ -31,8 +30,8 @@ async def run(effort: Effort) -> list[Table]:
         await _open(running, "full", FULL_SESSIONS)
         await _fill(running)
         full, _ = await _settled(running)
-    per_idle = (idle - empty) / count
-    per_full = (full - used) / FULL_SESSIONS
+    per_idle = (idle.own - empty.own) / count
+    per_full = (full.own - used.own) / FULL_SESSIONS
     return [
         Table(
             name="memory",
@@ -41,27 +40,31 @@ async def run(effort: Effort) -> list[Table]:
                 Line(
                     what="idle session: bash at its first prompt",
                     measured=kb(per_idle),
+                    beside=f"{kb((idle.rss - empty.rss) / count)} RSS",
                     target=f"≤ {kb(IDLE_BYTES)}",
                     met=per_idle <= IDLE_BYTES,
                 ),
                 Line(
                     what="the same, after five commands",
-                    measured=kb((used - empty) / count),
+                    measured=kb((used.own - empty.own) / count),
+                    beside=f"{kb((used.rss - empty.rss) / count)} RSS",
                 ),
                 Line(
                     what=f"session with {SCROLLBACK_ROWS:,} rows of {COLS} columns above its screen",
                     measured=mb(per_full),
+                    beside=f"{mb((full.rss - used.rss) / FULL_SESSIONS)} RSS",
                     target=f"≤ {mb(FULL_BYTES)}",
                     met=per_full <= FULL_BYTES,
                 ),
                 Line(
                     what="idle session, in the keeper",
-                    measured=kb((keeper_idle - keeper_empty) / count),
+                    measured=kb((keeper_idle.own - keeper_empty.own) / count),
+                    beside=f"{kb((keeper_idle.rss - keeper_empty.rss) / count)} RSS",
                 ),
                 Line(
                     what=f"server with {WARM} sessions",
-                    measured=mb(empty),
-                    beside=f"{mb(keeper_empty)} keeper",
+                    measured=f"{mb(empty.own)} ({mb(empty.rss)} RSS)",
+                    beside=f"{mb(keeper_empty.own)} ({mb(keeper_empty.rss)} RSS) keeper",
                 ),
             ],
             notes=[
@@ -69,7 +72,7 @@ async def run(effort: Effort) -> list[Table]:
                 f"for the full ones by {FULL_SESSIONS}. After garbage collection, nothing else running.",
                 "Counted: `Pss` of `/proc/<pid>/smaps`: the process's own pages, those of the journals that "
                 "it has mapped, and its share of what it shares; not the files of the interpreter and its "
-                "libraries, which every process that runs them shares, and not the shells' own memory.",
+                "libraries, which every process that runs them shares (RSS has these too), and not the shells' own memory.",
             ],
         )
     ]
@@ -99,7 +102,7 @@ async def _fill(running: Engine) -> None:
             raise RuntimeError(f"{total} rows are not {SCROLLBACK_ROWS} above the screen")
 
 
-async def _settled(running: Engine) -> tuple[int, int]:
+async def _settled(running: Engine) -> tuple[Memory, Memory]:
     """Of the server (this process) and the keeper, when nothing goes on any more."""
     await settle(running, quiet_s=1.5)
     home = running.paths.config_file.parent

@@ -3,12 +3,12 @@
 import time
 
 import anyio.to_thread
-from tests.server_process import ServerProcess, is_alive
 
 from benchmarks.files import plain_log
 from benchmarks.measure import Effort, median, temporary_home
 from benchmarks.report import Line, Table, ms
 from duetty.client import session_path
+from tests.server_process import ServerProcess, is_alive
 
 SESSIONS = 50
 ROUNDS = 3

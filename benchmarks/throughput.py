@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import anyio
-from tests.engine import AGENT
 
 from benchmarks.bare import BareShell, running_bare
 from benchmarks.files import coloured_log, plain_log
@@ -16,6 +15,7 @@ from benchmarks.report import Line, Table, mb_s
 from benchmarks.tmux import Tmux, running_tmux
 from duetty.events import BlockFinished, Lagged, Output
 from duetty.session import Session
+from tests.engine import AGENT
 
 FILE_BYTES = 100_000_000
 ROUNDS = 5

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.engine import child_env
-
 from duetty.client import Client
 from duetty.config import find_paths
+from tests.engine import child_env
 
 START_S = 30.0
 

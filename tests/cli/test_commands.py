@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.server_process import ServerProcess, is_alive, running_server
 
 from duetty import __version__
 from duetty.cli import main as cli
+from tests.server_process import ServerProcess, is_alive, running_server
 
 pytestmark = [pytest.mark.pty]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+
 from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.pty]

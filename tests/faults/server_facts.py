@@ -9,10 +9,10 @@ from typing import Any
 
 import psutil
 import pytest
-from tests.server_process import ServerProcess
 
 from duetty.client import session_path
 from duetty.client.client import RemoteError
+from tests.server_process import ServerProcess
 
 MIB = 1 << 20
 WAIT_S = 30.0

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.engine import Engine, running_engine
-from tests.faults.server_facts import answers, refused, run
-from tests.server_process import ServerProcess, running_server
 
 from duetty.client import session_path
 from duetty.errors import OutputExpired, StateUnwritable
 from duetty.events import Degraded, Entry
+from tests.engine import Engine, running_engine
+from tests.faults.server_facts import answers, refused, run
+from tests.server_process import ServerProcess, running_server
 
 FULL = "No space left on device"
 

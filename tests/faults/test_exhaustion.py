@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from duetty.client import session_path
+from duetty.client.client import RemoteError
+from duetty.errors import ServerUnreachable
 from tests.faults.server_facts import (
     answers,
     cpu_s,
@@ -17,10 +21,6 @@ from tests.faults.server_facts import (
     run,
 )
 from tests.server_process import ServerProcess, is_alive, running_server
-
-from duetty.client import session_path
-from duetty.client.client import RemoteError
-from duetty.errors import ServerUnreachable
 
 pytestmark = [pytest.mark.pty]
 

@@ -6,12 +6,12 @@ from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
-from tests.engine import running_engine
-from tests.faults.server_facts import MIB, answers, resident_bytes, run
-from tests.server_process import ServerProcess, running_server
 
 from duetty.client import session_path
 from duetty.events import SUBSCRIBER_BYTES, SUBSCRIBER_ENTRIES, Entry, Lagged, Output
+from tests.engine import running_engine
+from tests.faults.server_facts import MIB, answers, resident_bytes, run
+from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.pty]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.engine import Engine, running_engine
 
 from duetty.errors import InputRejected
+from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 

@@ -7,11 +7,11 @@ from tempfile import TemporaryDirectory
 
 import anyio
 import pytest
+
+from duetty.client import session_path
 from tests.engine import Engine, running_engine
 from tests.faults.server_facts import answers, refused, run
 from tests.server_process import ServerProcess, running_server
-
-from duetty.client import session_path
 
 pytestmark = [pytest.mark.pty]
 

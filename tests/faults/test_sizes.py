@@ -5,9 +5,9 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.engine import Engine, running_engine
 
 from duetty.config import Settings
+from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -82,10 +82,11 @@ async def test_a_storm_of_sizes_while_a_program_prints_loses_nothing(engine: Eng
 async def test_the_largest_scrollback_is_kept_and_the_session_goes_on(engine: Engine) -> None:
     """Its snapshot is the largest there can be; the journal turns over all the same."""
     session = engine.registry.find("s")
+    coloured = "".join(f"\\e[38;5;{colour}m{'x' * 20}" for colour in range(50))
     await engine.call("session.resize", session="s", cols=1000, rows=1000)
 
     answer = await engine.run(
-        "yes $(printf 'x%.0s' {1..999}) | head -12000; (exit 2)", max_wait_ms=50_000, screen=False
+        f"yes $'{coloured}' | head -12000; (exit 2)", max_wait_ms=50_000, screen=False
     )
     after = await engine.run("echo after", screen=False)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.journal.fakes import HandClock
 
 from duetty.journal import Journal, asciicast
+from tests.journal.fakes import HandClock
 
 
 def parsed(lines: Iterable[str]) -> tuple[dict[str, Any], list[Any]]:

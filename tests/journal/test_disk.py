@@ -6,11 +6,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.journal.fakes import pipe
 
 from duetty.errors import OutputExpired, StateUnwritable
 from duetty.ids import Offset
 from duetty.journal import Journal, Span
+from tests.journal.fakes import pipe
 
 KIB = 1 << 10
 

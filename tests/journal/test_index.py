@@ -2,11 +2,10 @@ import os
 from contextlib import closing
 from pathlib import Path
 
-from tests.journal.fakes import HandClock
-
 from duetty.ids import Offset
 from duetty.journal import Journal, Moment, Repairs, Size
 from duetty.journal.index import LIMIT_BYTES, Index, Kind
+from tests.journal.fakes import HandClock
 
 RECORD_BYTES = 32
 

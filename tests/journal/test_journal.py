@@ -9,7 +9,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.journal.fakes import HandClock, pipe
 
 from duetty.errors import (
     Conflict,
@@ -21,6 +20,7 @@ from duetty.errors import (
 )
 from duetty.ids import Offset
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal, Repairs, Size, Span, Tail
+from tests.journal.fakes import HandClock, pipe
 
 KIB = 1 << 10
 

@@ -6,10 +6,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.keeper.harness import RunningKeeper, kill
 
 from duetty.errors import InstanceBusy, KeeperUnavailable
 from duetty.keeper.claim import claim, peer_of
+from tests.keeper.harness import RunningKeeper, kill
 
 
 def test_the_socket_is_private_from_the_start(tmp_path: Path) -> None:

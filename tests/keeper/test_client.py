@@ -7,7 +7,6 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.keeper.harness import RunningKeeper, eventually, halt, kill, order_of, wait_gone
 
 from duetty.errors import (
     BadArguments,
@@ -26,6 +25,7 @@ from duetty.keeper.client import (
     start_keeper,
 )
 from duetty.keeper.wire import MAX_FRAME_BYTES, Message
+from tests.keeper.harness import RunningKeeper, eventually, halt, kill, order_of, wait_gone
 
 pytestmark = pytest.mark.pty
 

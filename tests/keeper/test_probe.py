@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.keeper.harness import RunningKeeper, eventually, halt, read_until, wait_state
 
 from duetty.keeper.client import KeeperClient, Opened, parse_probe
 from duetty.keeper.probe import Probe, probe
+from tests.keeper.harness import RunningKeeper, eventually, halt, read_until, wait_state
 
 pytestmark = pytest.mark.pty
 

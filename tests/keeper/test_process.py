@@ -10,18 +10,6 @@ from collections import deque
 from pathlib import Path
 
 import pytest
-from tests.keeper.harness import (
-    RunningKeeper,
-    children_of,
-    eventually,
-    halt,
-    kill,
-    order_of,
-    read_until,
-    text_of,
-    wait_exited,
-    wait_gone,
-)
 
 from duetty.errors import (
     BadArguments,
@@ -34,6 +22,18 @@ from duetty.errors import (
 from duetty.keeper.client import Exited, KeptSession, Reply, parse_opened, parse_sessions
 from duetty.keeper.process import Options, main, parse_options
 from duetty.keeper.wire import MAX_FRAME_BYTES, Channel, Message
+from tests.keeper.harness import (
+    RunningKeeper,
+    children_of,
+    eventually,
+    halt,
+    kill,
+    order_of,
+    read_until,
+    text_of,
+    wait_exited,
+    wait_gone,
+)
 
 pytestmark = pytest.mark.pty
 

@@ -6,16 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.keeper.harness import (
-    RunningKeeper,
-    children_of,
-    eventually,
-    order_of,
-    read_all,
-    read_until,
-    text_of,
-    wait_gone,
-)
 
 from duetty.errors import (
     BadArguments,
@@ -27,6 +17,16 @@ from duetty.errors import (
 )
 from duetty.keeper.client import KeeperClient, parse_opened, parse_sessions, start_keeper
 from duetty.keeper.wire import Message
+from tests.keeper.harness import (
+    RunningKeeper,
+    children_of,
+    eventually,
+    order_of,
+    read_all,
+    read_until,
+    text_of,
+    wait_gone,
+)
 
 pytestmark = pytest.mark.pty
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.server_process import ServerProcess, is_alive, running_server
 
 from duetty.client import session_path
+from tests.server_process import ServerProcess, is_alive, running_server
 
 pytestmark = [pytest.mark.pty]
 

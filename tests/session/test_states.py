@@ -5,10 +5,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.engine import Engine, running_engine
 
 from duetty.clock import SystemClock
 from duetty.events import Entry, StateChanged
+from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.shell.real import NONCE, Ran, RealShell, kinds, open_shell
 
 from duetty.shell import MarkKind
+from tests.shell.real import NONCE, Ran, RealShell, kinds, open_shell
 
 pytestmark = pytest.mark.shells
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.shell.real import NONCE, Ran, RealShell, kinds, open_shell
 
 from duetty.shell import MarkKind, strip_nonce
+from tests.shell.real import NONCE, Ran, RealShell, kinds, open_shell
 
 pytestmark = pytest.mark.shells
 

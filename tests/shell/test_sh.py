@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.shell.real import kinds, open_shell
 
 pytestmark = pytest.mark.shells

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.shell.real import NONCE, kinds, open_shell
 
 from duetty.shell import MarkKind
+from tests.shell.real import NONCE, kinds, open_shell
 
 pytestmark = pytest.mark.shells
 

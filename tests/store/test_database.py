@@ -5,13 +5,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.store.records import a_block, a_session
 
 from duetty.clock import SystemClock
 from duetty.errors import StoreUnavailable
 from duetty.store import Repair, Store, new_token
 from duetty.store.database import migrate, open_database
 from duetty.store.schema import MIGRATIONS
+from tests.store.records import a_block, a_session
 
 
 class FixedClock(SystemClock):

@@ -1,9 +1,8 @@
 """What waits for the disk, and what is given up first."""
 
-from tests.store.records import a_block
-
 from duetty.store import Limits
 from duetty.store.pending import Pending
+from tests.store.records import a_block
 
 LIMITS = Limits(queued_blocks=3, queued_texts=2, queued_text_chars=10)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.records import a_block
 
 from duetty.ids import SessionId
 from duetty.store import Hit, Snippet, SnippetPart, Store
 from duetty.store.search import SNIPPET_CHARS
+from tests.store.records import a_block
 
 COMMANDS = {
     1: ("cargo build --release", "Compiling src/main.rs\nwarning: unused variable"),

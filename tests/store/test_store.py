@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.store.records import SESSION, a_block, a_session
 
 from duetty.errors import BlockNotFound, StateUnwritable, StoreUnavailable
 from duetty.ids import BlockId, SessionId
 from duetty.store import Dropped, Limits, Store
+from tests.store.records import SESSION, a_block, a_session
 
 
 @pytest.fixture

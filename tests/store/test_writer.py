@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.store.records import a_block, a_session
 
 from duetty.clock import SystemClock
 from duetty.errors import StateUnwritable, StoreUnavailable
 from duetty.store import Dropped, Limits, Store, blocks
 from duetty.store.database import open_database
 from duetty.store.writer import Writer
+from tests.store.records import a_block, a_session
 
 TEXT = "some words of output " * 400
 

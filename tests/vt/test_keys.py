@@ -1,10 +1,10 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.vt.drawn import fed
 
 from duetty.errors import UnknownKey
 from duetty.vt import KEY_NAMES, encode_keys, encode_paste
+from tests.vt.drawn import fed
 
 LEGACY = {
     "Enter": b"\r",

@@ -4,7 +4,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.vt.drawn import drawn, fed, seen
 
 from duetty.vt import (
     MAX_SIZE,
@@ -18,6 +17,7 @@ from duetty.vt import (
     Span,
     Terminal,
 )
+from tests.vt.drawn import drawn, fed, seen
 
 # --- bytes in -------------------------------------------------------------------
 

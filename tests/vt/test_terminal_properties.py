@@ -2,10 +2,10 @@
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.vt.drawn import fed, seen
-from tests.vt.strategies import HOSTILE, PROGRAM, QUERIES, cuts
 
 from duetty.vt import Terminal, encode_keys, render_text, text_of
+from tests.vt.drawn import fed, seen
+from tests.vt.strategies import HOSTILE, PROGRAM, QUERIES, cuts
 
 quick = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -1,6 +1,5 @@
-from tests.vt.drawn import fed
-
 from duetty.vt import Indexed, Rgb, Span, line_json, screen_json, scrollback_json
+from tests.vt.drawn import fed
 
 
 def test_a_plain_screen_has_the_shape_clients_know() -> None:

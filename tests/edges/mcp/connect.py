@@ -2,14 +2,16 @@
 
 import os
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
+from collections.abc import AsyncGenerator, Generator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any, TextIO
 
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
+
 from tests.server_process import ServerProcess
 
 WAYS = ["stdio-2025", "stdio-2026", "http-2025", "http-2026"]
@@ -20,8 +22,9 @@ async def connected(way: str, server: ServerProcess) -> AsyncGenerator[Client]:
     kind, era = way.split("-")
     async with AsyncExitStack() as stack:
         if kind == "stdio":
-            nowhere = stack.enter_context(open(os.devnull, "w"))
-            transport = stdio_client(bridge_parameters(server), errlog=nowhere)
+            transport = stdio_client(
+                bridge_parameters(server), errlog=stack.enter_context(nowhere())
+            )
         else:
             headers = {"Authorization": f"Bearer {server.token()}"}
             http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
@@ -33,6 +36,12 @@ async def connected(way: str, server: ServerProcess) -> AsyncGenerator[Client]:
                 read_timeout_seconds=20,
             )
         )
+
+
+@contextmanager
+def nowhere() -> Generator[TextIO]:
+    with Path(os.devnull).open("w") as file:
+        yield file
 
 
 def bridge_parameters(server: ServerProcess) -> StdioServerParameters:

@@ -6,16 +6,16 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.edges.mcp.connect import call, connected
-from tests.server_process import ServerProcess, is_alive, running_server
 
 from duetty.client import session_path
+from tests.edges.mcp.connect import call, connected
+from tests.server_process import ServerProcess, is_alive, running_server
 
 pytestmark = pytest.mark.pty
 
@@ -25,7 +25,7 @@ INITIALIZE = {
     "capabilities": {},
     "clientInfo": {"name": "test", "version": "0"},
 }
-MODERN = {
+MODERN: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
@@ -86,7 +86,7 @@ class Host:
 
 
 @contextmanager
-def hosted(server: ServerProcess) -> Iterator[Host]:
+def hosted(server: ServerProcess) -> Generator[Host]:
     host = Host(server)
     try:
         yield host
@@ -196,6 +196,37 @@ def test_a_killed_host_leaves_its_command_running(server: ServerProcess) -> None
 
 def wait(server: ServerProcess, session: str, **condition: object) -> dict[str, Any]:
     return server.client.post(session_path(session, "/wait"), {**condition, "max_wait_ms": 10_000})
+
+
+def test_the_configuration_that_the_server_prints_works_as_it_stands(home: Path) -> None:
+    server = ServerProcess(home)
+    executable = Path(sys.executable).with_name("duetty")
+    started = subprocess.Popen(
+        [executable, "server", "--bind", "127.0.0.1:0", "--instance", "other"],
+        env=server.env,
+        stdout=subprocess.PIPE,
+    )
+    assert started.stdout is not None
+    with started, started.stdout:
+        printed = b""
+        while b"\n}\n" not in printed:
+            printed += os.read(started.stdout.fileno(), 4_096)
+        entry = json.loads(printed[printed.index(b"\n{") :])["mcpServers"]["duetty"]
+        bridge = subprocess.run(
+            [entry["command"], *entry["args"]],
+            env={"PATH": os.environ["PATH"], **entry["env"]},
+            input=json.dumps(
+                {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+            ).encode(),
+            capture_output=True,
+            timeout=20,
+            check=False,
+        )
+        started.send_signal(signal.SIGTERM)
+    server.command("stop", "--instance", "other")
+
+    assert (entry["command"], entry["args"]) == (str(executable), ["mcp", "--instance", "other"])
+    assert json.loads(bridge.stdout)["result"]["serverInfo"]["name"] == "duetty"
 
 
 @pytest.mark.anyio

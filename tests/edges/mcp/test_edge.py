@@ -5,10 +5,10 @@ from pathlib import Path
 import anyio
 import pytest
 from starlette.responses import Response
-from tests.engine import running_engine
 
 from duetty.calls import Actor
 from duetty.edges.mcp import McpEdge
+from tests.engine import running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -16,6 +16,7 @@ PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
 
 async def test_open_connections_are_counted_and_forgotten(home: Path) -> None:
+    counted: list[int] = []
     async with running_engine(home) as engine, anyio.create_task_group() as tasks:
         edge = McpEdge(
             engine.dispatcher,
@@ -28,12 +29,12 @@ async def test_open_connections_are_counted_and_forgotten(home: Path) -> None:
             async with await anyio.connect_unix(engine.paths.mcp_socket) as stream:
                 await stream.send(PING)
                 await stream.receive()
-                while_open = edge.connections
+                counted.append(edge.connections)
             while edge.connections:
                 await anyio.sleep(0.01)
             edge.stop()
 
-    assert while_open == 1
+    assert counted == [1]
     assert not engine.paths.mcp_socket.exists()
 
 

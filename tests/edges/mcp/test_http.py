@@ -5,6 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
+
 from tests.server_process import ServerProcess
 
 pytestmark = pytest.mark.pty
@@ -24,12 +25,15 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 def post(
-    server: ServerProcess, message: dict[str, Any], *, over_socket: bool = False, **headers: str
+    server: ServerProcess,
+    message: dict[str, Any],
+    headers: dict[str, str] | None = None,
+    *,
+    over_socket: bool = False,
 ) -> httpx.Response:
     uds = str(server.paths.server_socket) if over_socket else None
     with httpx.Client(transport=httpx.HTTPTransport(uds=uds)) as client:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return client.post(f"{server.url()}/mcp", json=message, headers={**ACCEPT, **named})
+        return client.post(f"{server.url()}/mcp", json=message, headers=ACCEPT | (headers or {}))
 
 
 def bearer(server: ServerProcess) -> dict[str, str]:
@@ -54,23 +58,23 @@ def test_a_request_without_a_token_is_told_to_bring_one(server: ServerProcess) -
 def test_wrong_tokens_hosts_and_origins_are_refused(
     server: ServerProcess, headers: dict[str, str], code: str
 ) -> None:
-    answer = post(server, INITIALIZE, **{**bearer(server), **headers})
+    answer = post(server, INITIALIZE, bearer(server) | headers)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, code)
 
 
 def test_a_connection_is_served_only_to_the_actor_who_opened_it(server: ServerProcess) -> None:
-    opened = post(server, INITIALIZE, **bearer(server))
-    session = {"Mcp_Session_Id": opened.headers["mcp-session-id"]}
+    opened = post(server, INITIALIZE, bearer(server))
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
 
-    mine = post(server, PING, **bearer(server), **session)
-    theirs = post(server, PING, over_socket=True, **session)
+    mine = post(server, PING, bearer(server) | session)
+    theirs = post(server, PING, session, over_socket=True)
 
     assert (mine.status_code, theirs.status_code) == (200, 404)
 
 
 def test_answers_carry_the_security_headers_of_the_edge(server: ServerProcess) -> None:
-    answer = post(server, INITIALIZE, **bearer(server))
+    answer = post(server, INITIALIZE, bearer(server))
 
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["x-frame-options"] == "DENY"
@@ -88,9 +92,9 @@ def test_a_body_that_is_not_json_is_answered_with_a_parse_error(server: ServerPr
 
 
 def test_a_method_that_does_not_exist_is_an_error_of_the_protocol(server: ServerProcess) -> None:
-    opened = post(server, INITIALIZE, **bearer(server))
-    session = {"Mcp_Session_Id": opened.headers["mcp-session-id"]}
+    opened = post(server, INITIALIZE, bearer(server))
+    session = {"Mcp-Session-Id": opened.headers["mcp-session-id"]}
 
-    answer = post(server, {**PING, "method": "no/such"}, **bearer(server), **session)
+    answer = post(server, {**PING, "method": "no/such"}, bearer(server) | session)
 
     assert '"code":-32601' in answer.text

@@ -8,6 +8,7 @@ import anyio
 import pytest
 from mcp import Client, MCPError
 from mcp.types import INVALID_PARAMS, TextContent
+
 from tests.edges.mcp.connect import WAYS, call, connected
 from tests.server_process import ServerProcess
 
@@ -311,6 +312,7 @@ async def read(client: Client, uri: str) -> Any:
     return json.loads(contents.text)  # type: ignore[union-attr]  # resources here are text
 
 
+@pytest.mark.parametrize("way", ["stdio-2025", "http-2026"])
 async def test_a_long_run_tells_its_progress_to_a_caller_who_asks(
     server: ServerProcess, way: str
 ) -> None:

@@ -1,14 +1,24 @@
-"""`duetty mcp`."""
+"""`duetty mcp`.
+
+`cli.reach` is imported only when a server has to be started: with it come HTTP and
+TLS, a fifth of the memory that this process holds for as long as its host lives.
+"""
 
 import argparse
+import os
 import sys
 
 from duetty.cli.bridge import Bridge
-from duetty.cli.reach import add_instance, paths_of, reach_or_spawn
+from duetty.config import find_paths
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    parser.add_argument(
+        "-L",
+        "--instance",
+        default=os.environ.get("DUETTY_INSTANCE", "default"),
+        help="name of the server instance (default: %(default)s)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -18,10 +28,16 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     bridge = Bridge(
-        paths_of(arguments).mcp_socket,
-        start_server=lambda: reach_or_spawn(arguments),
+        find_paths(os.environ, instance=arguments.instance).mcp_socket,
+        start_server=lambda: _start_server(arguments),
         stdin=sys.stdin.fileno(),
         stdout=sys.stdout.fileno(),
     )
     bridge.run()
     return 0
+
+
+def _start_server(arguments: argparse.Namespace) -> None:
+    from duetty.cli.reach import reach_or_spawn
+
+    reach_or_spawn(arguments)

@@ -43,7 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     server = Server(
         paths, loaded.settings, environment=dict(os.environ), ephemeral=arguments.ephemeral
     )
-    server.run(announce=lambda said: None if arguments.quiet else _announce(said))
+    server.run(
+        announce=lambda said: None if arguments.quiet else _announce(said, arguments.instance)
+    )
     return 0
 
 
@@ -62,12 +64,11 @@ def _replace(paths: Paths) -> None:
         time.sleep(0.01)
 
 
-def _announce(said: Announcement) -> None:
+def _announce(said: Announcement, instance: str) -> None:
     executable = Path(sys.argv[0]).absolute()
     words = [str(executable)] if executable.name == "duetty" else [sys.executable, "-m", "duetty"]
     command = " ".join(words)
-    host_entry = {"command": words[0], "args": [*words[1:], "mcp"]}
-    block = {"mcpServers": {"duetty": host_entry}}
+    block = {"mcpServers": {"duetty": _host_entry(words, instance)}}
     lines = [
         f"Duetty is running at {said.url}",
         "",
@@ -81,3 +82,11 @@ def _announce(said: Announcement) -> None:
     if said.restored:
         lines.insert(1, f"{said.restored} sessions were taken back.")
     print("\n".join(lines), flush=True)
+
+
+def _host_entry(words: list[str], instance: str) -> dict[str, object]:
+    """How an MCP host starts the bridge to this very server; hosts pass on little environment."""
+    named = [] if instance == "default" else ["--instance", instance]
+    entry: dict[str, object] = {"command": words[0], "args": [*words[1:], "mcp", *named]}
+    moved = {"DUETTY_HOME": os.environ["DUETTY_HOME"]} if "DUETTY_HOME" in os.environ else {}
+    return entry | ({"env": moved} if moved else {})

@@ -8,7 +8,7 @@ and no exception escapes (an escaped one would show its text to the client).
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 from mcp import MCPError
@@ -33,7 +33,6 @@ SCOPE_CALLER = "duetty.caller"
 """Where the HTTP side leaves the caller in the request's scope."""
 
 Context = ServerRequestContext[Caller | None, Any]
-R = TypeVar("R")
 
 log = logging.getLogger("duetty.mcp")
 

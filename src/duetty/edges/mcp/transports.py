@@ -1,5 +1,6 @@
 """The two ways in, over one SDK server: Streamable HTTP, and lines on a unix socket."""
 
+import logging
 from contextlib import AbstractAsyncContextManager
 
 from anyio.abc import ByteStream
@@ -17,6 +18,9 @@ HTTP_IDLE_S = 1_800
 """Many clients never say that they are done; 40 kB and two tasks wait this long for each."""
 
 HTTP_SESSIONS = 1_000
+
+# At its own level the SDK logs every connection, with the id by which it is known.
+logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
 class Transports:

@@ -1,0 +1,65 @@
+"""Wrong arguments are named, and never quoted."""
+
+import pytest
+
+from duetty.edges.mcp.arguments import check_of
+from duetty.edges.mcp.dialects.wsh import RESOURCES, TOOLS
+from duetty.errors import BadArguments
+
+CHECKS = {tool.name: check_of(tool.input_schema()) for tool in TOOLS}
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "message"),
+    [
+        ("wsh_get_screen", {}, "missing: session"),
+        ("wsh_get_screen", {"session": 5}, "session: must be of type string"),
+        (
+            "wsh_get_screen",
+            {"session": "s", "format": SECRET},
+            "format: must be one of styled, plain",
+        ),
+        (
+            "wsh_get_screen",
+            {"session": "s", "size": SECRET},
+            "unknown: size; known: format, session",
+        ),
+        ("wsh_run_command", {"session": "s", "input": [SECRET]}, "input: must be of type string"),
+        (
+            "wsh_run_command",
+            {"session": "s", "input": SECRET, "max_wait_ms": 0},
+            "max_wait_ms: must have minimum 1",
+        ),
+        ("wsh_create_session", {"env": {"A": 1}}, "env.A: must be of type string"),
+        ("wsh_send_input", {"session": "s", "keys": []}, "keys: must have minItems 1"),
+    ],
+)
+def test_a_wrong_argument_is_named_with_its_rule(
+    tool: str, arguments: dict[str, object], message: str
+) -> None:
+    with pytest.raises(BadArguments) as caught:
+        CHECKS[tool](arguments)
+
+    assert caught.value.message == message
+
+
+def test_right_arguments_pass() -> None:
+    CHECKS["wsh_run_command"]({"session": "s", "input": "ls", "view": "output", "until": "x"})
+
+
+ADDRESSES: list[tuple[str, list[dict[str, str] | None]]] = [
+    ("wsh://sessions", [{}, None, None]),
+    ("wsh://sessions/a.b/screen", [None, {"name": "a.b"}, None]),
+    ("wsh://sessions/caf%C3%A9/scrollback", [None, None, {"name": "café"}]),
+    ("wsh://sessions/a/b/screen", [None, None, None]),
+    ("wsh://sessions//screen", [None, None, None]),
+    ("WSH://sessions", [None, None, None]),
+]
+
+
+@pytest.mark.parametrize(("uri", "found"), ADDRESSES)
+def test_an_address_belongs_to_at_most_one_resource(
+    uri: str, found: list[dict[str, str] | None]
+) -> None:
+    assert [resource.match(uri) for resource in RESOURCES] == found
