@@ -17,7 +17,7 @@ import time
 from typing import Any, NoReturn
 
 IUTF8 = 0o40000
-SHORT_READ = 65_536
+READ_BYTES = 65_536
 MARK_BYTES = 512
 """More than any mark of these benchmarks is long; a mark may be cut by two reads."""
 
@@ -66,7 +66,7 @@ class BarePty:
         started_ns = time.perf_counter_ns()
         os.write(fd, line)
         while True:
-            chunk = os.read(fd, SHORT_READ)
+            chunk = os.read(fd, READ_BYTES)
             received += len(chunk)
             joined = tail + chunk
             if nonce in joined and (found := self._done.search(joined)):
@@ -89,7 +89,7 @@ class BarePty:
         """Read until the mark; what comes behind it is kept for the next one."""
         seen = self._seen
         while (found := mark.search(seen)) is None:
-            seen += os.read(self._fd, SHORT_READ)
+            seen += os.read(self._fd, READ_BYTES)
         self._seen = seen[found.end() :]
 
 

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+BUSY_LOAD = 0.5
+
 PACKAGES = ("duetty", "pyghostty", "uvloop", "anyio", "pydantic")
 
 
@@ -16,7 +18,12 @@ def describe(load_before: float) -> list[str]:
     return [
         f"- **When:** {datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         f"- **Machine:** {_cpu()}, {os.cpu_count()} cores, {_memory_gb():.0f} GB; load average "
-        f"before the run {load_before:.2f}",
+        f"before the run {load_before:.2f}"
+        + (
+            " (**busy with something else: take the figures as a first look**)"
+            if load_before > BUSY_LOAD
+            else ""
+        ),
         f"- **System:** {_system()}, Linux {platform.release()}; homes and journals on {_file_system()}",
         f"- **Python:** {platform.python_version()}; "
         + ", ".join(f"{name} {version(name)}" for name in PACKAGES),
