@@ -13,7 +13,7 @@ from duetty.errors import OutputExpired, StateUnwritable
 from duetty.events import Degraded, Entry
 from tests.engine import Engine, running_engine
 from tests.faults.server_facts import answers, refused, run
-from tests.server_process import ServerProcess, running_server
+from tests.server_process import ServerProcess, is_alive, running_server
 
 FULL = "No space left on device"
 
@@ -182,6 +182,26 @@ def test_a_server_started_on_a_full_disk_ends_with_a_clear_error(small_disk: Pat
     assert started.returncode == 1
     assert "[state_unwritable]" in started.stderr
     assert "Traceback" not in started.stderr
+
+
+@pytest.mark.pty
+def test_a_server_that_cannot_start_leaves_the_programs_alone(home: Path) -> None:
+    with running_server(home) as server:
+        pid = server.client.post("/sessions", {"name": "s", "command": "bash"})["pid"]
+        run(server, "X=kept")
+        server.kill()
+        (server.paths.runtime / "address").mkdir()  # the last thing that a start needs
+
+        failed = server.command("server", "--bind", "127.0.0.1:0")
+        alive = is_alive(pid)
+        (server.paths.runtime / "address").rmdir()
+        server.start()
+        answer = run(server, "echo $X")
+
+    assert failed.returncode == 1
+    assert "[state_unwritable]" in failed.stderr
+    assert alive
+    assert answer["output"] == "kept"
 
 
 @pytest.mark.root

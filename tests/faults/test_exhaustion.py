@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -41,15 +42,18 @@ def server(home: Path) -> Iterator[ServerProcess]:
 def room_for(pid: int, more: int) -> Iterator[None]:
     """Let the process open this many descriptors more."""
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (highest_descriptor(pid) + 1 + more, hard))
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit_with_room(pid, more), hard))
     try:
         yield
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def highest_descriptor(pid: int) -> int:
-    return max(int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir())
+def limit_with_room(pid: int, more: int) -> int:
+    """The limit below which this many numbers are free."""
+    taken = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+    free = (number for number in count() if number not in taken)
+    return next(islice(free, more, None))
 
 
 def server_pid(server: ServerProcess) -> int:

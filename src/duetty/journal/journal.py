@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic_ns
 from typing import NamedTuple
 
 from duetty.clock import Clock, SystemClock
@@ -45,6 +46,9 @@ SEGMENTS = 8
 
 FILL_BYTES = 64 << 10
 """One session's share of a turn of the loop."""
+
+FILL_NS = 2_000_000
+"""The same in time: a program that prints short lines makes each read wait for the terminal's lock."""
 
 FIRST_WINDOW_BYTES = 8 << 10
 MAX_WINDOW_BYTES = 256 << 10
@@ -258,11 +262,14 @@ class Journal:
         stop = min(at + budget_bytes, len(window))
         count: int | None = None
         try:
+            until_ns = monotonic_ns() + FILL_NS
             while at < stop:
                 count = readinto(window[at:stop])
                 if not count:
                     break
                 at += count
+                if monotonic_ns() > until_ns:
+                    break
         except OSError as error:
             count = self._read_failed(error, is_first=at == first)
         if at == first:

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 from duetty.errors import InputRejected
 
-READ_BUDGET_BYTES = 128 * 1024
+READ_BUDGET_BYTES = 64 * 1024
 """What one session may read in one turn, so that a flood cannot starve the others.
 
-At the emulator's slowest (about 70 MB/s) this is 2 ms of work.
+The emulator takes a millisecond for it, four when every line has one character.
 """
 
 INPUT_BOUND_BYTES = 1024 * 1024

@@ -32,6 +32,15 @@ Scrollback is dropped a page at a time, so a page more than asked for is kept.
 
 _USUAL_COLS = 80
 
+_CELL_BYTES, _ROW_BYTES = 9, 48
+"""What a plain cell and row take, pages' own tables included (measured: 762 bytes at 80 columns)."""
+
+_PAGE_BYTES = 512 * 1024
+"""A page more: the oldest one goes before the newest is full."""
+
+_MANY = 64
+"""Times as many: a limit that never binds."""
+
 _HISTORY_BYTES = 64 * 1024 * 1024
 """Room for scrollback whose cells carry more than a code point each.
 
@@ -66,7 +75,9 @@ _grid_ref: Any = ffi.cast(
 )
 
 _vt_write: Any = lib.ghostty_terminal_vt_write
+_get: Any = lib.ghostty_terminal_get
 _get_multi: Any = lib.ghostty_terminal_get_multi
+_TOTAL_ROWS: int = lib.GHOSTTY_TERMINAL_DATA_TOTAL_ROWS
 _STATUS_KEYS: Any = ffi.new(
     "GhosttyTerminalData[2]",
     [lib.GHOSTTY_TERMINAL_DATA_ACTIVE_SCREEN, lib.GHOSTTY_TERMINAL_DATA_VT_GROUND],
@@ -273,9 +284,12 @@ class Native:
         "_dirty",
         "_handle",
         "_opening",
+        "_room",
         "_scrollback_rows",
+        "_seen_rows",
         "_status",
         "_status_values",
+        "_total_rows",
         "_written",
         "notes",
         "terminal",
@@ -289,6 +303,9 @@ class Native:
         self._status: Any = ffi.new("int[2]")
         self._status_values: Any = ffi.new("void*[2]", [self._status, self._status + 1])
         self._written: Any = ffi.new("size_t*")
+        self._total_rows: Any = ffi.new("size_t*")
+        self._seen_rows = 0
+        self._room = 1.0
         self._dirty: _RenderState | None = None
         self._opening = b""
         self._configure()
@@ -352,7 +369,10 @@ class Native:
         _get_multi(self.terminal, 2, _STATUS_KEYS, self._status_values, self._written)
         if not status[1] & 0xFF:
             self._bound_unfinished(data)
-        return status[0] == _ALTERNATE
+        if status[0] == _ALTERNATE:
+            return True
+        self._watch_history()
+        return False
 
     def _bound_unfinished(self, data: Readable) -> None:
         """Cut a sequence that became too long for a snapshot.
@@ -569,12 +589,29 @@ class Native:
     def _set_limits(self, *, cols: int, rows: int) -> None:
         """Keep at least `scrollback_rows`, whatever a page holds at this width.
 
+        Room in bytes decides, not the number of lines: pruned by lines, the library gives
+        each page back and maps a new one, which costs five times the printing itself.
+        Rows that need more than plain ones get more room as they come (`_watch_history`).
+
         A narrow terminal keeps what the same text takes there, so that a narrow
         moment (a phone looks in) does not cost the scrollback.
         """
         lines = self._scrollback_rows * max(1, _USUAL_COLS // cols) + rows + _PAGE_CELLS // cols
-        self._set("SCROLLBACK_MAX_LINES", "size_t*", lines)
-        self._set("SCROLLBACK_MAX_BYTES", "size_t*", max(_HISTORY_BYTES, 16 * lines * cols))
+        room = int(lines * (cols * _CELL_BYTES + _ROW_BYTES) * self._room) + _PAGE_BYTES
+        bound = max(_HISTORY_BYTES, 16 * lines * cols)
+        self._set("SCROLLBACK_MAX_LINES", "size_t*", lines * _MANY)
+        self._set("SCROLLBACK_MAX_BYTES", "size_t*", min(room, bound))
+
+    def _watch_history(self) -> None:
+        """More room when rows were dropped that should be there: styles, links and emoji take it."""
+        _get(self.terminal, _TOTAL_ROWS, self._total_rows)
+        rows, seen = self._total_rows[0], self._seen_rows
+        self._seen_rows = rows
+        wanted = self._scrollback_rows
+        # Far below it is not pruning: the program cleared the scrollback.
+        if rows < seen and wanted // 2 < rows < wanted and self._room < _MANY:
+            self._room *= 1.5
+            self._set_limits(cols=self.number("cols"), rows=self.number("rows"))
 
     def _set(self, name: str, ctype: str, value: object) -> None:
         self._set_pointer(name, ffi.new(ctype, value))
