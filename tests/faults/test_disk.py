@@ -12,7 +12,7 @@ from duetty.client import session_path
 from duetty.errors import OutputExpired, StateUnwritable
 from duetty.events import Degraded, Entry
 from tests.engine import Engine, running_engine
-from tests.faults.server_facts import answers, refused, run
+from tests.faults.server_facts import refused, run
 from tests.server_process import ServerProcess, is_alive, running_server
 
 FULL = "No space left on device"
@@ -154,7 +154,7 @@ def test_a_server_on_a_full_disk_goes_on_and_history_answers(small_disk: Path) -
         history = server.client.get("/history")
         found = server.client.get("/search", query="needle")
         degraded = server.client.get("/server/info")["degraded"]
-        others = answers(server, "other")
+        other = run(server, "echo alive; (exit 3)", session="other")
         ballast.unlink()
         server.client.post("/sessions", {"name": "new", "command": "bash"})
         run(server, "seq 1 400000")
@@ -166,7 +166,8 @@ def test_a_server_on_a_full_disk_goes_on_and_history_answers(small_disk: Path) -
     assert degraded["store"].endswith("full")
     assert "echo needle" in [block["command_line"] for block in history]
     assert [hit["block"]["command_line"] for hit in found] == ["echo needle"]
-    assert others
+    assert (other["exit_code"], other["completed_by"]) == (3, "mark")
+    assert "alive" in other["screen"]["lines"]
     assert mended is None
     # What waited for the disk was not lost.
     lines = [block["command_line"] for block in recorded]
@@ -190,11 +191,12 @@ def test_a_server_that_cannot_start_leaves_the_programs_alone(home: Path) -> Non
         pid = server.client.post("/sessions", {"name": "s", "command": "bash"})["pid"]
         run(server, "X=kept")
         server.kill()
-        (server.paths.runtime / "address").mkdir()  # the last thing that a start needs
+        in_the_way = server.paths.runtime / "address.new"
+        in_the_way.mkdir()  # where a start writes last of all
 
         failed = server.command("server", "--bind", "127.0.0.1:0")
         alive = is_alive(pid)
-        (server.paths.runtime / "address").rmdir()
+        in_the_way.rmdir()
         server.start()
         answer = run(server, "echo $X")
 

@@ -1,6 +1,8 @@
 """No descriptor left, in the keeper or in the server."""
 
+import os
 import resource
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -116,13 +118,16 @@ def test_a_keeper_with_too_few_descriptors_leaks_none(server: ServerProcess) -> 
     assert answers(server, "s")
 
 
-def test_a_server_without_descriptors_survives_and_recovers(server: ServerProcess) -> None:
+@pytest.mark.parametrize("door", ["server.sock", "mcp.sock"])
+def test_a_server_without_descriptors_survives_and_recovers(
+    server: ServerProcess, door: str
+) -> None:
     waiting: list[socket.socket] = []
 
     with room_for(server_pid(server), 0):
         for _ in range(5):
             waiting.append(socket.socket(socket.AF_UNIX))
-            waiting[-1].connect(str(server.paths.server_socket))
+            waiting[-1].connect(str(server.paths.runtime / door))
         before_s = cpu_s(server)
         time.sleep(1)
         spent_s = cpu_s(server) - before_s
@@ -131,6 +136,21 @@ def test_a_server_without_descriptors_survives_and_recovers(server: ServerProces
     eventually(lambda: server.client.is_up())
 
     assert spent_s < CALM_S
+    assert answers(server, "s")
+    assert open_or_code(server, "new") == "opened"
+    assert answers(server, "new")
+
+
+def test_a_keeper_killed_while_the_server_has_no_descriptor_is_replaced_later(
+    server: ServerProcess,
+) -> None:
+    keeper = keeper_pid(server)
+
+    with room_for(server_pid(server), 0):
+        os.kill(keeper, signal.SIGKILL)
+        time.sleep(1)
+    eventually(lambda: server.client.is_up() and keeper_pid(server) not in (keeper, None))
+
     assert answers(server, "s")
     assert open_or_code(server, "new") == "opened"
     assert answers(server, "new")

@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 CHUNK = ("x" * 99 + "\n") * 2_000
 """Whole lines, which the kernel keeps until they are read."""
 
-COOKED = "sleep 1000"
-RAW = "stty raw -echo isig; sleep 1000"
+COOKED = "echo begun; sleep 1000"
+RAW = "stty raw -echo isig; echo begun; sleep 1000"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ async def engine(home: Path) -> AsyncIterator[Engine]:
 
 async def start(engine: Engine, line: str) -> None:
     await engine.call("input.write", session="s", data=line + "\r")
-    await engine.call("session.wait", session="s", state=["running"])
+    await engine.call("session.wait", session="s", regex="^begun")
 
 
 async def write_until_refused(engine: Engine) -> int:
@@ -81,7 +81,7 @@ async def test_a_program_that_reads_nothing_can_be_signalled_and_closed(engine: 
 
 async def test_a_program_that_asks_and_never_reads_loses_only_the_answers(engine: Engine) -> None:
     """Each question makes the terminal write an answer: they are bounded as well."""
-    await start(engine, "stty -echo; yes $'\\e[c\\e[6n' | head -c 3000000; sleep 1000")
+    await start(engine, "stty -echo; echo begun; yes $'\\e[c\\e[6n' | head -c 3000000; sleep 1000")
 
     with anyio.fail_after(30):
         while engine.registry.find("s").journal.end < 3_000_000:
