@@ -35,7 +35,7 @@ class Settings:
     session_shell: str = _setting("", "shell of a new session; empty means $SHELL, then /bin/sh")  # type: ignore[assignment]
     session_integration: bool = _setting(True, "whether shells announce commands by marks")  # type: ignore[assignment]
     session_scrollback_rows: int = _setting(  # type: ignore[assignment]
-        10_000, "rows kept above the screen", high=1_000_000
+        10_000, "rows kept above the screen", high=200_000
     )
     session_max: int = _setting(1024, "sessions at once, exited ones left out", low=1)  # type: ignore[assignment]
     session_exited_max: int = _setting(100, "exited sessions kept readable")  # type: ignore[assignment]

@@ -39,7 +39,8 @@ def block_id(session: SessionId, number: int) -> BlockId:
 
 
 def is_name(text: str) -> bool:
-    return 0 < len(text.encode()) <= MAX_NAME_BYTES and all(
+    # A lone surrogate has no bytes of its own; counted so, it is not alphanumeric below.
+    return 0 < len(text.encode("utf-8", "surrogatepass")) <= MAX_NAME_BYTES and all(
         char.isalnum() or char in "-_." for char in text
     )
 

@@ -81,7 +81,9 @@ class Server:
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
         self._stopping: anyio.Event | None = None
-        self._keep_sessions = False
+        self._keep_sessions = True
+        """Programs end only when somebody asked for that: not because a start failed."""
+
         self._url = ""
 
     def run(self, *, announce: Callable[[Announcement], None]) -> None:

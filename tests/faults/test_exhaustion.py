@@ -37,7 +37,17 @@ def server(home: Path) -> Iterator[ServerProcess]:
         for name in ("s", "other"):
             server.client.post("/sessions", {"name": name, "command": "bash"})
         run(server, "true")
+        wait_loaded(server)
         yield server
+
+
+def wait_loaded(server: ServerProcess) -> None:
+    """What the server loads in the background takes descriptors, and gives them back."""
+    with socket.socket(socket.AF_UNIX) as agent:
+        agent.settimeout(30)
+        agent.connect(str(server.paths.mcp_socket))
+        agent.sendall(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        assert agent.recv(1)
 
 
 @contextmanager

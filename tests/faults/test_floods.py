@@ -1,5 +1,6 @@
 """Output without end: memory stays bounded, answers stay right, others are not held up."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,6 +9,7 @@ import anyio
 import pytest
 
 from duetty.client import session_path
+from duetty.errors import WaitTimeout
 from duetty.events import SUBSCRIBER_BYTES, SUBSCRIBER_ENTRIES, Entry, Lagged, Output
 from tests.engine import running_engine
 from tests.faults.server_facts import MIB, answers, resident_bytes, run
@@ -24,6 +26,9 @@ LINE_BYTES = 200_000_000
 SEQUENCE_BYTES = 50_000_000
 
 FOREVER = 120_000
+
+FLOOD_TURNS = 5_000
+"""Turns of the loop that a flood lasts: some seconds, where the deadline is 20 ms."""
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +132,31 @@ async def test_a_subscriber_that_never_reads_is_told_and_holds_nobody_up(home: P
     assert after.output == "done"
 
 
+@pytest.mark.anyio
+async def test_a_deadline_is_kept_while_a_flood_wakes_the_waiter_in_every_turn(home: Path) -> None:
+    async with running_engine(home) as engine:
+        session = await engine.open(command="bash")
+        loop = asyncio.get_running_loop()
+        turns = 0
+
+        def flood() -> None:
+            nonlocal turns
+            turns += 1
+            session.pulse.fire()
+            if turns < FLOOD_TURNS:
+                loop.call_soon(flood)
+
+        flood()
+        with anyio.fail_after(60), pytest.raises(WaitTimeout):
+            await engine.call("session.wait", session="s", text="never", max_wait_ms=20)
+        told_after, turns = turns, FLOOD_TURNS
+
+    assert told_after < FLOOD_TURNS
+
+
 def test_a_flood_that_nobody_follows_leaves_the_server_small(server: ServerProcess) -> None:
     before_bytes = resident_bytes(server)
-    begun = run(server, "yes", max_wait_ms=300)
+    begun = run(server, f"yes {'x' * 70}", max_wait_ms=300)
 
     meanwhile = [answers(server, "other") for _ in range(3)]
     grown_bytes = resident_bytes(server) - before_bytes

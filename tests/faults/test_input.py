@@ -14,8 +14,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 CHUNK = ("x" * 99 + "\n") * 2_000
 """Whole lines, which the kernel keeps until they are read."""
 
-COOKED = "echo begun; sleep 1000"
-RAW = "stty raw -echo isig; echo begun; sleep 1000"
+COOKED = "sh -c 'echo begun; exec sleep 1000'"
+RAW = "sh -c 'stty raw -echo isig; echo begun; exec sleep 1000'"
 
 
 @pytest.fixture

@@ -18,8 +18,13 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
     sessions = registry.sessions()
     exited = sum(session.is_exited for session in sessions)
     degraded = dict(registry.degraded)
-    if services.store.degraded:
-        degraded["store"] = services.store.degraded
+    store = services.store
+    if store.repaired is not None:
+        degraded["store"] = (
+            f"{store.repaired.reason}; what could not be read is in {store.repaired.moved_to}"
+        )
+    if store.degraded:
+        degraded["store"] = store.degraded
     return ServerStatus(
         hostname=node.hostname,
         version=node.version,

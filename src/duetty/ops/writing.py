@@ -10,9 +10,6 @@ from duetty.ops.services import Services
 from duetty.wire.params import PasteParams, PressParams, SessionParams, WriteParams
 from duetty.wire.results import Done, Written
 
-INTERRUPT = b"\x03"
-"""What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
-
 
 async def _write(params: WriteParams, services: Services, actor: Actor) -> Written:
     session = services.registry.find(params.session)
@@ -37,7 +34,7 @@ async def _paste(params: PasteParams, services: Services, actor: Actor) -> Writt
 
 
 async def _interrupt(params: SessionParams, services: Services, actor: Actor) -> Done:
-    services.registry.find(params.session).write(INTERRUPT, actor=actor)
+    await services.registry.interrupt(services.registry.find(params.session), actor=actor)
     return Done()
 
 

@@ -1,6 +1,7 @@
 """Something changed: wakes whoever waits, and costs nothing when nobody does."""
 
 import anyio
+import anyio.lowlevel
 
 
 class Pulse:
@@ -25,3 +26,6 @@ class Pulse:
             await self._event.wait()
         finally:
             self.waiters -= 1
+        # A flood wakes us in every turn of the loop, and a deadline is only delivered to a
+        # task that waits: without this one it would never be.
+        await anyio.lowlevel.checkpoint_if_cancelled()

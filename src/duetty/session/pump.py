@@ -96,6 +96,14 @@ class InputQueue:
             self._queue(memoryview(data)[written:])
             self._loop.add_writer(self._fd, self._on_writable)
 
+    def write_instead(self, data: bytes) -> bool:
+        """Drop what waits and write this; False if the PTY takes nothing at all."""
+        if self._chunks:
+            self._loop.remove_writer(self._fd)
+            self._chunks.clear()
+            self._bytes = 0
+        return self._try_write(memoryview(data)) == len(data)
+
     def close(self) -> None:
         """What the program never read is dropped with it."""
         if self._fd >= 0 and self._chunks:

@@ -12,6 +12,7 @@ import anyio.abc
 import anyio.lowlevel
 
 from duetty.blocks import BlockTracker, Probe
+from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import (
@@ -21,27 +22,30 @@ from duetty.errors import (
     SessionExited,
     SessionNameConflict,
     SessionNotFound,
+    StateUnwritable,
 )
 from duetty.events import Degraded
 from duetty.ids import SessionId, new_nonce, new_session_id
 from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
+from duetty.session.ending import Members
 from duetty.session.keeping import Keeping, Whom
 from duetty.session.opening import OpenRequest, child_environment, command_text, plan
 from duetty.session.profile import Profile
 from duetty.session.recording import block_record, block_text, session_record
 from duetty.session.restoring import restored
 from duetty.session.session import Session
+from duetty.session.sidecar import read_sidecar, write_sidecar
 from duetty.session.waits import wait_exit
 from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
 
+GONE_LOOK_S = 0.02
+"""Between two looks whether what a shell left behind has ended."""
+
 KILL_S = 3.0
 """How long a session waits for its processes after KILL; uninterruptible I/O may hold one."""
-
-RECORD_S = 1.0
-"""How long opening waits for its record to be on disk; a full disk must not hold it longer."""
 
 log = logging.getLogger("duetty.sessions")
 
@@ -74,6 +78,9 @@ class Registry:
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
+        self._closing: set[SessionId] = set()
+        """Being ended: the keeper must not forget them before their last process is gone."""
+
         self._next_number = 0
         self.degraded: dict[str, str] = {}
         """Part and reason of what does not work as promised."""
@@ -137,12 +144,14 @@ class Registry:
             nonce=nonce,
             scratch=scratch,
         )
-        journal = Journal.create(
-            self._journals / id_,
-            limit_bytes=self._settings.journal_limit_mib << 20,
-            clock=self._clock,
-        )
+        directory = self._journals / id_
+        journal: Journal | None = None
         try:
+            journal = Journal.create(
+                directory,
+                limit_bytes=self._settings.journal_limit_mib << 20,
+                clock=self._clock,
+            )
             scratch.touch(mode=0o600)
             opened = await self._keeping.open(
                 OpenOrder(
@@ -155,10 +164,15 @@ class Registry:
                     handed=launch.injection.handed,
                 )
             )
-        except BaseException:
-            journal.close()
-            shutil.rmtree(journal.directory, ignore_errors=True)
+        except BaseException as error:
+            if journal is not None:
+                journal.close()
+            shutil.rmtree(directory, ignore_errors=True)
             scratch.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                raise StateUnwritable(
+                    f"cannot write {scratch}: {error.strerror}", hint="free some space"
+                ) from error
             raise
         journal.note_size(cols=request.cols, rows=request.rows)
         profile = Profile(
@@ -194,8 +208,6 @@ class Registry:
         self._add(session)
         session.attach(opened.master)
         self._save(session)
-        # A session that somebody was told of must be found again after a SIGKILL.
-        await anyio.to_thread.run_sync(lambda: self._store.flush(within_s=RECORD_S))
         return session
 
     def _claim(self, name: str | None) -> str:
@@ -222,7 +234,12 @@ class Registry:
         )
 
     def _save(self, session: Session) -> None:
-        self._store.save_session(session_record(session))
+        record = session_record(session)
+        self._store.save_session(record)
+        try:
+            write_sidecar(session.journal.directory, record)
+        except OSError as error:
+            log.warning("sidecar_failed", extra={"session": session.name, "reason": error.strerror})
 
     # --- changing -------------------------------------------------------------
 
@@ -263,26 +280,47 @@ class Registry:
         """End the session's processes: politely, then by KILL; waits until they are gone."""
         if session.is_exited:
             return
-        with anyio.CancelScope(shield=True):
-            steps: tuple[tuple[Signals, Whom, float], ...] = (
-                (first, "group", grace_s),
-                (Signals.SIGKILL, "all", KILL_S),
-            )
-            for signal, whom, wait_s in steps:
-                try:
-                    await self._keeping.signal(session.profile.id, signal, whom)
-                except DuettyError as error:
-                    log.warning(
-                        "signal_failed", extra={"session": session.name, "code": error.code}
-                    )
-                with anyio.move_on_after(wait_s):
-                    await wait_exit(session)
-                if session.is_exited:
-                    return
-            # KILL was sent and nobody told the end: the keeper is gone, or the kernel holds it.
-            session.ended(exit_code=None, exit_signal=None)
-            self._save(session)
-            await self._forget(session)
+        members = Members(session.profile.pid)
+        self._closing.add(session.profile.id)
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._signal_quietly(session, first, "group")
+                await self._wait_gone(session, members, within_s=grace_s)
+                if members.alive() or not session.is_exited:
+                    members.kill()
+                    await self._signal_quietly(session, Signals.SIGKILL, "all")
+                    await self._wait_gone(session, members, within_s=KILL_S)
+                if not session.is_exited:
+                    # Nobody told the end: the keeper is gone, or the kernel holds the process.
+                    session.ended(exit_code=None, exit_signal=None)
+                    self._save(session)
+                await self._forget(session)
+        finally:
+            self._closing.discard(session.profile.id)
+            members.close()
+
+    async def _signal_quietly(self, session: Session, signal: Signals, whom: Whom) -> None:
+        if session.is_exited:
+            return
+        try:
+            await self._keeping.signal(session.profile.id, signal, whom)
+        except DuettyError as error:
+            log.info("signal_failed", extra={"session": session.name, "code": error.code})
+
+    async def _wait_gone(self, session: Session, members: Members, *, within_s: float) -> None:
+        with anyio.move_on_after(within_s):
+            await wait_exit(session)
+            while members.alive():  # noqa: ASYNC110 - the kernel is asked, it has no event for us
+                await anyio.sleep(GONE_LOOK_S)
+
+    async def interrupt(self, session: Session, *, actor: Actor) -> None:
+        """Do what Ctrl-C does, also to a program that has not read its input for long.
+
+        Raises:
+            SessionExited: if there is nobody to interrupt.
+        """
+        if not session.interrupt(actor=actor):
+            await self.signal(session, Signals.SIGINT, whom="foreground")
 
     async def remove(self, session: Session) -> None:
         """Forget an exited session: its screen and journal; blocks stay in the history."""
@@ -304,7 +342,8 @@ class Registry:
         session.ended(exit_code=exited.exit_code, exit_signal=exited.signal)
         self._save(session)
         (self._scratch / session.profile.id).unlink(missing_ok=True)
-        self._tasks.start_soon(self._collected, session)
+        if session.profile.id not in self._closing:
+            self._tasks.start_soon(self._collected, session)
 
     async def _collected(self, session: Session) -> None:
         """The status is ours now: the keeper may forget; old exited sessions make room."""
@@ -364,7 +403,7 @@ class Registry:
     async def restore(self) -> None:
         """Take back what the keeper kept and what the store remembers."""
         kept = {each.session: each for each in self._keeping.connect()}
-        for record in await anyio.to_thread.run_sync(self._store.sessions):
+        for record in await self._records(list(kept)):
             try:
                 await self._restore_one(record, kept.pop(record.id, None))
             except DuettyError as error:
@@ -382,6 +421,13 @@ class Registry:
         self._next_number = 1 + max(
             (int(name) for name in self._by_name if name.isdecimal()), default=-1
         )
+
+    async def _records(self, kept: list[str]) -> list[SessionRecord]:
+        """What the store remembers, and what only the journals' directories still do."""
+        records = await anyio.to_thread.run_sync(self._store.sessions)
+        known = {record.id for record in records}
+        beside = [read_sidecar(self._journals / id_) for id_ in kept if id_ not in known]
+        return records + [record for record in beside if record is not None]
 
     async def _restore_one(self, record: SessionRecord, kept: KeptSession | None) -> None:
         journal = Journal.open(
@@ -426,9 +472,7 @@ class Registry:
         for session in self.sessions():
             if keep_sessions and not session.journal.degraded:
                 # The next server starts from here instead of replaying the segment.
-                session.journal.turn_over(
-                    session.envelope(), cols=session.profile.cols, rows=session.profile.rows
-                )
+                session.turn_over()
         if not keep_sessions:
             try:
                 await self._keeping.stop(grace_s=grace_s)

@@ -30,7 +30,7 @@ from duetty.events import (
     TitleChanged,
 )
 from duetty.ids import Offset, block_id
-from duetty.journal import Journal
+from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.envelope import Envelope
@@ -49,6 +49,9 @@ HANGUP_LOOK_S = 0.2
 
 FINAL_READS = 64
 """Bound on draining a PTY after its process is gone: background processes may go on printing."""
+
+INTERRUPT = b"\x03"
+"""What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
 
 ECHO_BYTES = 64 * 1024
 """How far an echoed line is looked for."""
@@ -216,6 +219,18 @@ class Session:
         self.activity.touch()
         self.pulse.fire()
 
+    def interrupt(self, *, actor: Actor) -> bool:
+        """Type Ctrl-C ahead of everything that waits; False if even that cannot be written.
+
+        Raises:
+            SessionExited: if there is no program any more.
+        """
+        if self._input is None:
+            raise SessionExited(self.name, self.exit_code)
+        self.actor = actor
+        self.activity.touch()
+        return self._input.write_instead(INTERRUPT)
+
     def press(self, keys: list[str], *, actor: Actor) -> int:
         data = encode_keys(keys, self._terminal)
         self.write(data, actor=actor)
@@ -261,11 +276,25 @@ class Session:
         self.profile.cols, self.profile.rows = cols, rows
         self._terminal.resize(cols=cols, rows=rows)
 
-    def envelope(self) -> bytes:
+    def turn_over(self) -> None:
+        """Begin the journal's next segment with everything that is known now."""
+        envelope = self._envelope(self._terminal.snapshot())
+        if len(envelope) > MAX_SNAPSHOT_BYTES:
+            envelope = self._envelope(self._shorter_snapshot())
+        self.journal.turn_over(envelope, cols=self.profile.cols, rows=self.profile.rows)
+
+    def _shorter_snapshot(self) -> bytes:
+        """With the usual scrollback, where all of it would be more than a journal keeps."""
+        terminal = Terminal(cols=self._terminal.cols, rows=self._terminal.rows)
+        try:
+            terminal.feed(self._terminal.dump(scrollback_rows=terminal.scrollback_rows))
+            return terminal.snapshot()
+        finally:
+            terminal.close()
+
+    def _envelope(self, terminal: bytes) -> bytes:
         return Envelope(
-            terminal=self._terminal.snapshot(),
-            carry=self._scanner.carry,
-            progress=self._tracker.progress,
+            terminal=terminal, carry=self._scanner.carry, progress=self._tracker.progress
         ).pack()
 
     def _on_readable(self) -> None:
@@ -302,7 +331,7 @@ class Session:
         if marks or changes.alternate_changed:
             self._tell_state()
         if self.journal.wants_snapshot:
-            self.journal.turn_over(self.envelope(), cols=self.profile.cols, rows=self.profile.rows)
+            self.turn_over()
         if self.journal.degraded != self._told_degraded:
             self._told_degraded = self.journal.degraded
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
@@ -427,7 +456,7 @@ class Session:
     def _keep_end(self) -> None:
         """A snapshot of the last screen, so that no later server has to replay what led to it."""
         if self.journal.degraded is None:
-            self.journal.turn_over(self.envelope(), cols=self.profile.cols, rows=self.profile.rows)
+            self.turn_over()
         self.journal.rest()
 
     def detach(self) -> None:
