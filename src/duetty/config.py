@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import cast
 
 from duetty.errors import BadSetting, StateUnwritable
+from duetty.ids import is_name
 
 MAX_SOCKET_PATH = 100
 """A unix socket's address holds 108 bytes; a longer runtime directory needs another place."""
@@ -72,7 +73,8 @@ class Paths:
 
     @property
     def lock_file(self) -> Path:
-        return self.runtime / "server.lock"
+        """Beside the data that it guards: the runtime directory depends on who asks."""
+        return self.state / "server.lock"
 
     @property
     def address_file(self) -> Path:
@@ -106,7 +108,15 @@ class Paths:
 
 
 def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
-    """`DUETTY_HOME` moves everything under one directory; otherwise XDG."""
+    """`DUETTY_HOME` moves everything under one directory; otherwise XDG.
+
+    Raises:
+        BadSetting: if the instance's name could be a path.
+    """
+    if not is_name(instance) or set(instance) == {"."}:
+        raise BadSetting(
+            f"{instance!r} cannot name an instance", hint="use letters, digits, '-', '_' and '.'"
+        )
     home = Path(env.get("HOME") or "~").expanduser()
     if moved := env.get("DUETTY_HOME"):
         root = Path(moved).expanduser().absolute()
@@ -130,7 +140,21 @@ def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
 def _private_tmp(key: Path) -> Path:
     """A short private place for sockets; `make_private` checks that it is ours."""
     digest = hashlib.sha256(bytes(key)).hexdigest()[:12]
-    return Path(f"/tmp/duetty-{os.getuid()}") / digest  # noqa: S108 - owner and mode are checked before use
+    return _tmp_root() / digest
+
+
+def _tmp_root() -> Path:
+    return Path(f"/tmp/duetty-{os.getuid()}")  # noqa: S108 - owner and mode are checked before use
+
+
+def _below_tmp(directory: Path) -> list[Path]:
+    """The directories of ours between a place in /tmp, which anybody may fill, and /tmp."""
+    root = _tmp_root()
+    return (
+        [root, *(each for each in directory.parents if root in each.parents)]
+        if root in directory.parents
+        else []
+    )
 
 
 def make_private(directory: Path) -> Path:
@@ -142,18 +166,17 @@ def make_private(directory: Path) -> Path:
     try:
         directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         directory.mkdir(exist_ok=True, mode=0o700)
-        for place in (directory, directory.parent):
+        for place in (directory, *_below_tmp(directory)):
             found = place.lstat()
             if not stat.S_ISDIR(found.st_mode):
                 raise StateUnwritable(f"{place} is not a directory", hint="move it away")
-            if place == directory or place.parent == Path("/tmp"):  # noqa: S108 - this is the check
-                if found.st_uid != os.getuid():
-                    raise StateUnwritable(
-                        f"{place} belongs to another user",
-                        hint="set DUETTY_HOME to a place of yours",
-                    )
-                if stat.S_IMODE(found.st_mode) & 0o077:
-                    place.chmod(0o700)
+            if found.st_uid != os.getuid():
+                raise StateUnwritable(
+                    f"{place} belongs to another user",
+                    hint="set DUETTY_HOME to a place of yours",
+                )
+            if stat.S_IMODE(found.st_mode) & 0o077:
+                place.chmod(0o700)
     except OSError as error:
         raise StateUnwritable(
             f"cannot use {directory}: {error.strerror}",

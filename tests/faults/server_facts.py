@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def eventually(condition: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def refused(code: str) -> Iterator[None]:
+def refused(code: str) -> Generator[None]:
     """The call inside ends with this coded error."""
     with pytest.raises(RemoteError) as caught:
         yield

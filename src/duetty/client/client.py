@@ -3,15 +3,20 @@
 Standard library only and quick to import: the command line starts with it.
 """
 
+import errno
 import http.client
 import json
+import os
 import socket
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from duetty.errors import DuettyError, ServerUnreachable
+
+_PEER = struct.Struct("3i")
 
 CONNECT_S = 5.0
 """A server of the same machine accepts at once, or is stopped."""
@@ -40,6 +45,12 @@ class _UnixConnection(http.client.HTTPConnection):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(CONNECT_S)
         self.sock.connect(self._path)
+        _, uid, _ = _PEER.unpack(
+            self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        )
+        if uid not in (os.getuid(), 0):
+            # What we are about to send (an environment, say) is not for them.
+            raise OSError(errno.EACCES, "the socket belongs to another user")
         self.sock.settimeout(self._wait_s)
 
 
@@ -92,7 +103,13 @@ class Client:
             ) from error
         finally:
             connection.close()
-        answer = json.loads(content) if content else None
+        try:
+            answer = json.loads(content) if content else None
+        except ValueError as error:
+            raise ServerUnreachable(
+                f"the server at {self._path} ended before it had answered",
+                hint="it may have been stopped or replaced; the command goes on",
+            ) from error
         if response.status >= 400:
             told: dict[str, Any] = answer.get("error", {}) if isinstance(answer, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
             raise RemoteError(response.status, told)  # pyright: ignore[reportUnknownArgumentType] - JSON

@@ -293,6 +293,11 @@ def parse_opened(reply: Reply) -> Opened:
     return Opened(session=_kept_session(reply.fields), master=reply.fds[0])
 
 
+def parse_kept(reply: Reply) -> KeptSession:
+    """The answer to `take`."""
+    return _kept_session(reply.fields)
+
+
 def parse_sessions(reply: Reply) -> tuple[KeptSession, ...]:
     """The answer to `list`."""
     return tuple(_kept_session(each) for each in fields.messages(reply.fields, "sessions"))

@@ -13,6 +13,14 @@ def time_text(at_ns: int) -> str:
     return datetime.fromtimestamp(at_ns / 1e9, UTC).isoformat(timespec="milliseconds")
 
 
+def signal_name(number: int) -> str:
+    """Real-time signals have numbers only."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
+
+
 def session_info(session: Session, node: Node) -> SessionInfo:
     profile, state = session.profile, session.state()
     return SessionInfo(
@@ -34,7 +42,7 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         title=session.title,
         created_at=time_text(profile.created_at_ns),
         exit_code=session.exit_code,
-        exit_signal=signal.Signals(session.exit_signal).name if session.exit_signal else None,
+        exit_signal=None if session.exit_signal is None else signal_name(session.exit_signal),
         degraded=session.journal.degraded,
     )
 

@@ -1,7 +1,6 @@
 """Operations that write to a session: bytes, keys, a paste, an interrupt."""
 
 import base64
-import binascii
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments
@@ -17,7 +16,7 @@ async def _write(params: WriteParams, services: Services, actor: Actor) -> Writt
     if params.encoding == "base64":
         try:
             data = base64.b64decode(params.data, validate=True)
-        except binascii.Error as error:
+        except ValueError as error:
             raise BadArguments(f"data: not base64: {error}") from error
     session.write(data, actor=actor)
     return Written(bytes=len(data))

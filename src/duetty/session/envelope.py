@@ -6,8 +6,11 @@ the bytes after it.
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from duetty.blocks import Phase, Progress
+from duetty.calls import Actor
+from duetty.session.block import Block
 
 _MAGIC = b"DUETTY1\n"
 
@@ -19,12 +22,15 @@ class Envelope:
     """Bytes of a mark that had begun and not ended."""
 
     progress: Progress
+    open_block: Block | None = None
+    """The command line that runs: who typed it, when and where, no mark tells again."""
 
     def pack(self) -> bytes:
         head = json.dumps(
             {
                 "progress": asdict(self.progress),
                 "carry": self.carry.decode("latin-1"),
+                "open_block": asdict(self.open_block) if self.open_block else None,
             }
         ).encode()
         return b"".join((_MAGIC, len(head).to_bytes(4, "big"), head, self.terminal))
@@ -44,6 +50,11 @@ def parse_envelope(data: bytes) -> Envelope | None:
             terminal=data[body + size :],
             carry=str(head["carry"]).encode("latin-1"),
             progress=Progress(**progress),
+            open_block=_block(head.get("open_block")),
         )
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _block(fields: dict[str, Any] | None) -> Block | None:
+    return Block(**{**fields, "actor": Actor(**fields["actor"])}) if fields else None

@@ -18,6 +18,7 @@ from duetty.keeper.client import (
     Opened,
     OpenOrder,
     Reply,
+    parse_kept,
     parse_opened,
     parse_probe,
     start_keeper,
@@ -81,10 +82,11 @@ class Keeping:
     async def adopt(self, session: str) -> Opened:
         return parse_opened(await self._ask("adopt", {"session": session}))
 
-    async def take(self, session: str, *, pid: int, tty: str, master: int) -> None:
+    async def take(self, session: str, *, pid: int, tty: str, master: int) -> KeptSession:
         """Give a master to a keeper that did not fork its child."""
         arguments: Message = {"session": session, "pid": pid, "tty": tty}
-        await self._ask("take", arguments, fds=[master])
+        reply = await self._ask("take", arguments, fds=[master])
+        return parse_kept(reply)
 
     async def forget(self, session: str) -> None:
         await self._ask("forget", {"session": session})

@@ -78,8 +78,7 @@ def plan(
     Raises:
         BadCommand: if the command has no words or unmatched quotes.
     """
-    cwd = request.cwd or env.get("HOME") or "/"
-    cwd = str(Path(cwd).expanduser()) if cwd.startswith("~") else cwd
+    cwd = _expanded(request.cwd or env.get("HOME") or "/", env)
     argv = _argv(request.command, env, default_shell)
     injection = integrate(argv, env, nonce=nonce, scratch=scratch)
     is_shell = injection.shell is not None
@@ -92,6 +91,17 @@ def plan(
         injection=injection,
         is_shell=is_shell,
     )
+
+
+def _expanded(cwd: str, env: Mapping[str, str]) -> str:
+    """`~` is the child's home, not the server's; anything else stays as it is."""
+    if cwd == "~" or cwd.startswith("~/"):
+        return (env.get("HOME") or "/") + cwd[1:]
+    return cwd
+
+
+def is_shell(argv: tuple[str, ...]) -> bool:
+    return integrate(argv, {}, nonce="0").shell is not None
 
 
 def _argv(command: str | None, env: Mapping[str, str], default_shell: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from duetty.calls import Actor
 from duetty.errors import OutputExpired
 from duetty.ids import Offset
 from duetty.session.block import Block
@@ -53,6 +54,13 @@ def block_record(block: Block, profile: Profile) -> BlockRecord:
         actor_kind=block.actor.kind,
         actor_name=block.actor.name,
         state="open" if block.is_open else "closed",
+    )
+
+
+def recorded_actor(record: BlockRecord) -> Actor:
+    kind = record.actor_kind
+    return Actor(
+        kind=kind if kind in ("person", "agent", "node") else "person", name=record.actor_name
     )
 
 

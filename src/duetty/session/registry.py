@@ -4,6 +4,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from signal import Signals
 
@@ -19,6 +20,7 @@ from duetty.errors import (
     DuettyError,
     KeeperUnavailable,
     MaxSessions,
+    NotFound,
     SessionExited,
     SessionNameConflict,
     SessionNotFound,
@@ -30,9 +32,20 @@ from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
 from duetty.session.ending import Members
 from duetty.session.keeping import Keeping, Whom
-from duetty.session.opening import OpenRequest, child_environment, command_text, plan
+from duetty.session.opening import (
+    OpenRequest,
+    child_environment,
+    command_text,
+    is_shell,
+    plan,
+)
 from duetty.session.profile import Profile
-from duetty.session.recording import block_record, block_text, session_record
+from duetty.session.recording import (
+    block_record,
+    block_text,
+    recorded_actor,
+    session_record,
+)
 from duetty.session.restoring import restored
 from duetty.session.session import Session
 from duetty.session.sidecar import read_sidecar, write_sidecar
@@ -78,6 +91,9 @@ class Registry:
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
+        self._starting: dict[SessionId, Exited | None] = {}
+        """Ends that the keeper told before we knew the session: it may be over that soon."""
+
         self._closing: set[SessionId] = set()
         """Being ended: the keeper must not forget them before their last process is gone."""
 
@@ -146,6 +162,7 @@ class Registry:
         )
         directory = self._journals / id_
         journal: Journal | None = None
+        self._starting[id_] = None
         try:
             journal = Journal.create(
                 directory,
@@ -169,6 +186,8 @@ class Registry:
                 journal.close()
             shutil.rmtree(directory, ignore_errors=True)
             scratch.unlink(missing_ok=True)
+            del self._starting[id_]
+            self._tasks.start_soon(self._end_orphan, id_)
             if isinstance(error, OSError):
                 raise StateUnwritable(
                     f"cannot write {scratch}: {error.strerror}", hint="free some space"
@@ -208,7 +227,20 @@ class Registry:
         self._add(session)
         session.attach(opened.master)
         self._save(session)
+        if (exited := self._starting.pop(id_)) is not None:
+            self._on_exited(exited)
         return session
+
+    async def _end_orphan(self, session: str) -> None:
+        """A process that the keeper may have started for a call that nobody waits for any more."""
+        for ask in (
+            lambda: self._keeping.signal(session, Signals.SIGKILL, "all"),
+            lambda: self._keeping.forget(session),
+        ):
+            try:
+                await ask()
+            except DuettyError:
+                log.info("no_orphan", extra={"session": session})
 
     def _claim(self, name: str | None) -> str:
         if name is None:
@@ -336,7 +368,10 @@ class Registry:
     # --- the keeper's news ----------------------------------------------------
 
     def _on_exited(self, exited: Exited) -> None:
-        session = self._by_id.get(SessionId(exited.session))
+        id_ = SessionId(exited.session)
+        if id_ in self._starting:
+            self._starting[id_] = exited
+        session = self._by_id.get(id_)
         if session is None or session.is_exited:
             return
         session.ended(exit_code=exited.exit_code, exit_signal=exited.signal)
@@ -391,9 +426,12 @@ class Registry:
                 continue
             profile = session.profile
             try:
-                await self._keeping.take(
+                taken = await self._keeping.take(
                     profile.id, pid=profile.pid, tty=profile.tty, master=session.descriptor()
                 )
+                if taken.exited:
+                    session.ended(exit_code=None, exit_signal=None)
+                    self._save(session)
             except DuettyError as failed:
                 log.warning("take_failed", extra={"session": session.name, "code": failed.code})
             session.log.append(Degraded(part="keeper", reason=reason))
@@ -403,9 +441,13 @@ class Registry:
     async def restore(self) -> None:
         """Take back what the keeper kept and what the store remembers."""
         kept = {each.session: each for each in self._keeping.connect()}
-        for record in await self._records(list(kept)):
+        for record in await self._records():
             try:
                 await self._restore_one(record, kept.pop(record.id, None))
+            except NotFound:
+                # Its journal is gone: killed while it was removed.
+                self._store.delete_session(record.id)
+                await self._end_orphan(record.id)
             except DuettyError as error:
                 log.error(  # noqa: TRY400 - the error is coded; a trace adds nothing
                     "restore_failed", extra={"session": record.name, "reason": error.message}
@@ -416,18 +458,38 @@ class Registry:
             # The keeper has a session that the store never heard of: the server was killed
             # between the fork and the record. Nobody was told of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
-            await self._keeping.signal(orphan.session, Signals.SIGKILL, "all")
-            await self._keeping.forget(orphan.session)
+            await self._end_orphan(orphan.session)
         self._next_number = 1 + max(
             (int(name) for name in self._by_name if name.isdecimal()), default=-1
         )
 
-    async def _records(self, kept: list[str]) -> list[SessionRecord]:
+    async def _recall_blocks(self, session: Session) -> None:
+        """Replayed blocks do not know who typed them; the store does, or has not heard of them."""
+        stored = await anyio.to_thread.run_sync(
+            lambda: self._store.blocks(session.profile.id, limit=len(session.recent) or 1)
+        )
+        by_id = {record.id: record for record in stored}
+        for place, block in enumerate(session.recent):
+            record = by_id.get(block.id)
+            if record is not None:
+                session.recent[place] = replace(block, actor=recorded_actor(record))
+            elif session.on_block_closed is not None:
+                session.on_block_closed(block)
+
+    async def _records(self) -> list[SessionRecord]:
         """What the store remembers, and what only the journals' directories still do."""
         records = await anyio.to_thread.run_sync(self._store.sessions)
-        known = {record.id for record in records}
-        beside = [read_sidecar(self._journals / id_) for id_ in kept if id_ not in known]
-        return records + [record for record in beside if record is not None]
+        known: set[str] = {record.id for record in records}
+        for directory in sorted(self._journals.iterdir()):
+            if directory.name in known:
+                continue
+            record = read_sidecar(directory)
+            if record is not None:
+                records.append(record)
+            else:
+                # The server was killed while it opened or removed this one.
+                shutil.rmtree(directory, ignore_errors=True)
+        return records
 
     async def _restore_one(self, record: SessionRecord, kept: KeptSession | None) -> None:
         journal = Journal.open(
@@ -444,7 +506,10 @@ class Registry:
             prober=lambda: self._probe(session),
         )
         self._add(session)
-        if record.exited_at_ns is not None:
+        await self._recall_blocks(session)
+        if record.exited_at_ns is not None and (kept is None or kept.exited):
+            if kept is not None:
+                await self._forget(session)
             session.exit_code, session.exit_signal = record.exit_code, record.exit_signal
             session.exited_at_ns = record.exited_at_ns
             return
@@ -457,11 +522,15 @@ class Registry:
         size = os.get_terminal_size(opened.master)
         if (size.columns, size.lines) != (profile.cols, profile.rows):
             session.resize(cols=size.columns, rows=size.lines)
+        if session.is_exited:  # told while we asked
+            os.close(opened.master)
+            return
         session.attach(opened.master)
-        if kept.exited:
-            session.ended(exit_code=kept.exit_code, exit_signal=kept.signal)
+        now = opened.session
+        if now.exited:
+            session.ended(exit_code=now.exit_code, exit_signal=now.signal)
             self._save(session)
-            await self._keeping.forget(record.id)
+            await self._forget(session)
 
     # --- the end --------------------------------------------------------------
 
@@ -480,7 +549,7 @@ class Registry:
                 log.warning("keeper_stop_failed", extra={"reason": error.message})
             for session in self.sessions():
                 if not session.is_exited:
-                    session.ended(exit_code=None, exit_signal=int(Signals.SIGHUP))
+                    session.ended(exit_code=None, exit_signal=None)
                     self._save(session)
         for session in self.sessions():
             session.close()
@@ -503,5 +572,5 @@ def _profile(record: SessionRecord) -> Profile:
         cols=record.cols,
         rows=record.rows,
         tags=set(record.tags),
-        is_shell=record.shell is not None,
+        is_shell=is_shell(record.command),
     )

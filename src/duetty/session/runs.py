@@ -105,7 +105,7 @@ class Run:
         await self._wait_ready()
         if session.is_exited:
             raise SessionExited(session.name, session.exit_code)
-        self._at_prompt = session.phase in (Phase.INPUT, Phase.CONTINUATION)
+        self._at_prompt = session.phase in (Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
         self._last_block = session.recent[-1].number if session.recent else 0
         self._prompts = session.prompts
         self._offset = self._searched = session.journal.end
@@ -189,10 +189,11 @@ class Run:
         """A shell between two prompts, or starting, gets a moment to be ready for input."""
         session = self.session
         starting = session.phase is Phase.SILENT and session.profile.shell is not None
+        while session.phase is Phase.DONE and not session.is_exited:
+            await session.pulse.wait()
         with anyio.move_on_after(SHELL_START_S if starting else PROMPT_READY_S):
             while not session.is_exited and (
-                session.phase in (Phase.DONE, Phase.PROMPT)
-                or (starting and session.phase is Phase.SILENT)
+                session.phase is Phase.PROMPT or (starting and session.phase is Phase.SILENT)
             ):
                 await session.pulse.wait()
         if "\n" in self.line.rstrip("\r\n") and session.profile.shell in LINE_EDITORS:
@@ -221,7 +222,7 @@ class Run:
     def _type(self, text: str) -> None:
         session = self.session
         self.typed = True
-        if "\n" in text:
+        if "\n" in text or (self._at_prompt and not text.isprintable()):
             session.paste(text, actor=self.actor)
             session.write(b"\r", actor=self.actor)
         else:
@@ -243,10 +244,16 @@ class Run:
             if (await session.look()).word in ("awaiting_input", "awaiting_password"):
                 return
 
+    @property
+    def _several(self) -> bool:
+        return "\n" in self.line.rstrip("\r\n")
+
     # --- is it over? ----------------------------------------------------------
 
     def _blocks(self) -> tuple[Block, ...]:
-        return tuple(each for each in self.session.recent if each.number > self._last_block)
+        later = [each for each in self.session.recent if each.number > self._last_block]
+        # One line is one block; what follows was typed by somebody else.
+        return tuple(later if self._several else later[:1])
 
     def _check(self) -> CompletedBy | None:
         """What can be told without waiting or asking."""
@@ -258,8 +265,8 @@ class Run:
         if session.phase is Phase.INPUT and session.prompts > self._prompts:
             return "mark"  # back at the prompt
         closed = session.recent and session.recent[-1].number > self._last_block
-        several = "\n" in self.line.rstrip("\r\n")
-        if closed and not several and session.phase is not Phase.RUNNING:
+        several = self._several
+        if closed and not several:
             return "mark"
         if not self._at_prompt:
             return None
@@ -337,8 +344,14 @@ class Run:
         ]
         session = self.session
         running = session.output_start()
-        if running is not None and session.phase in (Phase.RUNNING, Phase.ENTERED):
+        if (
+            running is not None
+            and not (blocks and not self._several)
+            and session.phase in (Phase.RUNNING, Phase.ENTERED)
+        ):
             slices.append((max(running, self._offset), session.journal.end))
+        if not slices and self.completed_by == "mark":
+            return OutputText(text="", total_bytes=0)  # a line that ran nothing
         if not slices:
             slices = [(self._offset, session.journal.end)]
         if sum(end - start for start, end in slices) <= INLINE_BYTES:

@@ -5,7 +5,6 @@ them; marks, terminal, blocks and log follow in the same turn of the loop.
 """
 
 import os
-import signal
 import termios
 from collections import deque
 from collections.abc import Callable
@@ -38,7 +37,8 @@ from duetty.session.probing import Prober, line_settings
 from duetty.session.profile import Profile
 from duetty.session.pulse import Pulse
 from duetty.session.pump import READ_BUDGET_BYTES, InputQueue, Watch, later
-from duetty.shell import Mark, MarkScanner
+from duetty.session.times import Times
+from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.vt import Screen, Scrollback, Terminal, encode_keys, encode_paste
 
 RECENT_BLOCKS = 200
@@ -106,6 +106,7 @@ class Session:
         self._input: InputQueue | None = None
         self._probe: Probe | None = None
         self._probe_generation = -1
+        self._entered_at_ns: int | None = None
         self._told_state: State | None = None
         self._told_degraded: str | None = None
 
@@ -214,10 +215,15 @@ class Session:
             raise SessionExited(self.name, self.exit_code)
         self._input.write(data)
         if self.profile.shell == "sh" and (b"\r" in data or b"\n" in data):
-            self._tracker.enter()
+            self.enter()
         self.actor = actor
         self.activity.touch()
         self.pulse.fire()
+
+    def enter(self) -> None:
+        """A line went to a shell that does not announce that it runs."""
+        self._entered_at_ns = self._clock.wall_ns()
+        self._tracker.enter()
 
     def interrupt(self, *, actor: Actor) -> bool:
         """Type Ctrl-C ahead of everything that waits; False if even that cannot be written.
@@ -247,9 +253,10 @@ class Session:
             return
         self.journal.note_size(cols=cols, rows=rows)
         profile.cols, profile.rows = cols, rows
-        self._terminal.resize(cols=cols, rows=rows)
+        changes = self._terminal.resize(cols=cols, rows=rows)
         if self._fd >= 0:
             set_window_size(self._fd, cols=cols, rows=rows)
+        self._reply(changes.replies)
         self.log.append(Resized(cols=cols, rows=rows))
         self.pulse.fire()
 
@@ -262,7 +269,7 @@ class Session:
         self._input = InputQueue(fd, self.name)
         self._watch = Watch(fd, self._on_readable)
 
-    def replay(self, data: bytes, offset: int) -> None:
+    def replay(self, data: bytes, offset: int, times: Times) -> None:
         """Feed journalled bytes again after a restart: no replies, no output events."""
         self._terminal.silent = True
         try:
@@ -270,7 +277,7 @@ class Session:
         finally:
             self._terminal.silent = False
         for mark in self._scanner.scan(data, offset):
-            self._apply(mark, at_ns=self._time_at(mark.start))
+            self._apply(mark, at_ns=times.at(mark.start))
 
     def replay_resize(self, *, cols: int, rows: int) -> None:
         self.profile.cols, self.profile.rows = cols, rows
@@ -294,7 +301,10 @@ class Session:
 
     def _envelope(self, terminal: bytes) -> bytes:
         return Envelope(
-            terminal=terminal, carry=self._scanner.carry, progress=self._tracker.progress
+            terminal=terminal,
+            carry=self._scanner.carry,
+            progress=self._tracker.progress,
+            open_block=self.open_block,
         ).pack()
 
     def _on_readable(self) -> None:
@@ -313,10 +323,7 @@ class Session:
     def _took(self, data: memoryview, start: int) -> None:
         marks = self._scanner.scan(data, start)
         changes = self._terminal.feed(data)
-        if changes.replies and self._input is not None:
-            # A program that asks and never reads loses the answer, not the session.
-            with suppress(InputRejected):
-                self._input.write(changes.replies)
+        self._reply(changes.replies)
         self.activity.touch()
         if self.log.wants_output:
             self.log.append(Output(start=Offset(start), data=bytes(data)))
@@ -337,7 +344,15 @@ class Session:
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
         self.pulse.fire()
 
+    def _reply(self, replies: bytes) -> None:
+        if replies and self._input is not None:
+            # A program that asks and never reads loses the answer, not the session.
+            with suppress(InputRejected):
+                self._input.write(replies)
+
     def _apply(self, mark: Mark, *, at_ns: int) -> None:
+        if mark.kind is MarkKind.PROMPT and mark.trusted and not mark.secondary:
+            self.typed_line = None
         for change in self._tracker.apply(mark):
             match change:
                 case Opened():
@@ -377,7 +392,7 @@ class Session:
             cwd=(begun.cwd if begun else closed.cwd) or self.profile.cwd,
             start=start,
             end=closed.end,
-            started_at_ns=begun.started_at_ns if begun else self._time_at(closed.start),
+            started_at_ns=begun.started_at_ns if begun else (self._entered_at_ns or at_ns),
             finished_at_ns=at_ns,
             exit_code=closed.exit_code,
             actor=begun.actor if begun else self.actor,
@@ -410,10 +425,6 @@ class Session:
         if self._tracker.phase is Phase.ENTERED:
             return self._echoed(self.input_end, self.journal.end)[0]
         return None
-
-    def _time_at(self, offset: int) -> int:
-        moments = self.journal.times(offset, offset + 1)
-        return moments[-1].wall_ns if moments else self._clock.wall_ns()
 
     def _tell_state(self) -> None:
         state = self.state()
@@ -476,17 +487,17 @@ class Session:
         self.detach()
         self.log.close()
         self.journal.close()
-        self._terminal.close()
+        # Calls that still look at it keep the terminal; it goes with the last of them.
+        self.on_block_closed = None
+        self._prober = _unknown
 
     def descriptor(self) -> int:
         """The PTY master, for handing to a new keeper; -1 when there is none."""
         return self._fd
 
 
-def exit_text(exit_code: int | None, exit_signal: int | None) -> str:
-    if exit_signal is not None:
-        return f"killed by {signal.Signals(exit_signal).name}"
-    return f"exit code {exit_code}" if exit_code is not None else "exit code unknown"
+async def _unknown() -> Probe:
+    return Probe(known=False)
 
 
 def set_window_size(fd: int, *, cols: int, rows: int) -> None:

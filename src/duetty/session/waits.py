@@ -59,6 +59,8 @@ async def wait_state(session: Session, words: Sequence[StateWord]) -> State:
         state = await session.look()
         if state.word in words:
             return state
+        if session.is_exited:
+            raise anyio.EndOfStream
         if generation != session.activity.generation:
             looks.again_soon()
         with anyio.move_on_after(looks.next_s()):

@@ -94,7 +94,7 @@ class SignalParams(SessionParams):
 
 
 class WriteParams(SessionParams):
-    data: str = Field(description="what to write", max_length=MAX_INPUT_CHARS)
+    data: str = Field(description="what to write", max_length=2 * MAX_INPUT_CHARS)
     encoding: Literal["utf8", "base64"] = "utf8"
 
 
@@ -116,7 +116,9 @@ class ScreenParams(SessionParams):
 
 class ScrollbackParams(SessionParams):
     format: Format = "styled"
-    offset: int = Field(0, description="from the oldest row; negative counts from the newest")
+    offset: int = Field(
+        0, ge=-(2**31), le=2**31, description="from the oldest row; negative counts from the newest"
+    )
     limit: int = Field(100, ge=0, description="rows, at most 10,000")
 
 
@@ -127,7 +129,9 @@ class BlocksParams(SessionParams):
 
 class BlockOutputParams(SessionParams):
     block: str = Field(description="id or number of the block")
-    offset: int = Field(0, description="first line; negative counts from the end")
+    offset: int = Field(
+        0, ge=-(2**31), le=2**31, description="first line; negative counts from the end"
+    )
     limit: int = Field(1_000, ge=1, le=100_000, description="lines")
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+import anyio
 from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.applications import Starlette
@@ -84,7 +85,9 @@ def _route(operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard)
         try:
             actor = guard.admit(request)
             arguments = await _arguments(request, operation)
-            result = await dispatcher.call(actor, operation.name, arguments)
+            result = await _while_connected(
+                request, dispatcher.call(actor, operation.name, arguments), operation
+            )
         except DuettyError as error:
             return error_response(error)
         if route.status == 204:
@@ -92,6 +95,33 @@ def _route(operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard)
         return Response(_encoded(result), status_code=route.status, media_type="application/json")
 
     return StarletteRoute(route.path, endpoint, methods=[route.method], name=operation.name)
+
+
+async def _while_connected(
+    request: Request, call: Awaitable[Any], operation: Operation[Any, Any]
+) -> Any:
+    """A wait ends with its client, so that no abandoned run holds up the session's queue."""
+    if operation.name not in ("command.run", "session.wait"):
+        return await call
+    outcome: list[Any] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        try:
+            outcome.append(await call)
+        except DuettyError as error:  # a task group would wrap it
+            outcome.append(error)
+        tasks.cancel_scope.cancel()
+    if not outcome:
+        raise BadArguments("the client went away; the command goes on")
+    if isinstance(outcome[0], DuettyError):
+        raise outcome[0]
+    return outcome[0]
 
 
 def _encoded(result: object) -> bytes:
