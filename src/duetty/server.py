@@ -12,11 +12,11 @@ import resource
 import secrets
 import signal
 import socket
-import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 import anyio
@@ -102,6 +102,8 @@ class Server:
         with _locked(self._paths):
             token = load_token(self._paths.token_file)
             with Store.open(self._paths.database) as store:
+                if store.repaired is not None:
+                    log.error("store_repaired", extra=asdict(store.repaired))
                 try:
                     anyio.run(
                         self._serve,
@@ -188,7 +190,10 @@ class Server:
         )
         dispatcher = Dispatcher(services)
         mcp = McpEdge(dispatcher, admit=guard.admit, refuse=error_response, is_own_user=is_own_user)
-        app = make_app(dispatcher, guard, page=page(), mounts={"/mcp": mcp})
+        assert self._stopping is not None
+        app = make_app(
+            dispatcher, guard, page=page(), stopping=self._stopping.wait, mounts={"/mcp": mcp}
+        )
         web = _Uvicorn(
             uvicorn.Config(
                 app,
@@ -298,8 +303,13 @@ def _locked(paths: Paths) -> Generator[None]:
                 hint="use it, end it with `duetty stop`, or take over with `duetty server --replace`",
                 details={"pid": pid, "address": address},
             ) from None
-        os.truncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.truncate(fd, 0)
+            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise StateUnwritable(
+                f"cannot write {paths.lock_file}: {error.strerror}", hint="free some space"
+            ) from error
         yield
     finally:
         os.close(fd)
@@ -439,12 +449,15 @@ class FieldsFormatter(logging.Formatter):
         return json.dumps(entry, default=str)
 
 
+LOG_BYTES = 8 * 1024 * 1024
+LOG_FILES = 3
+
+
 def log_to(path: Path) -> None:
-    """Write the log to a file of the state directory; a disk that is full costs log lines only."""
-    handler = logging.FileHandler(path, encoding="utf-8", delay=True)
+    """Write the log to files of the state directory; a disk that is full costs log lines only."""
+    handler = RotatingFileHandler(
+        path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8", delay=True
+    )
     handler.setFormatter(FieldsFormatter())
     logging.raiseExceptions = False
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    sys.excepthook = lambda kind, error, trace: logging.getLogger("duetty").critical(
-        "crashed", exc_info=(kind, error, trace)
-    )

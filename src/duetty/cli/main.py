@@ -109,10 +109,13 @@ def _run(module: CommandModule, arguments: argparse.Namespace) -> int:
     except DuettyError as error:
         _complain(error)
         return EXIT_FAILED
-    except BrokenPipeError:
-        # Whoever read our output has seen enough.
-        sys.stderr.close()
-        return 0
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            # Whoever read our output has seen enough.
+            sys.stderr.close()
+            return 0
+        print(f"duetty: {error} [internal_error]", file=sys.stderr)
+        return EXIT_FAILED
     except KeyboardInterrupt:
         return 130
 

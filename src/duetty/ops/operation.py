@@ -43,3 +43,5 @@ class Operation(Generic[P, R]):
 
     run: Callable[[P, Services, Actor], Awaitable[R]]
     route: Route
+    waits: bool = False
+    """It may take as long as its caller allows, and ends when the caller goes."""

@@ -4,6 +4,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import anyio.lowlevel
 import anyio.to_thread
 
 from duetty.calls import Actor, Effect
@@ -27,6 +28,7 @@ from duetty.wire.params import (
 from duetty.wire.results import BlockInfo, BlockOutput, SearchHit
 
 MAX_ROWS = 10_000
+ROWS_PER_TURN = 200
 
 
 async def _screen(params: ScreenParams, services: Services, actor: Actor) -> dict[str, Any]:
@@ -38,13 +40,23 @@ async def _screen(params: ScreenParams, services: Services, actor: Actor) -> dic
 
 async def _scrollback(params: ScrollbackParams, services: Services, actor: Actor) -> dict[str, Any]:
     session = services.registry.find(params.session)
-    return scrollback_as_json(
-        session.scrollback(
-            offset=params.offset,
-            limit=min(params.limit, MAX_ROWS),
-            styled=params.format == "styled",
-        )
+    limit = min(params.limit, MAX_ROWS)
+    styled = params.format == "styled"
+    first: dict[str, Any] = scrollback_as_json(
+        session.scrollback(offset=params.offset, limit=min(limit, ROWS_PER_TURN), styled=styled)
     )
+    # Styles take 25 µs a row: ten thousand of them at once would hold everybody else up.
+    while len(first["lines"]) < limit and len(first["lines"]) % ROWS_PER_TURN == 0:
+        await anyio.lowlevel.checkpoint()
+        at = first["offset"] + len(first["lines"])
+        rows = min(ROWS_PER_TURN, limit - len(first["lines"]))
+        more: dict[str, Any] = scrollback_as_json(
+            session.scrollback(offset=at, limit=rows, styled=styled)
+        )
+        if not more["lines"]:
+            break
+        first["lines"] += more["lines"]
+    return first
 
 
 async def _blocks(params: BlocksParams, services: Services, actor: Actor) -> list[BlockInfo]:

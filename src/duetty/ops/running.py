@@ -8,6 +8,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import block_info
 from duetty.session import (
+    Needle,
     Run,
     RunAnswer,
     Session,
@@ -30,18 +31,22 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
         actor=actor,
         quiet_s=params.timeout_ms / 1000,
         clock=services.clock,
-        until=params.until(),
+        until=_needle(params.until_text, params.until_regex),
     )
     with anyio.move_on_after(params.max_wait_ms / 1000):
         await _run_in_turn(session, run)
     if not run.typed:
         raise Deadline(
-            f"the line was not typed: earlier calls on {session.name!r} took all of the time",
-            hint="give a longer max_wait_ms, or use another session",
+            f"the line was not typed: {session.name!r} was not ready for it in that time",
+            hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",
         )
     limit = params.max_output_bytes or services.settings.run_output_bytes
     answer = await run.answer(output_limit=limit)
     return _run_result(answer, session, params)
+
+
+def _needle(text: str | None, pattern: str | None) -> Needle | None:
+    return None if text is None and pattern is None else Needle(text=text, pattern=pattern)
 
 
 async def _run_in_turn(session: Session, run: Run) -> None:
@@ -128,8 +133,8 @@ async def _condition(session: Session, params: WaitParams) -> _Found:
             fresh=params.fresh,
         )
         return "idle", None, None
-    if (pattern := params.pattern()) is not None:
-        return "text", (await wait_text(session, pattern)).text, None
+    if (needle := _needle(params.text, params.regex)) is not None:
+        return "text", await wait_text(session, needle), None
     if params.block is not None:
         block = await wait_block(session, after=params.block)
         return "block", None, block_info(block, session.name)
@@ -148,6 +153,7 @@ RUN = Operation(
     result=RunResult,
     run=_run,
     route=Route(method="POST", path="/sessions/{session}/run"),
+    waits=True,
 )
 WAIT = Operation(
     name="session.wait",
@@ -157,4 +163,5 @@ WAIT = Operation(
     result=WaitResult,
     run=_wait,
     route=Route(method="POST", path="/sessions/{session}/wait"),
+    waits=True,
 )

@@ -3,6 +3,7 @@
 from duetty.session.block import Block
 from duetty.session.following import Follower, Snapshot, follow
 from duetty.session.keeping import Keeping
+from duetty.session.matching import Needle
 from duetty.session.opening import OpenRequest
 from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
@@ -15,6 +16,7 @@ __all__ = [
     "Block",
     "Follower",
     "Keeping",
+    "Needle",
     "OpenRequest",
     "OutputText",
     "Registry",

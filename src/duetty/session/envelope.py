@@ -57,4 +57,7 @@ def parse_envelope(data: bytes) -> Envelope | None:
 
 
 def _block(fields: dict[str, Any] | None) -> Block | None:
-    return Block(**{**fields, "actor": Actor(**fields["actor"])}) if fields else None
+    if fields is None:
+        return None
+    rest: dict[str, Any] = {**fields, "actor": Actor(**fields["actor"])}
+    return Block(**rest)

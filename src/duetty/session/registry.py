@@ -445,7 +445,8 @@ class Registry:
             try:
                 await self._restore_one(record, kept.pop(record.id, None))
             except NotFound:
-                # Its journal is gone: killed while it was removed.
+                # Killed while it was removed, or somebody else removed its journal.
+                self.degraded[f"session {record.name}"] = "its journal is gone"
                 self._store.delete_session(record.id)
                 await self._end_orphan(record.id)
             except DuettyError as error:

@@ -7,7 +7,6 @@ marks, silence. The caller bounds the whole; what is known when the bound passes
 is still an answer.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -18,6 +17,7 @@ from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import BadArguments, OutputExpired, SessionExited
 from duetty.session.block import Block
+from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
 from duetty.session.session import Session
@@ -79,7 +79,7 @@ class Run:
     actor: Actor
     quiet_s: float
     clock: Clock
-    until: re.Pattern[str] | None = None
+    until: Needle | None = None
     completed_by: CompletedBy | None = None
     typed: bool = False
     match: str | None = None
@@ -319,6 +319,8 @@ class Run:
             if begun is None or begun < self._offset:
                 return False
             start = max(start, begun)
+        else:
+            start = max(start, self._echo_end())
         end = session.journal.end
         if end <= start:
             return False
@@ -328,12 +330,22 @@ class Run:
             self._searched = end
             return False
         assert self.until is not None
-        found = self.until.search(text)
-        if found is None:
+        self.match = self.until.find(text)
+        if self.match is None:
             self._searched = max(start, end - OVERLAP_BYTES)
-            return False
-        self.match = found.group(0)
-        return True
+        return self.match is not None
+
+    def _echo_end(self) -> int:
+        """Where the echo of a line typed into a program ends; the end of output while it does not."""
+        end = self.session.journal.end
+        echo, _ = self.session.echo_and_canonical()
+        if not echo or self._searched > self._offset:
+            return self._offset
+        try:
+            line_end = self.session.journal.read(self._offset, end).find(b"\n")
+        except OutputExpired:
+            return self._offset
+        return self._offset + line_end + 1 if line_end >= 0 else end
 
     # --- what it printed ------------------------------------------------------
 

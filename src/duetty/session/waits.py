@@ -1,14 +1,13 @@
 """Waiting for something in a session. None of these takes a timeout: the caller bounds the wait."""
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import anyio
 
 from duetty.blocks import State
 from duetty.ids import StateWord
 from duetty.session.block import Block
+from duetty.session.matching import Needle
 from duetty.session.probing import Looks
 from duetty.session.session import Session
 
@@ -67,34 +66,16 @@ async def wait_state(session: Session, words: Sequence[StateWord]) -> State:
             await session.pulse.wait()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    text: str
-    row_text: str
-
-
-async def wait_text(session: Session, pattern: re.Pattern[str]) -> Found:
-    """Until the pattern is on the screen, or goes by."""
+async def wait_text(session: Session, needle: Needle) -> str:
+    """Until the text is on the screen, or goes by; gives what matched."""
     seen_rows = session.total_rows - session.profile.rows
     while True:
         first = max(seen_rows - 1, session.total_rows - SEARCH_ROWS, 0)
-        found = search_rows(session, pattern, first=first)
+        rows = session.scrollback(offset=first, limit=SEARCH_ROWS, styled=False)
+        found = needle.find("\n".join(rows.text_lines))
         if found is not None:
             return found
         if session.is_exited:
             raise anyio.EndOfStream
         seen_rows = session.total_rows - session.profile.rows
         await session.pulse.wait()
-
-
-def search_rows(session: Session, pattern: re.Pattern[str], *, first: int) -> Found | None:
-    rows = session.scrollback(offset=first, limit=SEARCH_ROWS, styled=False).lines
-    text = "\n".join(row for row in rows if isinstance(row, str))
-    match = pattern.search(text)
-    if match is None:
-        return None
-    line_start = text.rfind("\n", 0, match.start()) + 1
-    line_end = text.find("\n", match.end())
-    return Found(
-        text=match.group(0), row_text=text[line_start : line_end if line_end >= 0 else len(text)]
-    )

@@ -1,6 +1,5 @@
 """Arguments of the operations, as they cross the boundary."""
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -148,13 +147,6 @@ class SearchParams(Params):
     limit: int = Field(20, ge=1, le=200)
 
 
-def compiled(text: str | None, pattern: str | None) -> re.Pattern[str] | None:
-    """A pattern from a literal text or a regular expression, whichever is given."""
-    if pattern is not None:
-        return re.compile(pattern, re.MULTILINE)
-    return re.compile(re.escape(text)) if text is not None else None
-
-
 class RunParams(SessionParams):
     input: str = Field(
         description="command line to type; Enter is added when missing", max_length=MAX_INPUT_CHARS
@@ -168,28 +160,15 @@ class RunParams(SessionParams):
     max_wait_ms: int = Field(
         30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
     )
-    until_text: str | None = Field(None, description="answer as soon as the output holds this text")
-    until_regex: str | None = Field(None, description="the same with a regular expression")
+    until_text: str | None = Field(
+        None, max_length=10_000, description="answer as soon as the output holds this text"
+    )
+    until_regex: str | None = Field(
+        None, max_length=10_000, description="the same with a regular expression"
+    )
     format: Format = "plain"
     screen: bool = Field(True, description="whether the answer carries the screen")
     max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
-
-    @field_validator("until_regex")
-    @classmethod
-    def _compiles(cls, pattern: str | None) -> str | None:
-        return checked_regex(pattern)
-
-    def until(self) -> re.Pattern[str] | None:
-        return compiled(self.until_text, self.until_regex)
-
-
-def checked_regex(pattern: str | None) -> str | None:
-    if pattern is not None:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from error
-    return pattern
 
 
 class WaitParams(SessionParams):
@@ -198,18 +177,13 @@ class WaitParams(SessionParams):
     idle_ms: int | None = Field(None, ge=0, le=MAX_IDLE_MS, description="silence to wait for")
     last_generation: int | None = None
     fresh: bool = False
-    text: str | None = None
-    regex: str | None = None
+    text: str | None = Field(None, max_length=10_000)
+    regex: str | None = Field(None, max_length=10_000)
     block: int | None = Field(None, description="a block with a number above this is closed")
     exit: bool = False
     state: list[StateWord] = Field(default_factory=list[StateWord])
     max_wait_ms: int = Field(30_000, ge=1, le=MAX_WAIT_MS)
     format: Format = "plain"
-
-    @field_validator("regex")
-    @classmethod
-    def _compiles(cls, pattern: str | None) -> str | None:
-        return checked_regex(pattern)
 
     @model_validator(mode="after")
     def _one_condition(self) -> Self:
@@ -224,6 +198,3 @@ class WaitParams(SessionParams):
         if sum(given) != 1:
             raise ValueError("give exactly one of idle_ms, text, regex, block, exit, state")
         return self
-
-    def pattern(self) -> re.Pattern[str] | None:
-        return compiled(self.text, self.regex)

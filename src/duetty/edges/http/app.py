@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duetty.edges.http.auth import COOKIE, COOKIE_S, Guard
 from duetty.edges.http.errors import error_response, plain_error
-from duetty.errors import BadArguments, DuettyError
+from duetty.errors import BadArguments, DuettyError, Unavailable
 from duetty.ops import Dispatcher, Operation
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -43,11 +43,23 @@ class BodyTooLarge(BadArguments):
     code = "body_too_large"
 
 
+Stopping = Callable[[], Awaitable[object]]
+"""Returns when the server is about to end."""
+
+
 def make_app(
-    dispatcher: Dispatcher, guard: Guard, *, page: str, mounts: Mapping[str, ASGIApp] | None = None
+    dispatcher: Dispatcher,
+    guard: Guard,
+    *,
+    page: str,
+    stopping: Stopping,
+    mounts: Mapping[str, ASGIApp] | None = None,
 ) -> ASGIApp:
     """The whole edge as one ASGI application."""
-    routes = [_route(operation, dispatcher, guard) for operation in dispatcher.operations.values()]
+    routes = [
+        _route(operation, dispatcher, guard, stopping)
+        for operation in dispatcher.operations.values()
+    ]
     routes += [
         StarletteRoute("/", _to_page, methods=["GET"]),
         StarletteRoute("/login", _login(guard), methods=["GET"]),
@@ -56,7 +68,7 @@ def make_app(
     routes += [StarletteRoute(path, mounted) for path, mounted in (mounts or {}).items()]
     app = Starlette(
         routes=routes,
-        exception_handlers={HTTPException: _on_http_exception, Exception: _on_crash},
+        exception_handlers={HTTPException: _on_http_exception(guard), Exception: _on_crash},
     )
     app.router.redirect_slashes = False
     return SecurityHeaders(app)
@@ -78,16 +90,17 @@ class SecurityHeaders:
         await self._app(scope, receive, send_with_headers)
 
 
-def _route(operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard) -> StarletteRoute:
+def _route(
+    operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard, stopping: Stopping
+) -> StarletteRoute:
     route = operation.route
 
     async def endpoint(request: Request) -> Response:
         try:
             actor = guard.admit(request)
             arguments = await _arguments(request, operation)
-            result = await _while_connected(
-                request, dispatcher.call(actor, operation.name, arguments), operation
-            )
+            call = dispatcher.call(actor, operation.name, arguments)
+            result = await (_while_wanted(call, request, stopping) if operation.waits else call)
         except DuettyError as error:
             return error_response(error)
         if route.status == 204:
@@ -97,30 +110,35 @@ def _route(operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard)
     return StarletteRoute(route.path, endpoint, methods=[route.method], name=operation.name)
 
 
-async def _while_connected(
-    request: Request, call: Awaitable[Any], operation: Operation[Any, Any]
-) -> Any:
-    """A wait ends with its client, so that no abandoned run holds up the session's queue."""
-    if operation.name not in ("command.run", "session.wait"):
-        return await call
+async def _while_wanted(call: Awaitable[Any], request: Request, stopping: Stopping) -> Any:
+    """A wait ends with its client, and with the server: an abandoned one would hold up a session.
+
+    What was typed goes on in either case.
+    """
     outcome: list[Any] = []
+    ended: list[DuettyError] = []
     async with anyio.create_task_group() as tasks:
 
-        async def watch() -> None:
+        async def watch_client() -> None:
             while (await request.receive())["type"] != "http.disconnect":
                 pass
+            ended.append(BadArguments("the client went away; the command goes on"))
             tasks.cancel_scope.cancel()
 
-        tasks.start_soon(watch)
+        async def watch_server() -> None:
+            await stopping()
+            ended.append(ServerStopping("the server is stopping; the command goes on"))
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch_client)
+        tasks.start_soon(watch_server)
         try:
             outcome.append(await call)
         except DuettyError as error:  # a task group would wrap it
-            outcome.append(error)
+            ended.append(error)
         tasks.cancel_scope.cancel()
     if not outcome:
-        raise BadArguments("the client went away; the command goes on")
-    if isinstance(outcome[0], DuettyError):
-        raise outcome[0]
+        raise ended[0]
     return outcome[0]
 
 
@@ -166,6 +184,10 @@ async def _json_body(request: Request) -> dict[str, object]:
     if not isinstance(parsed, dict):
         raise BadArguments("the body must be a JSON object")
     return parsed  # type: ignore[return-value]  # keys of a JSON object are strings
+
+
+class ServerStopping(Unavailable):
+    code = "server_stopping"
 
 
 class UnsupportedMediaType(BadArguments):
@@ -232,17 +254,23 @@ def _page(guard: Guard, page: str) -> Callable[[Request], Awaitable[Response]]:
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}
 
 
-async def _on_http_exception(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    hint = f"{request.method} {request.url.path[:200]}"
-    response = plain_error(
-        error.status_code,
-        _CODES.get(error.status_code, "invalid_request"),
-        str(error.detail),
-        hint=hint,
-    )
-    response.headers.update(error.headers or {})
-    return response
+def _on_http_exception(guard: Guard) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def handler(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        try:
+            guard.check_origin(request)  # another name's page learns nothing, not even what exists
+        except DuettyError as refused:
+            return error_response(refused)
+        response = plain_error(
+            error.status_code,
+            _CODES.get(error.status_code, "invalid_request"),
+            str(error.detail),
+            hint=f"{request.method} {request.url.path[:200]}",
+        )
+        response.headers.update(error.headers or {})
+        return response
+
+    return handler
 
 
 async def _on_crash(request: Request, error: Exception) -> Response:
