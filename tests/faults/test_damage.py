@@ -87,7 +87,6 @@ def run_until_gone(server: ServerProcess, told: list[str]) -> None:
             told.append(run(server, f"echo {len(told)}", session="two")["output"])
 
 
-@pytest.mark.xfail(strict=True, reason="nobody tells Store.repaired, in the log or the status")
 def test_a_database_with_a_damaged_part_costs_history_and_no_session(
     server: ServerProcess,
 ) -> None:
@@ -125,7 +124,6 @@ def root_page(database: Path, table: str) -> int:
     return page
 
 
-@pytest.mark.xfail(strict=True, reason="registry.restore kills what the broken store forgot")
 def test_a_database_that_is_no_database_costs_no_running_program(server: ServerProcess) -> None:
     pids = open_all(server)
     server.kill()

@@ -112,7 +112,6 @@ async def test_what_a_full_disk_took_is_said_and_never_made_up(small_disk: Path)
     assert [block.command_line for block in blocks] == ["seq 1 100000", "echo before"]
 
 
-@pytest.mark.xfail(strict=True, reason="Journal.create leaves its directory and index behind")
 @pytest.mark.root
 @pytest.mark.pty
 @pytest.mark.anyio
@@ -175,7 +174,6 @@ def test_a_server_on_a_full_disk_goes_on_and_history_answers(small_disk: Path) -
     assert {"seq 1 200000", "seq 1 400000", "echo alive; (exit 3)"} <= set(lines)
 
 
-@pytest.mark.xfail(strict=True, reason="server._locked: OSError, and no word on standard error")
 @pytest.mark.root
 def test_a_server_started_on_a_full_disk_ends_with_a_clear_error(small_disk: Path) -> None:
     fill(small_disk)
@@ -187,7 +185,6 @@ def test_a_server_started_on_a_full_disk_ends_with_a_clear_error(small_disk: Pat
     assert "Traceback" not in started.stderr
 
 
-@pytest.mark.xfail(strict=True, reason="a server that fails ends every program on its way out")
 @pytest.mark.pty
 def test_a_server_that_cannot_start_leaves_the_programs_alone(home: Path) -> None:
     with running_server(home) as server:

@@ -24,11 +24,6 @@ ALONE, IN_A_SHELL = "sh stubborn.sh", "/bin/sh -c 'sh stubborn.sh; true'"
 """The session's own process ignores signals, or one that it started."""
 
 
-LEFT_BEHIND = pytest.mark.xfail(
-    strict=True, reason="registry.close sends no KILL when the session's own process went politely"
-)
-
-
 @pytest.fixture
 async def engine(home: Path) -> AsyncIterator[Engine]:
     (home / "stubborn.sh").write_text(STUBBORN)
@@ -62,13 +57,7 @@ async def others_work(engine: Engine) -> bool:
 
 
 @pytest.mark.parametrize("first", ["HUP", "TERM"])
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param(ALONE, id="alone"),
-        pytest.param(IN_A_SHELL, id="in a shell", marks=LEFT_BEHIND),
-    ],
-)
+@pytest.mark.parametrize("command", [ALONE, IN_A_SHELL], ids=["alone", "in a shell"])
 async def test_a_process_that_ignores_polite_signals_is_killed_after_the_grace(
     engine: Engine, home: Path, command: str, first: str
 ) -> None:
@@ -100,7 +89,6 @@ async def test_removing_a_session_kills_a_process_that_ignores_polite_signals(
     assert await others_work(engine)
 
 
-@LEFT_BEHIND
 @pytest.mark.parametrize("ending", ["&", ""], ids=["in the background", "in the foreground"])
 async def test_closing_a_shell_ends_what_it_started_and_ignores_polite_signals(
     engine: Engine, home: Path, ending: str

@@ -178,7 +178,7 @@ def test_a_keeper_killed_while_the_server_has_no_descriptor_is_replaced_later(
     assert answers(server, "new")
 
 
-@pytest.mark.xfail(strict=True, reason="Journal.create leaves its directory behind")
+@pytest.mark.xfail(strict=True, reason="rmtree needs descriptors: the journal's directory stays")
 def test_a_server_with_too_few_descriptors_opens_whole_sessions_or_none(
     server: ServerProcess,
 ) -> None:

@@ -132,7 +132,6 @@ async def test_a_subscriber_that_never_reads_is_told_and_holds_nobody_up(home: P
     assert after.output == "done"
 
 
-@pytest.mark.xfail(strict=True, reason="session/pulse.py: a flood keeps cancellation away")
 @pytest.mark.anyio
 async def test_a_deadline_is_kept_while_a_flood_wakes_the_waiter_in_every_turn(home: Path) -> None:
     async with running_engine(home) as engine:

@@ -51,9 +51,18 @@ _AT_PROMPT = frozenset({Phase.PROMPT, Phase.INPUT, Phase.DONE})
 
 
 def derive_state(
-    *, phase: Phase, alternate_active: bool, exited: bool, is_shell: bool, probe: Probe | None
+    *,
+    phase: Phase,
+    alternate_active: bool,
+    exited: bool,
+    is_shell: bool,
+    probe: Probe | None,
+    has_editor: bool = False,
 ) -> State:
-    """`probe` is None when the kernel was not asked; it is only needed while something runs."""
+    """`probe` is None when the kernel was not asked; it is only needed while something runs.
+
+    `has_editor`: the shell edits lines itself and announces what it runs.
+    """
     if exited:
         return EXITED
     if phase in _AT_PROMPT:
@@ -65,6 +74,9 @@ def derive_state(
     if probe is not None and probe.known:
         if not probe.reading:
             return State(word="running", known_by="marks" if phase is Phase.RUNNING else "kernel")
+        if phase is Phase.ENTERED and has_editor and probe.by_shell:
+            # Enter was typed, nothing runs, and the shell reads on: it wants more of the line.
+            return State(word="awaiting_input", known_by="kernel", continuation=True)
         if probe.canonical and not probe.echo:
             return State(word="awaiting_password", known_by="kernel")
         if is_shell and probe.by_shell and phase is Phase.SILENT:
@@ -75,4 +87,4 @@ def derive_state(
         # The kernel would not say who reads (sudo is another user's), but nobody turns
         # echo off and keeps line mode for anything else.
         return State(word="awaiting_password", known_by="kernel")
-    return RUNNING if phase is Phase.RUNNING else UNKNOWN
+    return RUNNING if phase in (Phase.RUNNING, Phase.ENTERED) else UNKNOWN

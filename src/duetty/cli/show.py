@@ -8,6 +8,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+PIPE_COLS = 1_000
 PROGRESS_AFTER_S = 1.0
 """What is over sooner needs no sign that it goes on."""
 
@@ -27,7 +28,8 @@ def as_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(column, overflow="ellipsis", no_wrap=True)
     for row in rows:
         table.add_row(*(Text.from_ansi(visible(cell)) for cell in row))
-    Console(soft_wrap=False).print(table)
+    # A pipe has no width: nothing is cut for whatever reads it.
+    Console(width=None if sys.stdout.isatty() else PIPE_COLS).print(table)
 
 
 def visible(text: str) -> str:

@@ -33,9 +33,14 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
         clock=services.clock,
         until=_needle(params.until_text, params.until_regex),
     )
-    with anyio.move_on_after(params.max_wait_ms / 1000):
-        await _run_in_turn(session, run)
+    try:
+        with anyio.move_on_after(params.max_wait_ms / 1000):
+            await _run_in_turn(session, run)
+    except BaseException:
+        run.close()
+        raise
     if not run.typed:
+        run.close()
         raise Deadline(
             f"the line was not typed: {session.name!r} was not ready for it in that time",
             hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",

@@ -15,12 +15,12 @@ import anyio
 from duetty.blocks import Phase, State
 from duetty.calls import Actor
 from duetty.clock import Clock
-from duetty.errors import BadArguments, OutputExpired, SessionExited
+from duetty.errors import BadArguments, OutputExpired, SessionBusy, SessionExited
 from duetty.session.block import Block
 from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
-from duetty.session.session import Session
+from duetty.session.session import LINE_EDITORS, Session
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
 
@@ -33,7 +33,8 @@ PROMPT_READY_S = 1.0
 PASTE_READY_S = 0.3
 """How long a paste of several lines waits for the line editor to ask for it bracketed."""
 
-LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
+LONG_LINE_CHARS = 400
+"""zsh redraws for each typed character: ten thousand of them take a second, pasted they take none."""
 
 HELD_S = 0.1
 """A program that reads the terminal for this long without printing waits for a person."""
@@ -86,6 +87,7 @@ class Run:
 
     _at_prompt: bool = False
     _last_block: int = 0
+    _gathered: list[Block] = field(default_factory=list[Block])
     _prompts: int = 0
     _offset: int = 0
     _searched: int = 0
@@ -105,8 +107,9 @@ class Run:
         await self._wait_ready()
         if session.is_exited:
             raise SessionExited(session.name, session.exit_code)
-        self._at_prompt = session.phase in (Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
+        self._at_prompt = self._is_at_prompt()
         self._last_block = session.recent[-1].number if session.recent else 0
+        session.collectors.append(self._gathered)
         self._prompts = session.prompts
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
@@ -158,8 +161,9 @@ class Run:
                 return
 
     async def answer(self, *, output_limit: int) -> RunAnswer:
-        """What is known now."""
+        """What is known now; afterwards the run gathers nothing more."""
         session = self.session
+        self.close()
         blocks = self._blocks()
         completed_by = self.completed_by or "deadline"
         state = session.state() if completed_by in ("mark", "exit") else await session.look()
@@ -167,6 +171,8 @@ class Run:
         exit_code = last.exit_code if last else None
         if completed_by == "exit":
             exit_code = session.exit_code
+            if exit_code is None and session.exit_signal is not None:
+                exit_code = 128 + session.exit_signal  # as a shell would say it
         elif completed_by != "mark":
             exit_code = None
         elapsed_ms = round((self.clock.monotonic_s() - self._started_s) * 1e3, 3)
@@ -183,24 +189,77 @@ class Run:
             match=self.match,
         )
 
+    def close(self) -> None:
+        if self._gathered in self.session.collectors:
+            self.session.collectors = [
+                each for each in self.session.collectors if each is not self._gathered
+            ]
+
     # --- typing ---------------------------------------------------------------
 
+    def _is_at_prompt(self) -> bool:
+        """Whether the line goes to the shell itself, so that its end will be announced."""
+        phase = self.session.phase
+        if phase is Phase.ENTERED:
+            return self.session.profile.shell in LINE_EDITORS
+        return phase in (Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
+
     async def _wait_ready(self) -> None:
-        """A shell between two prompts, or starting, gets a moment to be ready for input."""
+        """Until the line can be typed to somebody: the shell at its prompt, or a program that reads.
+
+        Raises:
+            SessionBusy: if somebody has half a line at the prompt.
+        """
         session = self.session
-        starting = session.phase is Phase.SILENT and session.profile.shell is not None
+        await self._wait_started()
+        await self._wait_reader()
         while session.phase is Phase.DONE and not session.is_exited:
-            await session.pulse.wait()
-        with anyio.move_on_after(SHELL_START_S if starting else PROMPT_READY_S):
-            while not session.is_exited and (
-                session.phase is Phase.PROMPT or (starting and session.phase is Phase.SILENT)
-            ):
+            await (
+                session.pulse.wait()
+            )  # the shell cannot read yet: typed now, the echo would be doubled
+        with anyio.move_on_after(PROMPT_READY_S):
+            while session.phase is Phase.PROMPT and not session.is_exited:
                 await session.pulse.wait()
-        if "\n" in self.line.rstrip("\r\n") and session.profile.shell in LINE_EDITORS:
+        if session.half_typed and session.phase in (Phase.INPUT, Phase.CONTINUATION):
+            raise SessionBusy(
+                f"somebody has begun a line at the prompt of {session.name!r}",
+                hint="let them finish, or clear the line with the key Ctrl-U",
+                details={"state": "prompt"},
+            )
+        if self._needs_paste(self.line.rstrip("\r\n")):
             # zsh asks for bracketed paste only after it has drawn its prompt.
             with anyio.move_on_after(PASTE_READY_S):
                 while session.phase is Phase.INPUT and not session.bracketed_paste:
                     await session.pulse.wait()
+
+    async def _wait_started(self) -> None:
+        """A shell that is starting gets a moment for its first prompt, once."""
+        session = self.session
+        if session.phase is not Phase.SILENT or session.profile.shell is None:
+            return
+        with anyio.move_on_after(SHELL_START_S) as bound:
+            while session.phase is Phase.SILENT and not session.is_exited:
+                await session.pulse.wait()
+        if bound.cancelled_caught:
+            session.profile.shell = None
+            session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
+
+    async def _wait_reader(self) -> None:
+        """While a program runs and reads nothing, the line is not for it: it waits its turn."""
+        session = self.session
+        looks = Looks()
+        while not session.is_exited:
+            running = session.phase in (Phase.RUNNING, Phase.ENTERED)
+            unmarked = session.phase is Phase.SILENT and session.activity.quiet_s() < self.quiet_s
+            if not running and not unmarked:
+                return
+            state = await session.look()
+            if state.word not in ("running", "unknown"):
+                return
+            if state.word == "unknown" and not running:
+                return
+            with anyio.move_on_after(looks.next_s()):
+                await session.pulse.wait()
 
     def _by_line(self, text: str) -> bool:
         """Whether the terminal itself assembles lines (POSIX sh): then each line needs its prompt."""
@@ -222,11 +281,19 @@ class Run:
     def _type(self, text: str) -> None:
         session = self.session
         self.typed = True
-        if "\n" in text or (self._at_prompt and not text.isprintable()):
+        if self._needs_paste(text):
             session.paste(text, actor=self.actor)
             session.write(b"\r", actor=self.actor)
         else:
             session.write(text.encode() + b"\r", actor=self.actor)
+
+    def _needs_paste(self, text: str) -> bool:
+        """Several lines; keys that the editor would obey (Tab); or so much that it would redraw for long."""
+        if "\n" in text:
+            return True
+        if self.session.profile.shell not in LINE_EDITORS or self.session.phase is Phase.RUNNING:
+            return False
+        return not text.isprintable() or len(text) > LONG_LINE_CHARS
 
     async def _type_one(self, line: str) -> None:
         """Type one of several lines and wait until the shell wants the next."""
@@ -251,7 +318,7 @@ class Run:
     # --- is it over? ----------------------------------------------------------
 
     def _blocks(self) -> tuple[Block, ...]:
-        later = [each for each in self.session.recent if each.number > self._last_block]
+        later = [each for each in self._gathered if each.number > self._last_block]
         # One line is one block; what follows was typed by somebody else.
         return tuple(later if self._several else later[:1])
 
@@ -264,7 +331,7 @@ class Run:
             return "exit"
         if session.phase is Phase.INPUT and session.prompts > self._prompts:
             return "mark"  # back at the prompt
-        closed = session.recent and session.recent[-1].number > self._last_block
+        closed = bool(self._gathered)
         several = self._several
         if closed and not several:
             return "mark"
@@ -290,8 +357,8 @@ class Run:
         match state.word:
             case "fullscreen":
                 return "fullscreen" if quiet_s >= STABLE_S else None
-            case "awaiting_input" | "awaiting_password" if not state.continuation:
-                if self._held():
+            case "awaiting_input" | "awaiting_password":
+                if (session.phase is not Phase.CONTINUATION) and self._held():
                     return "input"
             case "prompt" if not self._at_prompt and state.known_by == "kernel":
                 if self._held():

@@ -56,6 +56,9 @@ INTERRUPT = b"\x03"
 ECHO_BYTES = 64 * 1024
 """How far an echoed line is looked for."""
 
+LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
+"""Shells that edit the line themselves, and may want more of it after Enter."""
+
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
 
@@ -90,6 +93,12 @@ class Session:
         self.run_lock = anyio.Lock()
         """Runs on one session queue here, in order."""
 
+        self.half_typed = False
+        """Somebody has begun a line at the prompt and not ended it."""
+
+        self.collectors: list[list[Block]] = []
+        """Runs that gather the blocks which close while they wait."""
+
         self.typed_line: str | None = None
         """The line a run is typing: bash tells a line's text only when it has ended."""
 
@@ -107,6 +116,7 @@ class Session:
         self._probe: Probe | None = None
         self._probe_generation = -1
         self._entered_at_ns: int | None = None
+        self._entered_echo = True
         self._told_state: State | None = None
         self._told_degraded: str | None = None
 
@@ -168,6 +178,7 @@ class Session:
         fresh = self._probe if self._probe_generation == self.activity.generation else None
         return derive_state(
             phase=self._tracker.phase,
+            has_editor=self.profile.shell in LINE_EDITORS,
             alternate_active=self._terminal.alternate_active,
             exited=self.is_exited,
             is_shell=self.profile.is_shell,
@@ -214,15 +225,25 @@ class Session:
         if self._input is None:
             raise SessionExited(self.name, self.exit_code)
         self._input.write(data)
-        if self.profile.shell == "sh" and (b"\r" in data or b"\n" in data):
-            self.enter()
+        self._note_typing(data)
         self.actor = actor
         self.activity.touch()
         self.pulse.fire()
 
+    def _note_typing(self, data: bytes) -> None:
+        """Between the keys and the shell's next mark only we know that a line is on its way."""
+        if self._tracker.phase not in (Phase.INPUT, Phase.CONTINUATION):
+            return
+        if b"\r" in data or b"\n" in data:
+            self.enter()
+        else:
+            self.half_typed = not (b"\x03" in data or b"\x15" in data)
+
     def enter(self) -> None:
-        """A line went to a shell that does not announce that it runs."""
+        """A line was sent to the shell, which has not said yet what it makes of it."""
+        self.half_typed = False
         self._entered_at_ns = self._clock.wall_ns()
+        self._entered_echo = line_settings(self._fd)[0] if self._fd >= 0 else True
         self._tracker.enter()
 
     def interrupt(self, *, actor: Actor) -> bool:
@@ -353,6 +374,7 @@ class Session:
     def _apply(self, mark: Mark, *, at_ns: int) -> None:
         if mark.kind is MarkKind.PROMPT and mark.trusted and not mark.secondary:
             self.typed_line = None
+            self.half_typed = False
         for change in self._tracker.apply(mark):
             match change:
                 case Opened():
@@ -399,12 +421,16 @@ class Session:
         )
         self.open_block = None
         self.recent.append(block)
+        for collector in self.collectors:
+            collector.append(block)
         self.log.append(BlockFinished(block=block.id, exit_code=block.exit_code))
         if self.on_block_closed is not None:
             self.on_block_closed(block)
 
     def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
         """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""
+        if not self._entered_echo:
+            return closed.start, closed.command_line or self.typed_line or "(typed without echo)"
         start, line = self._echoed(closed.start, closed.end)
         return start, closed.command_line or line
 
@@ -422,7 +448,7 @@ class Session:
         """Where the output of the command line that runs now begins; None if none does."""
         if self.open_block is not None:
             return self.open_block.start
-        if self._tracker.phase is Phase.ENTERED:
+        if self._tracker.phase is Phase.ENTERED and self.profile.shell not in LINE_EDITORS:
             return self._echoed(self.input_end, self.journal.end)[0]
         return None
 
