@@ -58,10 +58,12 @@ def derive_state(
     is_shell: bool,
     probe: Probe | None,
     has_editor: bool = False,
+    settled: bool = True,
 ) -> State:
     """`probe` is None when the kernel was not asked; it is only needed while something runs.
 
-    `has_editor`: the shell edits lines itself and announces what it runs.
+    `has_editor`: the shell edits lines itself and announces what it runs. `settled`: it has
+    had the time to take the line that was sent last.
     """
     if exited:
         return EXITED
@@ -75,6 +77,8 @@ def derive_state(
         if not probe.reading:
             return State(word="running", known_by="marks" if phase is Phase.RUNNING else "kernel")
         if phase is Phase.ENTERED and has_editor and probe.by_shell:
+            if not settled:
+                return State(word="running", known_by="kernel")
             # Enter was typed, nothing runs, and the shell reads on: it wants more of the line.
             return State(word="awaiting_input", known_by="kernel", continuation=True)
         if probe.canonical and not probe.echo:

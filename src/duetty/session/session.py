@@ -56,6 +56,9 @@ INTERRUPT = b"\x03"
 ECHO_BYTES = 64 * 1024
 """How far an echoed line is looked for."""
 
+SETTLE_S = 0.15
+"""How long a shell may take to begin with a line that was sent to it; fish takes some 10 ms."""
+
 LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
 """Shells that edit the line themselves, and may want more of it after Enter."""
 
@@ -117,6 +120,10 @@ class Session:
         self._probe_generation = -1
         self._entered_at_ns: int | None = None
         self._entered_echo = True
+        self._entered_s = 0.0
+        self._typed_ahead = False
+        """A line was sent before the prompt for it was drawn."""
+
         self._told_state: State | None = None
         self._told_degraded: str | None = None
 
@@ -179,6 +186,7 @@ class Session:
         return derive_state(
             phase=self._tracker.phase,
             has_editor=self.profile.shell in LINE_EDITORS,
+            settled=self._clock.monotonic_s() - self._entered_s > SETTLE_S,
             alternate_active=self._terminal.alternate_active,
             exited=self.is_exited,
             is_shell=self.profile.is_shell,
@@ -201,6 +209,10 @@ class Session:
 
     def scrollback(self, *, offset: int, limit: int, styled: bool) -> Scrollback:
         return self._terminal.scrollback(offset=offset, limit=limit, styled=styled)
+
+    def text(self, *, first_row: int) -> str:
+        """Rows from this one on, with what the terminal wrapped joined again."""
+        return self._terminal.text(join_wraps=True, first_row=first_row)
 
     @property
     def total_rows(self) -> int:
@@ -232,17 +244,21 @@ class Session:
 
     def _note_typing(self, data: bytes) -> None:
         """Between the keys and the shell's next mark only we know that a line is on its way."""
-        if self._tracker.phase not in (Phase.INPUT, Phase.CONTINUATION):
+        phase = self._tracker.phase
+        if phase not in (Phase.INPUT, Phase.CONTINUATION, Phase.DONE, Phase.PROMPT):
             return
-        if b"\r" in data or b"\n" in data:
+        if b"\r" not in data and b"\n" not in data:
+            self.half_typed = not (b"\x03" in data or b"\x15" in data)
+        elif phase in (Phase.INPUT, Phase.CONTINUATION):
             self.enter()
         else:
-            self.half_typed = not (b"\x03" in data or b"\x15" in data)
+            self._typed_ahead = True
 
     def enter(self) -> None:
         """A line was sent to the shell, which has not said yet what it makes of it."""
         self.half_typed = False
         self._entered_at_ns = self._clock.wall_ns()
+        self._entered_s = self._clock.monotonic_s()
         self._entered_echo = line_settings(self._fd)[0] if self._fd >= 0 else True
         self._tracker.enter()
 
@@ -372,15 +388,30 @@ class Session:
                 self._input.write(replies)
 
     def _apply(self, mark: Mark, *, at_ns: int) -> None:
-        if mark.kind is MarkKind.PROMPT and mark.trusted and not mark.secondary:
-            self.typed_line = None
-            self.half_typed = False
+        before = self._tracker.phase
         for change in self._tracker.apply(mark):
             match change:
                 case Opened():
                     self._opened(change, at_ns=at_ns)
                 case Closed():
                     self._closed(change, at_ns=at_ns)
+        if mark.trusted and not mark.secondary:
+            self._follow_line(mark.kind, before)
+
+    def _follow_line(self, kind: MarkKind, before: Phase) -> None:
+        """What a mark says about the line that was being typed."""
+        match kind:
+            case MarkKind.DONE:
+                self.half_typed = self._typed_ahead = False
+            case MarkKind.PROMPT:
+                self.typed_line = None
+                if before is not Phase.DONE:  # the line was empty, abandoned or refused
+                    self.half_typed = False
+            case MarkKind.INPUT if self._typed_ahead:
+                self._typed_ahead = False
+                self.enter()
+            case MarkKind.INPUT | MarkKind.OUTPUT:
+                pass
 
     def _opened(self, opened: Opened, *, at_ns: int) -> None:
         self.open_block = Block(

@@ -71,8 +71,7 @@ async def wait_text(session: Session, needle: Needle) -> str:
     seen_rows = session.total_rows - session.profile.rows
     while True:
         first = max(seen_rows - 1, session.total_rows - SEARCH_ROWS, 0)
-        rows = session.scrollback(offset=first, limit=SEARCH_ROWS, styled=False)
-        found = needle.find("\n".join(rows.text_lines))
+        found = needle.find(session.text(first_row=first))
         if found is not None:
             return found
         if session.is_exited:

@@ -246,10 +246,13 @@ class Terminal:
             epoch=self._epoch,
         )
 
-    def text(self, *, join_wraps: bool) -> str:
-        """Everything as plain text, without the blank rows at the end."""
+    def text(self, *, join_wraps: bool, first_row: int = 0) -> str:
+        """Everything from a row on as plain text, without the blank rows at the end."""
+        count = self.total_rows - first_row
+        if count <= 0:
+            return ""
         raw = self._native.formatted(
-            "plain", first=self._hidden_rows(), count=self.total_rows, unwrap=join_wraps
+            "plain", first=self._hidden_rows() + first_row, count=count, unwrap=join_wraps
         )
         return raw.decode("utf-8", "replace")
 
