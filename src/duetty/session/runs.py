@@ -213,13 +213,13 @@ class Run:
         session = self.session
         await self._wait_started()
         await self._wait_reader()
-        while session.phase is Phase.DONE and not session.is_exited:
-            await (
-                session.pulse.wait()
-            )  # the shell cannot read yet: typed now, the echo would be doubled
-        with anyio.move_on_after(PROMPT_READY_S):
-            while session.phase is Phase.PROMPT and not session.is_exited:
+        while session.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
+            # The shell cannot read yet: typed now, the echo would be doubled.
+            with anyio.move_on_after(PROMPT_READY_S) as bound:
                 await session.pulse.wait()
+            if bound.cancelled_caught and session.phase is Phase.PROMPT:
+                break  # a prompt that takes this long to draw may never end
+            await self._wait_reader()  # somebody may have typed ahead
         if session.half_typed and session.phase in (Phase.INPUT, Phase.CONTINUATION):
             raise SessionBusy(
                 f"somebody has begun a line at the prompt of {session.name!r}",
