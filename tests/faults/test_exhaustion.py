@@ -132,12 +132,7 @@ def test_a_keeper_with_too_few_descriptors_leaks_none(server: ServerProcess) -> 
     "door",
     [
         "server.sock",
-        pytest.param(
-            "mcp.sock",
-            marks=pytest.mark.xfail(
-                strict=True, reason="McpEdge: a failed accept ends the server, and all programs"
-            ),
-        ),
+        "mcp.sock",
     ],
 )
 def test_a_server_without_descriptors_survives_and_recovers(
@@ -162,7 +157,6 @@ def test_a_server_without_descriptors_survives_and_recovers(
     assert answers(server, "new")
 
 
-@pytest.mark.xfail(strict=True, reason="registry._replace_keeper: OSError ends the server")
 def test_a_keeper_killed_while_the_server_has_no_descriptor_is_replaced_later(
     server: ServerProcess,
 ) -> None:
@@ -178,7 +172,6 @@ def test_a_keeper_killed_while_the_server_has_no_descriptor_is_replaced_later(
     assert answers(server, "new")
 
 
-@pytest.mark.xfail(strict=True, reason="rmtree needs descriptors: the journal's directory stays")
 def test_a_server_with_too_few_descriptors_opens_whole_sessions_or_none(
     server: ServerProcess,
 ) -> None:

@@ -56,7 +56,6 @@ async def test_input_that_nobody_reads_is_refused_beyond_a_bound(engine: Engine,
     assert engine.registry.find("s").pending_input_bytes <= 1024 * 1024
 
 
-@pytest.mark.xfail(strict=True, reason="Ctrl-C waits in the kernel behind input nobody reads")
 @pytest.mark.parametrize("line", [COOKED, RAW], ids=["cooked", "raw"])
 async def test_a_program_that_reads_nothing_can_be_interrupted(engine: Engine, line: str) -> None:
     await start(engine, line)

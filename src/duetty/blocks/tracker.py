@@ -41,6 +41,7 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.SILENT, MarkKind.PROMPT): Phase.PROMPT,
     (Phase.PROMPT, MarkKind.PROMPT): Phase.PROMPT,  # redrawn
     (Phase.PROMPT, MarkKind.INPUT): Phase.INPUT,
+    (Phase.PROMPT, MarkKind.OUTPUT): Phase.RUNNING,  # bash draws no prompt in one column
     (Phase.INPUT, MarkKind.INPUT): Phase.INPUT,  # redrawn by the line editor
     (Phase.INPUT, MarkKind.PROMPT): Phase.PROMPT,  # empty, abandoned or unparsable line
     (Phase.INPUT, MarkKind.OUTPUT): Phase.RUNNING,

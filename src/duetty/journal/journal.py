@@ -169,6 +169,10 @@ class Journal:
                 index.close()
                 raise
         except OSError as error:
+            # One by one: a process without descriptors cannot list the directory.
+            discard(directory / "index")
+            with suppress(OSError):
+                directory.rmdir()
             raise _unwritable(directory, error) from error
         return cls(
             directory,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from duetty.errors import DuettyError, InstanceBusy, KeeperUnavailable
+from duetty.errors import DuettyError, ForkFailed, InstanceBusy, KeeperUnavailable
 from duetty.keeper import fields
 from duetty.keeper.claim import peer_of
 from duetty.keeper.probe import Probe, Reader
@@ -286,10 +286,13 @@ def parse_opened(reply: Reply) -> Opened:
     """The answer to `open` and `adopt`.
 
     Raises:
-        KeeperUnavailable: if it brings no master.
+        ForkFailed: if the master could not be received.
     """
     if len(reply.fds) != 1:
-        raise KeeperUnavailable("the keeper answered without the master")
+        raise ForkFailed(
+            "this process has no descriptor left for the session's terminal",
+            hint="close sessions, or raise the limit of open files",
+        )
     return Opened(session=_kept_session(reply.fields), master=reply.fds[0])
 
 
@@ -339,7 +342,10 @@ def start_keeper(
         KeeperUnavailable: if it does not answer; says why.
     """
     deadline_s = time.monotonic() + START_KEEPER_S
-    ready, ready_end = os.pipe()
+    try:
+        ready, ready_end = os.pipe()
+    except OSError as error:
+        raise KeeperUnavailable(f"cannot start a keeper: {error.strerror}") from None
     try:
         try:
             _launch(socket_path, log_path, python, ready_end=ready_end, orphan_s=orphan_s)
@@ -421,7 +427,10 @@ def _pid_of_other(path: str | Path, deadline_s: float) -> int:
 
 
 def _connected(path: str | Path) -> socket.socket:
-    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock = socket.socket(socket.AF_UNIX)
+    except OSError as error:
+        raise _gone(str(error)) from None
     sock.settimeout(CONNECT_S)
     try:
         sock.connect(str(path))

@@ -35,6 +35,9 @@ _CHUNKS_PER_TURN = 16
 
 _HEAD_BYTES = 4
 _FD = struct.Struct("i")
+_UNRECEIVED = -1
+"""In place of a descriptor that the kernel dropped, because this process can have no more."""
+
 _ANCILLARY_BYTES = socket.CMSG_SPACE(MAX_FDS * _FD.size)
 
 Message = dict[str, object]
@@ -43,7 +46,7 @@ Message = dict[str, object]
 class Frame(NamedTuple):
     message: Message
     fds: tuple[int, ...]
-    """Owned by whoever takes the frame."""
+    """Owned by whoever takes the frame. Fewer than were sent if this process has no room."""
 
 
 class Channel:
@@ -144,10 +147,12 @@ class Channel:
         for level, kind, packed in ancillary:
             if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
                 self._unclaimed.extend(each for (each,) in _FD.iter_unpack(packed))
+        if flags & socket.MSG_CTRUNC:
+            self._unclaimed.append(_UNRECEIVED)
         self._incoming += chunk
         if not chunk:
             self._lose("closed by the peer")
-        elif flags & socket.MSG_CTRUNC or len(self._unclaimed) > MAX_FDS:
+        elif len(self._unclaimed) > MAX_FDS:
             self._lose("too many descriptors")
         return bool(chunk)
 
@@ -172,7 +177,8 @@ class Channel:
         if not isinstance(claimed, int) or not 0 <= claimed <= len(self._unclaimed):
             self._lose("a frame that claims descriptors it did not bring")
             return None
-        return Frame(message, tuple(self._unclaimed.popleft() for _ in range(claimed)))
+        fds = [self._unclaimed.popleft() for _ in range(claimed)]
+        return Frame(message, tuple(fd for fd in fds if fd != _UNRECEIVED))
 
     def _lose(self, reason: str) -> None:
         if self.lost is None:
@@ -192,4 +198,5 @@ def parse_message(body: bytes) -> Message | None:
 
 def _close(fds: Sequence[int] | deque[int]) -> None:
     for fd in fds:
-        os.close(fd)
+        if fd != _UNRECEIVED:
+            os.close(fd)

@@ -60,6 +60,9 @@ GONE_LOOK_S = 0.02
 KILL_S = 3.0
 """How long a session waits for its processes after KILL; uninterruptible I/O may hold one."""
 
+KEEPER_RETRY_S = 1.0
+"""Between two attempts to start a keeper on a machine that has no room for one."""
+
 log = logging.getLogger("duetty.sessions")
 
 
@@ -414,11 +417,13 @@ class Registry:
         What is lost: exit codes of the processes that the old one forked, and bytes
         if this server is killed before the new one has taken over.
         """
-        try:
-            self._keeping.connect()
-        except DuettyError as error:
-            self.degraded["keeper"] = f"no new keeper could be started: {error.message}"
-            return
+        while True:
+            try:
+                self._keeping.connect()
+                break
+            except DuettyError as error:
+                self.degraded["keeper"] = f"no new keeper could be started: {error.message}"
+            await anyio.sleep(KEEPER_RETRY_S)
         reason = "the keeper was killed and replaced; exit codes of earlier sessions are unknown"
         self.degraded["keeper"] = reason
         for session in self.sessions():

@@ -248,16 +248,20 @@ class Run:
         """While a program runs and reads nothing, the line is not for it: it waits its turn."""
         session = self.session
         looks = Looks()
+        seen_generation = -1
         while not session.is_exited:
             running = session.phase in (Phase.RUNNING, Phase.ENTERED)
             unmarked = session.phase is Phase.SILENT and session.activity.quiet_s() < self.quiet_s
             if not running and not unmarked:
                 return
             state = await session.look()
-            if state.word not in ("running", "unknown"):
-                return
             if state.word == "unknown" and not running:
                 return
+            if state.word not in ("running", "unknown"):
+                # Twice the same: between two programs a shell reads for an instant.
+                if seen_generation == session.activity.generation or state.word == "fullscreen":
+                    return
+                seen_generation = session.activity.generation
             with anyio.move_on_after(looks.next_s()):
                 await session.pulse.wait()
 

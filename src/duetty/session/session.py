@@ -4,6 +4,7 @@ Owns the order of things: bytes are in the journal before anything else sees
 them; marks, terminal, blocks and log follow in the same turn of the loop.
 """
 
+import fcntl
 import os
 import termios
 from collections import deque
@@ -64,6 +65,8 @@ LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
 
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
+
+_TIOCGPTPEER = 0x5441
 
 NOBODY = Actor(kind="person", name="unknown")
 
@@ -272,6 +275,8 @@ class Session:
             raise SessionExited(self.name, self.exit_code)
         self.actor = actor
         self.activity.touch()
+        if self._input.pending_bytes:
+            drop_unread(self._fd)
         return self._input.write_instead(INTERRUPT)
 
     def press(self, keys: list[str], *, actor: Actor) -> int:
@@ -324,14 +329,19 @@ class Session:
         """Begin the journal's next segment with everything that is known now."""
         envelope = self._envelope(self._terminal.snapshot())
         if len(envelope) > MAX_SNAPSHOT_BYTES:
-            envelope = self._envelope(self._shorter_snapshot())
+            rows = self._terminal.total_rows * MAX_SNAPSHOT_BYTES // len(envelope) // 2
+            envelope = self._envelope(self._shorter_snapshot(rows))
+        if len(envelope) > MAX_SNAPSHOT_BYTES:
+            envelope = self._envelope(self._shorter_snapshot(0))
         self.journal.turn_over(envelope, cols=self.profile.cols, rows=self.profile.rows)
 
-    def _shorter_snapshot(self) -> bytes:
-        """With the usual scrollback, where all of it would be more than a journal keeps."""
-        terminal = Terminal(cols=self._terminal.cols, rows=self._terminal.rows)
+    def _shorter_snapshot(self, rows: int) -> bytes:
+        """With this much scrollback, where all of it would be more than a journal keeps."""
+        shown = self._terminal
+        terminal = Terminal(cols=shown.cols, rows=shown.rows, scrollback_rows=shown.scrollback_rows)
+        terminal.silent = True
         try:
-            terminal.feed(self._terminal.dump(scrollback_rows=terminal.scrollback_rows))
+            terminal.feed(shown.dump(scrollback_rows=rows))
             return terminal.snapshot()
         finally:
             terminal.close()
@@ -555,6 +565,20 @@ class Session:
 
 async def _unknown() -> Probe:
     return Probe(known=False)
+
+
+def drop_unread(fd: int) -> None:
+    """Drop what was written to a PTY and not read: on its way, and in the line discipline.
+
+    Else Ctrl-C waits behind it, or the next reader (the shell) takes it for commands.
+    """
+    with suppress(OSError, termios.error):
+        termios.tcflush(fd, termios.TCOFLUSH)
+        slave = fcntl.ioctl(fd, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            termios.tcflush(slave, termios.TCIFLUSH)
+        finally:
+            os.close(slave)
 
 
 def set_window_size(fd: int, *, cols: int, rows: int) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
-from anyio.abc import SocketAttribute, SocketStream, TaskStatus
+from anyio.abc import SocketAttribute, SocketListener, SocketStream, TaskGroup, TaskStatus
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 LOCAL = Caller(actor=Actor(kind="agent", name="local"))
 """Whoever comes by the socket of the server's own user."""
+
+RETRY_S = 1.0
+"""Between two attempts at what a machine without room refused."""
 
 log = logging.getLogger("duetty.mcp")
 
@@ -80,12 +83,10 @@ class McpEdge:
             await anyio.create_unix_listener(path, mode=0o600) as listener,
             anyio.create_task_group() as tasks,
         ):
-            tasks.start_soon(listener.serve, self._serve_connection, tasks)
+            tasks.start_soon(self._listen, listener, tasks)
             task_status.started()
             await self._wanted.wait()
-            transports = await anyio.to_thread.run_sync(
-                _load, self._dispatcher, abandon_on_cancel=True
-            )
+            transports = await self._load()
             async with transports.running():
                 self._transports = transports
                 self._ready.set()
@@ -114,6 +115,26 @@ class McpEdge:
                 log.exception("mcp_connection_crashed")
             finally:
                 self.connections -= 1
+
+    async def _listen(self, listener: SocketListener, tasks: TaskGroup) -> None:
+        """Accept until stopped; a process without descriptors waits for one."""
+        while True:
+            try:
+                await listener.serve(self._serve_connection, tasks)
+            except (OSError, anyio.BrokenResourceError) as error:
+                log.warning("mcp_accept_failed", extra={"reason": str(error.__cause__ or error)})
+            await anyio.sleep(RETRY_S)
+
+    async def _load(self) -> Transports:
+        """Loaded in the end: what fails now (no descriptor for a file) may not in a moment."""
+        while True:
+            try:
+                return await anyio.to_thread.run_sync(
+                    _load, self._dispatcher, abandon_on_cancel=True
+                )
+            except Exception:
+                log.exception("mcp_load_failed")
+            await anyio.sleep(RETRY_S)
 
     async def _loaded(self) -> Transports:
         self._wanted.set()
