@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 import anyio
+import anyio.lowlevel
 
 from duetty.clock import Clock
 from duetty.events.types import Entry, Event, Lagged, Output
@@ -78,6 +79,8 @@ class Subscription:
                 raise anyio.EndOfStream
             self._arrived = anyio.Event()
             await self._arrived.wait()
+            # As in `Pulse`: a flood must not keep a deadline away from us.
+            await anyio.lowlevel.checkpoint_if_cancelled()
 
 
 class EventLog:

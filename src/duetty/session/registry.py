@@ -101,6 +101,7 @@ class Registry:
         """Being ended: the keeper must not forget them before their last process is gone."""
 
         self._next_number = 0
+        self._restored = False
         self.degraded: dict[str, str] = {}
         """Part and reason of what does not work as promised."""
 
@@ -395,7 +396,10 @@ class Registry:
             log.info("forget_failed", extra={"session": session.name, "code": error.code})
 
     async def sweep(self) -> None:
-        """Remove exited sessions beyond their number and age."""
+        """Remove exited sessions beyond their number and age; look whether a full disk has room."""
+        for session in self.sessions():
+            if session.journal.degraded and session.journal.retry():
+                session.turn_over()
         exited = sorted(
             (each for each in self._by_id.values() if each.exited_at_ns is not None),
             key=lambda each: each.exited_at_ns or 0,
@@ -465,6 +469,7 @@ class Registry:
             # between the fork and the record. Nobody was told of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
             await self._end_orphan(orphan.session)
+        self._restored = True
         self._next_number = 1 + max(
             (int(name) for name in self._by_name if name.isdecimal()), default=-1
         )
@@ -542,6 +547,9 @@ class Registry:
 
     async def shut_down(self, *, keep_sessions: bool, grace_s: float) -> None:
         """Let go of the sessions: with the keeper for the next server, or for good."""
+        if not self._restored:
+            self._keeping.close()  # what it keeps was never ours to end
+            return
         keep_sessions = keep_sessions and self.alive > 0
         self._keeping.on_lost = lambda _: None  # from here on its end is what we want
         for session in self.sessions():
