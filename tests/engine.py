@@ -15,6 +15,7 @@ from duetty.config import Paths, Settings, find_paths, make_private
 from duetty.ops import Dispatcher, Node, Services
 from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
+from tests.homes import settle_home
 
 AGENT = Actor(kind="agent", name="test")
 
@@ -41,7 +42,7 @@ class Engine:
 def child_env(home: Path) -> dict[str, str]:
     """A plain environment, so that nobody's own rc files take part."""
     return {
-        "HOME": str(home),
+        "HOME": str(settle_home(home)),
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
         "SHELL": "/bin/bash",

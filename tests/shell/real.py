@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from duetty.shell import Injection, Mark, MarkKind, MarkScanner, integrate
+from tests.homes import settle_home
 
 NONCE = "5ec2e7" * 5
 WAIT_S = 10
@@ -41,6 +42,9 @@ class RealShell:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             try:
+                # A `nohup make test &` has them ignored, and a shell leaves that as it is.
+                for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+                    signal.signal(number, signal.SIG_DFL)
                 # Here, because a later change of size makes readline draw its prompt again.
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLS, 0, 0))
                 os.chdir(cwd)
@@ -170,7 +174,7 @@ def open_shell(
 ) -> Generator[RealShell]:
     """The shell, at its first prompt."""
     environment = {
-        "HOME": str(home),
+        "HOME": str(settle_home(home)),
         "PATH": os.environ["PATH"],
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
