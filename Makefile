@@ -6,7 +6,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev system run test check format lint types docs bench lock clean ci
+.PHONY: help install install-dev page peers system run test check format lint types docs bench bench-web lock clean ci
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,7 @@ $(BIN)/python:
 $(VENV)/.installed: requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing Duetty into $(VENV) ..."
 	@$(PIP) install --require-hashes -r requirements.lock
+	@test -z "$$($(BIN)/python hatch_build.py --needs)" || $(PIP) install --require-hashes -r requirements-node.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -32,14 +33,21 @@ install-dev: $(VENV)/.installed-dev ## The same, with what tests and checks need
 system: ## Install the shells and tmux that tests use (apt, when root or with sudo)
 	@tools/install-test-packages
 
-run: install ## Start the server; prints address, browser link and MCP configuration
+page: install ## Build the browser page, if its source changed since
+	@test -z "$$($(BIN)/python hatch_build.py --needs)" || $(PIP) install --require-hashes -r requirements-node.lock
+	@$(BIN)/python hatch_build.py
+
+run: install page ## Start the server; prints address, browser link and MCP configuration
 	@$(BIN)/duetty server
 
-test: install-dev system ## Run every test that this machine can run
+peers: ## Install the real MCP peers that tests speak to (npm; skipped where there is none)
+	@tools/install-peers
+
+test: install-dev page system peers ## Run every test that this machine can run
 	@$(BIN)/python -m pytest -q
 
 check: install-dev lint types ## Everything that needs no real shell: lint, imports, types, fast tests
-	@$(BIN)/python -m pytest -q -m "not pty and not shells and not tmux and not root"
+	@$(BIN)/python -m pytest -q -m "not pty and not shells and not tmux and not root and not browser"
 
 format: install-dev ## Format the code
 	@$(BIN)/ruff format src tests benchmarks
@@ -56,14 +64,19 @@ types: install-dev ## pyright, strict
 
 docs: install-dev ## Write the reference pages from the code
 	@$(BIN)/python tools/generate_docs.py docs
+	@$(BIN)/python tools/generate_page_types.py
 
 bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
 	@$(BIN)/python -m benchmarks
+
+bench-web: install-dev page system ## Measure the page in a browser; writes its part of docs/benchmarks.md
+	@$(BIN)/python -m benchmarks.web
 
 lock: $(BIN)/python ## Renew the hash-pinned lock files
 	@$(PIP) install uv
 	@$(UV) --group pyproject.toml:build --output-file requirements.lock
 	@$(UV) --group pyproject.toml:build --group pyproject.toml:dev --output-file requirements-dev.lock
+	@$(subst pyproject.toml,,$(UV)) --group pyproject.toml:node --output-file requirements-node.lock
 
 clean: ## Remove what make made
 	@rm -rf $(VENV) .bootstrap dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache

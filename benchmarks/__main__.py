@@ -18,8 +18,9 @@ import anyio
 from benchmarks.machine import describe
 from benchmarks.measure import Effort
 from benchmarks.report import Line, Table, table_markdown
+from benchmarks.sections import kept
 
-NAMES = ("latency", "throughput", "fairness", "memory", "many", "restart", "cli")
+NAMES = ("latency", "throughput", "fairness", "viewing", "memory", "many", "restart", "cli", "attach", "mcp", "policy", "sandbox")
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 HEAD = """\
@@ -141,6 +142,8 @@ def _report(
     if arguments.quick or arguments.profile:
         parts.append("**A quick or profiled run: it shows that the harness works, and no more.**\n")
     parts += [table_markdown(table) for table in tables]
+    if sections := kept(path):
+        parts.append(sections)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(parts), encoding="utf-8")
     print(f"written: {path}")

@@ -7,8 +7,7 @@ import anyio
 from benchmarks.files import plain_log
 from benchmarks.measure import Effort, engine, median, percentile, wait_prompt
 from benchmarks.report import Line, Table, ms
-from duetty.events import Lagged
-from duetty.session import Session
+from duetty.session import Session, follow
 from tests.engine import AGENT, Engine
 
 CALLS = 300
@@ -37,7 +36,7 @@ async def run(effort: Effort) -> list[Table]:
             lines=lines,
             notes=[
                 f"`run('echo')` {calls} times in one bash session, while another prints as fast as it can "
-                "and a subscriber receives all of it.",
+                "and a follower reads all of it.",
                 "Beside it: the same calls in the same session just before the flood, at the same percentile.",
             ],
         )
@@ -91,10 +90,12 @@ async def _under_flood(running: Engine, line: str, *, what: str, calls: int) -> 
 
 
 async def _subscribe(session: Session) -> None:
-    with session.log.subscribe(wants_output=True) as entries:
+    with follow(session) as follower:
+        offset = int(follower.end)
         while True:
-            match await entries.receive():
-                case Lagged():
-                    raise RuntimeError("the subscriber fell behind: not every byte was read")
-                case _:
-                    pass
+            await follower.wait()
+            while offset < follower.end:
+                read = follower.read(offset, 1 << 20)
+                if read is None:
+                    raise RuntimeError("the follower fell behind: not every byte was read")
+                offset += len(read)

@@ -13,8 +13,8 @@ from benchmarks.files import coloured_log, plain_log
 from benchmarks.measure import Effort, engine, median, wait_prompt
 from benchmarks.report import Line, Table, mb_s
 from benchmarks.tmux import Tmux, running_tmux
-from duetty.events import BlockFinished, Lagged, Output
-from duetty.session import Session
+from duetty.events import BlockFinished, Entry
+from duetty.session import Session, follow
 from tests.engine import AGENT
 
 FILE_BYTES = 100_000_000
@@ -69,25 +69,28 @@ async def _round(
 
 
 async def _flood(session: Session, path: Path) -> float:
-    """Seconds until a subscriber has every byte and the end of the command."""
+    """Seconds until a follower has every byte and the end of the command."""
     await wait_prompt(session)
     start = session.journal.end
     received = 0
-    with session.log.subscribe(wants_output=True) as entries:
+    with follow(session) as follower:
         started_s = time.perf_counter()
         session.write(f"cat {path}\r".encode(), actor=AGENT)
-        while True:
-            match await entries.receive():
-                case Lagged():
-                    raise RuntimeError("the subscriber fell behind: not every byte was read")
-                case entry:
-                    if isinstance(entry.event, Output):
-                        received += len(entry.event.data)
-                    elif isinstance(entry.event, BlockFinished):
-                        break
+        is_done = False
+        while not is_done:
+            await follower.wait()
+            while (entry := follower.take()) is not None:
+                is_done = is_done or (
+                    isinstance(entry, Entry) and isinstance(entry.event, BlockFinished)
+                )
+            while start + received < follower.end:
+                read = follower.read(start + received, 1 << 20)
+                if read is None:
+                    raise RuntimeError("the follower fell behind: not every byte was read")
+                received += len(read)
         taken_s = time.perf_counter() - started_s
     if received < path.stat().st_size or received > session.journal.end - start:
-        raise RuntimeError(f"the subscriber has {received} bytes")
+        raise RuntimeError(f"the follower has {received} bytes")
     await anyio.sleep(0.2)  # the store takes the block's text
     return taken_s
 
@@ -123,8 +126,8 @@ def _table(rates: dict[str, Rates], *, size_bytes: int, rounds: int) -> Table:
             f"`cat` of a file in a bash session of 80 by 24, {rounds} rounds in turns, medians. Plain: "
             f"{size_bytes / 1e6:.0f} MB of log lines. Coloured: {size_bytes / 4e6:.0f} MB with SGR and "
             "characters beyond ASCII.",
-            "Duetty: journal on disk, marks, emulator with 10,000 rows of scrollback, and one subscriber "
-            "that receives every byte and then the end of the block; none was dropped.",
+            "Duetty: journal on disk, marks, emulator with 10,000 rows of scrollback, and one follower "
+            "that reads every byte and then the end of the block; none was dropped.",
             "Bare: the same bash in a process of its own, `read` in a loop, bytes thrown away. "
             "tmux: detached session, its default history limit (2,000 rows), timed by the pane's own shell.",
         ],

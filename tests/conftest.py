@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-NEEDS = {"shells": ("bash", "zsh", "fish", "dash"), "tmux": ("tmux",)}
+NEEDS = {"shells": ("bash", "zsh", "fish", "dash"), "tmux": ("tmux",), "browser": ("chromium",)}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

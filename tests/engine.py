@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,9 @@ import anyio
 from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.config import Paths, Settings, find_paths, make_private
-from duetty.ops import Dispatcher, Node, Services
-from duetty.session import Keeping, Registry, Session
+from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, policing
+from duetty.processes import Processes
+from duetty.session import Judge, Keeping, Registry, Session
 from duetty.store import Store
 from tests.homes import settle_home
 
@@ -57,15 +58,17 @@ async def running_engine(
     settings: Settings | None = None,
     env: Mapping[str, str] | None = None,
     keep_sessions: bool = False,
+    judge: Judge | None = None,
 ) -> AsyncGenerator[Engine]:
     """`home` is both DUETTY_HOME and the child's HOME."""
-    settings = settings or Settings(session_grace_ms=300)
+    # Tests of terminals are about terminals; those of policy say which profile they mean.
+    settings = settings or Settings(session_grace_ms=300, policy_profile="open")
     paths = find_paths({"DUETTY_HOME": str(home)})
     for place in (paths.state, paths.runtime, paths.journals, paths.scratch):
         make_private(place)
     clock = SystemClock()
     async with anyio.create_task_group() as tasks:
-        with Store.open(paths.database) as store:
+        with Store.open(paths.database) as store, ExitStack() as stack:
             registry = Registry(
                 keeping=Keeping(paths.keeper_socket, paths.keeper_log),
                 store=store,
@@ -77,6 +80,18 @@ async def running_engine(
                 url=lambda: "http://127.0.0.1:0",
                 tasks=tasks,
             )
+            processes = Processes(
+                directory=paths.state / "processes",
+                environment=env or child_env(home),
+                most=settings.process_max,
+                output_bytes=settings.process_output_mib * 1024 * 1024,
+                clock=clock,
+                tasks=tasks,
+            )
+            registry.judge = judge
+            police = stack.enter_context(
+                policing(paths, settings, clock, store=store, registry=registry)
+            )
             await registry.restore()
             node = Node(
                 hostname="test",
@@ -87,9 +102,21 @@ async def running_engine(
                 address=lambda: "",
                 new_link=lambda: "",
                 stop=lambda keep: None,
+                is_persistent=lambda: True,
+                persist=lambda stays: None,
             )
             services = Services(
-                node=node, settings=settings, clock=clock, registry=registry, store=store
+                node=node,
+                settings=settings,
+                clock=clock,
+                registry=registry,
+                store=store,
+                access=Access(store, clock, own_token="own"),
+                processes=processes,
+                approvals=police.approvals,
+                trail=police.trail,
+                deciding=police.deciding,
+                page_opening=PageOpening(env or child_env(home), clock),
             )
             try:
                 yield Engine(
@@ -101,5 +128,6 @@ async def running_engine(
                 )
             finally:
                 with anyio.CancelScope(shield=True):
+                    await processes.shut_down(grace_s=0.3)
                     await registry.shut_down(keep_sessions=keep_sessions, grace_s=0.3)
         tasks.cancel_scope.cancel()

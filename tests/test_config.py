@@ -2,7 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from duetty.config import Settings, find_paths, load_settings, make_private, parse_bind
+from duetty.config import (
+    Settings,
+    base_prefix,
+    find_paths,
+    load_settings,
+    make_private,
+    parse_bind,
+)
 from duetty.errors import BadSetting, StateUnwritable
 
 
@@ -93,3 +100,35 @@ def test_an_address_that_is_not_host_and_port_is_refused(text: str) -> None:
 
 def test_an_address_may_be_ipv6() -> None:
     assert parse_bind("[::1]:9315") == ("::1", 9315)
+
+
+def test_a_list_is_a_list_in_the_file_and_commas_in_the_environment(home: Path) -> None:
+    (home / "config.toml").write_text("[server]\nhosts = ['a.example', 'b.example']\n")
+    env = {"DUETTY_HOME": str(home), "DUETTY_SERVER_CORS_ORIGINS": "https://x, http://y:1,"}
+
+    settings = load_settings(find_paths(env), env).settings
+
+    assert settings.server_hosts == ("a.example", "b.example")
+    assert settings.server_cors_origins == ("https://x", "http://y:1")
+
+
+@pytest.mark.parametrize("written", ["'a.example'", "[1]", "true"])
+def test_a_list_of_anything_but_texts_is_one_clear_error(home: Path, written: str) -> None:
+    (home / "config.toml").write_text(f"[server]\nhosts = {written}\n")
+    env = {"DUETTY_HOME": str(home)}
+
+    with pytest.raises(BadSetting, match=r":2: server\.hosts takes a list of texts"):
+        load_settings(find_paths(env), env)
+
+
+@pytest.mark.parametrize(
+    ("given", "prefix"), [("", ""), ("/", ""), ("wsh", "/wsh"), ("/wsh/", "/wsh"), ("/a/b", "/a/b")]
+)
+def test_a_base_prefix_is_brought_into_one_form(given: str, prefix: str) -> None:
+    assert base_prefix(given) == prefix
+
+
+@pytest.mark.parametrize("given", ["/a/../b", "/.", "/a b", "/a?b", "/%2e", "/a#b"])
+def test_a_base_prefix_is_a_plain_path(given: str) -> None:
+    with pytest.raises(BadSetting):
+        base_prefix(given)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
+from duetty.cli.describing import page as command_line
 from duetty.config import Settings
 from duetty.edges.http.errors import STATUS, status_of
 from duetty.errors import DuettyError
@@ -139,6 +140,7 @@ PAGES = {
     "errors.md": errors,
     "settings.md": settings,
     "block-states.md": block_states,
+    "cli.md": lambda: NOTE + "\n" + command_line(),
 }
 
 if __name__ == "__main__":

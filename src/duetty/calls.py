@@ -1,4 +1,4 @@
-"""Who asks for what: actor, effect, call."""
+"""Who asks for what: actor, scope, effect, call."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +15,42 @@ class Effect(StrEnum):
     CONTROL = "control"
 
 
+class Scope(StrEnum):
+    """What a credential allows. None includes another: what is not said is not allowed."""
+
+    READ = "read"
+    INPUT = "input"
+    CONTROL = "control"
+    ADMIN = "admin"
+
+
+EVERY_SCOPE = frozenset(Scope)
+
+SCOPE_OF: Mapping[Effect, Scope] = {
+    Effect.READ: Scope.READ,
+    Effect.DISPLAY: Scope.INPUT,
+    Effect.INPUT: Scope.INPUT,
+    Effect.CONTROL: Scope.CONTROL,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who makes a call."""
+    """Who makes a call, and what the credential that was shown allows."""
 
     kind: Literal["person", "agent", "node"]
     name: str
+    scopes: frozenset[Scope] = EVERY_SCOPE
+    session: str | None = None
+    """Name of the only session it reaches; None means all of them."""
+
+    token: str | None = None
+    """Id of the stored token or browser behind it; None for the server's own user."""
+
+    @property
+    def identity(self) -> str:
+        """What it owns is known by this: two tokens of one name are two actors."""
+        return f"token:{self.token}" if self.token is not None else f"{self.kind}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,3 +60,8 @@ class Call:
     actor: Actor
     operation: str
     arguments: Mapping[str, object] = field(default_factory=dict[str, object])
+    dialect: str = ""
+    """The vocabulary it came in; empty for our own."""
+
+    mode: Literal["interactive", "headless"] = "interactive"
+    """Headless: nobody sees it run, so only what is proven does."""

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import cast
+from typing import cast, get_origin
 
 from duetty.errors import BadSetting, StateUnwritable
 from duetty.ids import is_name
@@ -22,8 +22,18 @@ MAX_SOCKET_PATH = 100
 """A unix socket's address holds 108 bytes; a longer runtime directory needs another place."""
 
 
-def _setting(default: object, meaning: str, *, low: int = 0, high: int = 2**31) -> object:
-    return field(default=default, metadata={"meaning": meaning, "low": low, "high": high})
+def _setting(
+    default: object,
+    meaning: str,
+    *,
+    low: int = 0,
+    high: int = 2**31,
+    choices: tuple[str, ...] = (),
+) -> object:
+    return field(
+        default=default,
+        metadata={"meaning": meaning, "low": low, "high": high, "choices": choices},
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +41,27 @@ class Settings:
     """Every setting, as `section_name`; `server_bind` is `bind` in `[server]`."""
 
     server_bind: str = _setting("127.0.0.1:9315", "address and port of the HTTP edge")  # type: ignore[assignment]  # a field, as dataclasses say it
+    server_hosts: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        (), "further names, NAME or NAME:PORT, by which clients may call the server"
+    )
+    server_cors_origins: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        (), "other sites whose pages may call with a token, each as https://NAME[:PORT]"
+    )
+    server_base_prefix: str = _setting("", "path that every address of the server begins with")  # type: ignore[assignment]
+    server_tls_cert: str = _setting("", "file with the certificate chain (PEM); needs tls_key")  # type: ignore[assignment]
+    server_tls_key: str = _setting("", "file with the certificate's key (PEM)")  # type: ignore[assignment]
+    server_rate_limit: int = _setting(  # type: ignore[assignment]
+        -1,
+        "requests a second from one address; 0 is no limit, -1 is 100 for other machines only",
+        low=-1,
+        high=1_000_000,
+    )
+    server_ping_s: int = _setting(  # type: ignore[assignment]
+        30,
+        "seconds between two pings of a WebSocket; who does not answer is dropped",
+        low=1,
+        high=3600,
+    )
     session_cols: int = _setting(80, "width of a new session", low=1, high=1000)  # type: ignore[assignment]
     session_rows: int = _setting(24, "height of a new session", low=1, high=1000)  # type: ignore[assignment]
     session_shell: str = _setting("", "shell of a new session; empty means $SHELL, then /bin/sh")  # type: ignore[assignment]
@@ -44,9 +75,83 @@ class Settings:
     session_grace_ms: int = _setting(  # type: ignore[assignment]
         2_000, "time between the polite signal and KILL", high=60_000
     )
+    session_size_rule: str = _setting(  # type: ignore[assignment]
+        "smallest",
+        "who sets the size of a session with several viewers: the smallest, or one that holds it",
+        choices=("smallest", "holder"),
+    )
+    session_sandbox: str = _setting(  # type: ignore[assignment]
+        "none",
+        "sandbox of new sessions: none, any (the best there is), bubblewrap or landlock",
+        choices=("none", "any", "bubblewrap", "landlock"),
+    )
+    sandbox_workspaces: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        (), "directories that a sandboxed session may write; all else is read-only or hidden"
+    )
+    sandbox_protect: bool = _setting(  # type: ignore[assignment]
+        True, "whether hooks and start-up files in workspaces stay read-only"
+    )
+    sandbox_network: bool = _setting(False, "whether a sandboxed session reaches the network")  # type: ignore[assignment]
+    sandbox_hidden: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        (), "further files and directories that a sandboxed session must not see"
+    )
+    sandbox_cpu_s: int = _setting(0, "CPU seconds of each sandboxed process; 0 is no limit")  # type: ignore[assignment]
+    sandbox_memory_mib: int = _setting(  # type: ignore[assignment]
+        4_096, "memory of each sandboxed process, in MiB; 0 is no limit"
+    )
+    sandbox_processes: int = _setting(  # type: ignore[assignment]
+        512, "processes of a sandboxed session; 0 is no limit"
+    )
+    sandbox_file_mib: int = _setting(  # type: ignore[assignment]
+        0, "size of each file that a sandboxed process writes, in MiB; 0 is no limit"
+    )
+    sandbox_open_files: int = _setting(  # type: ignore[assignment]
+        4_096, "open files of each sandboxed process; 0 is no limit"
+    )
+    policy_profile: str = _setting(  # type: ignore[assignment]
+        "guarded",
+        "what runs unasked: open, guarded (the destructive asks) or strict (only the proven runs)",
+        choices=("open", "guarded", "strict"),
+    )
+    approval_wait_s: int = _setting(  # type: ignore[assignment]
+        300, "seconds that a question waits for a person; no answer is a no", low=1, high=86_400
+    )
+    approval_ask: str = _setting(  # type: ignore[assignment]
+        "present",
+        "when to ask: present (somebody looks at a session), always (wait for anybody) or never",
+        choices=("present", "always", "never"),
+    )
+    audit_reads: bool = _setting(False, "whether the audit trail has calls that only read")  # type: ignore[assignment]
+    audit_file_mib: int = _setting(  # type: ignore[assignment]
+        8, "size of one file of the audit trail, in MiB", low=1, high=1_024
+    )
+    audit_files: int = _setting(  # type: ignore[assignment]
+        8, "files of the audit trail; the oldest goes when there would be more", low=2, high=1_000
+    )
     journal_limit_mib: int = _setting(64, "bytes kept per session, in MiB", low=1, high=65_536)  # type: ignore[assignment]
     run_output_bytes: int = _setting(  # type: ignore[assignment]
         32_768, "output text in one answer; the rest is paged", low=256, high=16_777_216
+    )
+    process_shell: str = _setting("/bin/sh", "shell that reads commands without a terminal")  # type: ignore[assignment]
+    process_timeout_ms: int = _setting(  # type: ignore[assignment]
+        60_000, "time that a command without a terminal gets when its caller says none", low=1
+    )
+    process_max: int = _setting(256, "commands without a terminal at once", low=1, high=10_000)  # type: ignore[assignment]
+    process_output_mib: int = _setting(  # type: ignore[assignment]
+        64, "output kept on disk for each stream of such a command, in MiB", low=1, high=65_536
+    )
+    process_cpu_s: int = _setting(0, "CPU seconds of each of their processes; 0 is no limit")  # type: ignore[assignment]
+    process_memory_mib: int = _setting(0, "address space of each, in MiB; 0 is no limit")  # type: ignore[assignment]
+    process_file_mib: int = _setting(0, "size of each file that one writes; 0 is no limit")  # type: ignore[assignment]
+    terminal_open_page: bool = _setting(  # type: ignore[assignment]
+        True,
+        "whether a caller of the terminal contract may have the page opened on the server's desktop",
+    )
+    terminal_aliases: bool = _setting(  # type: ignore[assignment]
+        True, "whether the terminal contract takes the aliases of older tools: run, send, create …"
+    )
+    mcp_dialects: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        ("wsh",), "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal"
     )
 
 
@@ -93,6 +198,10 @@ class Paths:
     @property
     def database(self) -> Path:
         return self.state / "duetty.db"
+
+    @property
+    def audit(self) -> Path:
+        return self.state / "audit"
 
     @property
     def journals(self) -> Path:
@@ -241,6 +350,8 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
                 hint="put it under [server], [session], [journal] or [run]",
             )
         for key, value in cast("dict[str, object]", table).items():
+            if (section, key) == ("policy", "rules"):
+                continue  # tables of their own: ops/rules.py reads and checks them
             name = f"{section}_{key}"
             where = f"{path}:{_line(text, key)}"
             if name not in known:
@@ -264,6 +375,8 @@ def _from_text(text: str, type_: object) -> object:
         return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(
             text.lower(), text
         )
+    if get_origin(type_) is tuple:
+        return [part.strip() for part in text.split(",") if part.strip()]
     if type_ is int and re.fullmatch(r"[+-]?\d+", text):
         return int(text)
     return text
@@ -271,19 +384,45 @@ def _from_text(text: str, type_: object) -> object:
 
 def _checked(name: str, value: object, where: str) -> object:
     setting = next(each for each in fields(Settings) if each.name == name)
+    kind: type = get_origin(setting.type) or setting.type  # type: ignore[assignment]  # types here are plain classes, or tuples of texts
     dotted = name.replace("_", ".", 1)
-    if not isinstance(value, setting.type) or (setting.type is int and isinstance(value, bool)):  # type: ignore[arg-type]  # types here are plain classes
+    if kind is tuple and isinstance(value, list):
+        given = tuple(cast("list[object]", value))
+        value = given if all(isinstance(part, str) for part in given) else None
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise BadSetting(
-            f"{where}: {dotted} takes {_TYPE_WORDS[setting.type]}",  # type: ignore[index]
+            f"{where}: {dotted} takes {_TYPE_WORDS[kind]}",
             hint=f"it means: {setting.metadata['meaning']}",
         )
     low, high = setting.metadata["low"], setting.metadata["high"]
-    if setting.type is int and not low <= int(value) <= high:  # type: ignore[call-overload]
+    if kind is int and not low <= int(value) <= high:  # type: ignore[call-overload]
         raise BadSetting(f"{where}: {dotted} must be between {low} and {high}")
+    choices = setting.metadata["choices"]
+    if choices and value not in choices:
+        raise BadSetting(f"{where}: {dotted} must be one of {', '.join(choices)}")
     return value
 
 
-_TYPE_WORDS = {int: "a whole number", bool: "true or false", str: "a text"}
+_TYPE_WORDS = {
+    int: "a whole number",
+    bool: "true or false",
+    str: "a text",
+    tuple: "a list of texts",
+}
+
+
+def base_prefix(text: str) -> str:
+    """`/path` without a slash at its end; "" for none.
+
+    Raises:
+        BadSetting: if it is not a plain path.
+    """
+    parts = [part for part in text.split("/") if part]
+    if not all(is_name(part) and set(part) != {"."} for part in parts):
+        raise BadSetting(
+            f"{text!r} cannot be server.base_prefix", hint="use plain words, for example /duetty"
+        )
+    return "".join(f"/{part}" for part in parts)
 
 
 def parse_bind(text: str) -> tuple[str, int]:

@@ -158,6 +158,28 @@ class ForkFailed(Exhausted):
     code = "fork_failed"
 
 
+class ProcessNotFound(NotFound):
+    code = "process_not_found"
+
+    def __init__(self, process: str) -> None:
+        super().__init__(
+            f"no process {process!r}", hint="list the processes; ended ones are kept for an hour"
+        )
+
+
+class ProcessIdConflict(Conflict):
+    code = "process_id_conflict"
+
+    def __init__(self, process: str) -> None:
+        super().__init__(
+            f"a process {process!r} exists", hint="choose another id or leave the id out"
+        )
+
+
+class MaxProcesses(Exhausted):
+    code = "max_processes_reached"
+
+
 class BlockNotFound(NotFound):
     code = "block_not_found"
 
@@ -198,6 +220,106 @@ class UnknownKey(BadArguments):
     code = "unknown_key"
 
 
+# --- overlays, panels, the keyboard ---------------------------------------------
+
+
+class OverlayNotFound(NotFound):
+    code = "overlay_not_found"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no overlay {id!r}", hint="list the session's overlays")
+
+
+class PanelNotFound(NotFound):
+    code = "panel_not_found"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(f"no panel {id!r}", hint="list the session's panels")
+
+
+class InvalidOverlay(BadArguments):
+    """An overlay or panel would become larger than it may."""
+
+    code = "invalid_overlay"
+
+
+class NotFocusable(BadArguments):
+    code = "not_focusable"
+
+    def __init__(self, id: str) -> None:
+        super().__init__(
+            f"element {id!r} takes no keys", hint="create it, or patch it, with focusable true"
+        )
+
+
+class AlreadyInAltScreen(Conflict):
+    code = "already_in_alt_screen"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the elements of the alt screen mode are shown already", hint="exit_alt goes back"
+        )
+
+
+class NotInAltScreen(Conflict):
+    code = "not_in_alt_screen"
+
+    def __init__(self) -> None:
+        super().__init__("the normal elements are shown already", hint="enter_alt comes first")
+
+
+# --- policy, approvals, audit, sandbox ------------------------------------------
+
+
+class PolicyDenied(Refused):
+    """The rules forbid it, or nobody is there who could be asked; `details` says why."""
+
+    code = "policy_denied"
+
+
+class ApprovalRejected(Refused):
+    """A person said no. Asking the same again will not change that."""
+
+    code = "approval_rejected"
+
+
+class ApprovalExpired(Refused):
+    """Nobody answered in time, which is a no."""
+
+    code = "approval_expired"
+
+
+class ApprovalNotFound(NotFound):
+    code = "approval_not_found"
+
+    def __init__(self, approval: str) -> None:
+        super().__init__(f"no approval {approval!r}", hint="list the approvals")
+
+
+class ApprovalSettled(Conflict):
+    """Somebody else answered first, or it expired; `details` says which."""
+
+    code = "approval_settled"
+
+
+class NotAPerson(Refused):
+    """Only a person may answer; an agent's credential never can."""
+
+    code = "not_a_person"
+
+
+class AuditUnavailable(Unavailable):
+    """The audit trail cannot be written, and nothing runs unrecorded."""
+
+    code = "audit_unavailable"
+
+
+class SandboxUnavailable(Unavailable):
+    """This machine cannot give the sandbox that was asked for; nothing was started."""
+
+    code = "sandbox_unavailable"
+
+
 # --- keeper, journal, store ---------------------------------------------------
 
 
@@ -234,6 +356,36 @@ class AuthInvalid(Refused):
 
 class OriginNotAllowed(Refused):
     code = "origin_not_allowed"
+
+
+class ScopeMissing(Refused):
+    """The credential is good, and does not allow this."""
+
+    code = "scope_missing"
+
+
+class TokenNotFound(NotFound):
+    code = "token_not_found"
+
+    def __init__(self, token: str) -> None:
+        super().__init__(f"no token {token!r}", hint="list the tokens")
+
+
+class ServerNotFound(NotFound):
+    """`server` names a node that this one does not know."""
+
+    code = "server_not_found"
+
+    def __init__(self, server: str) -> None:
+        super().__init__(
+            f"no server {server!r}", hint="leave `server` out, or give this server's hostname"
+        )
+
+
+class RateLimited(Exhausted):
+    """Too many requests in a short time; `Retry-After` says when to go on."""
+
+    code = "rate_limited"
 
 
 class ServerUnreachable(Unavailable):

@@ -12,37 +12,57 @@ import resource
 import secrets
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Literal
 
 import anyio
 import uvicorn
 
 from duetty import __version__
-from duetty.calls import Actor
+from duetty.approvals import Approvals
 from duetty.clock import Clock, SystemClock
-from duetty.config import Paths, Settings, make_private, parse_bind
+from duetty.config import Paths, Settings, base_prefix, make_private
 from duetty.edges.http import (
     Guard,
+    Origins,
     PeerCheckedProtocol,
-    digest,
+    bound_sockets,
     error_response,
+    is_loopback,
     is_own_user,
     make_app,
+    origins,
+    tls_context,
+    unix_socket,
+    url_of,
 )
+from duetty.edges.http.sse import sse_routes
+from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import McpEdge
-from duetty.edges.web import page
+from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
-from duetty.ops import Dispatcher, Node, Services
+from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
+from duetty.processes import Processes
 from duetty.session import Keeping, Registry
 from duetty.store import Store
 
 DRAIN_S = 5.0
 """How long open requests get when the server ends; a second signal ends it at once."""
+
+MAX_MESSAGE_BYTES = 1024 * 1024
+"""Of a WebSocket; a longer one closes it (1009)."""
+
+PONG_S = 10.0
+"""A peer that does not answer a ping within this is taken for dead."""
+
+TOKEN_CHARS = 16
+"""What a token written by hand must have at least; the server's own has 43."""
 
 SWEEP_S = 60.0
 """Between two looks for exited sessions that are too old."""
@@ -61,6 +81,8 @@ class Announcement:
     link: str
     token_file: Path
     restored: int
+    warnings: tuple[str, ...] = ()
+    """What whoever starts it must know about where it listens."""
 
 
 class Server:
@@ -84,7 +106,10 @@ class Server:
         self._keep_sessions = True
         """Programs end only when somebody asked for that: not because a start failed."""
 
+        self._approvals: Approvals | None = None
         self._url = ""
+        self._prefix = ""
+        self._tls: ssl.SSLContext | None = None
 
     def run(self, *, announce: Callable[[Announcement], None]) -> None:
         """Serve until told to stop.
@@ -92,8 +117,11 @@ class Server:
         Raises:
             InstanceBusy: if this instance has a server.
             StateUnwritable: if its directories cannot be used.
-            BadSetting: if the address cannot be bound.
+            BadSetting: if the address cannot be bound, or TLS files cannot be used.
         """
+        self._prefix = base_prefix(self._settings.server_base_prefix)
+        self._tls = tls_context(self._settings.server_tls_cert, self._settings.server_tls_key)
+        self._origins("localhost", 0)  # a bad name in the settings is told before anything starts
         make_private(self._paths.state)
         make_private(self._paths.runtime)
         make_private(self._paths.journals)
@@ -119,7 +147,12 @@ class Server:
         """Begin to end; the second call changes nothing."""
         if self._stopping is not None and not self._stopping.is_set():
             self._keep_sessions = keep_sessions
+            if self._approvals is not None:
+                self._approvals.stop()  # before the calls that wait for an answer are ended
             self._stopping.set()
+
+    def _persist(self, stays: bool) -> None:
+        self._ephemeral = not stays
 
     async def _serve(
         self, token: str, store: Store, announce: Callable[[Announcement], None]
@@ -138,39 +171,58 @@ class Server:
                 url=lambda: self._url,
                 tasks=tasks,
             )
-            tcp = bound_socket(self._settings.server_bind)
-            self._url = url_of(tcp)
+            self._processes = Processes(
+                directory=self._paths.state / "processes",
+                environment=self._environment,
+                most=self._settings.process_max,
+                output_bytes=self._settings.process_output_mib * 1024 * 1024,
+                clock=self._clock,
+                tasks=tasks,
+            )
+            self._processes.clear_leftovers()
+            stack = ExitStack()
+            police = stack.enter_context(
+                policing(self._paths, self._settings, self._clock, store=store, registry=registry)
+            )
+            self._approvals = police.approvals
+            tcp = bound_sockets(self._settings.server_bind)
+            self._url = url_of(tcp[0], scheme=self._scheme, prefix=self._prefix)
             unix = unix_socket(self._paths.server_socket)
             try:
                 await registry.restore()
-                await self._serve_edges(registry, store, token, [tcp, unix], announce, tasks)
+                await self._serve_edges(
+                    registry, store, police, token, [*tcp, unix], announce, tasks
+                )
             finally:
                 with anyio.CancelScope(shield=True):
+                    await self._processes.shut_down(grace_s=self._settings.session_grace_ms / 1000)
                     await registry.shut_down(
                         keep_sessions=self._keep_sessions,
                         grace_s=self._settings.session_grace_ms / 1000,
                     )
-                tcp.close()
-                unix.close()
+                for each in (*tcp, unix):
+                    each.close()
                 self._paths.server_socket.unlink(missing_ok=True)
                 self._paths.address_file.unlink(missing_ok=True)
+                stack.close()
                 tasks.cancel_scope.cancel()
 
     async def _serve_edges(
         self,
         registry: Registry,
         store: Store,
+        police: Policing,
         token: str,
         sockets: list[socket.socket],
         announce: Callable[[Announcement], None],
         tasks: anyio.abc.TaskGroup,
     ) -> None:
-        hosts = allowed_hosts(sockets[0])
+        access = Access(store, self._clock, own_token=token)
+        known = self._origins(*sockets[0].getsockname()[:2])
         guard = Guard(
-            token_digest=digest(token),
-            clock=self._clock,
-            allowed_hosts=lambda: hosts,
-            token_actor=lambda given: _stored_actor(store, given),
+            access=access,
+            origins=lambda: known,
+            own_pids=lambda: frozenset({os.getpid(), registry.keeper_pid or os.getpid()}),
         )
         services = Services(
             node=Node(
@@ -181,47 +233,85 @@ class Server:
                 started_s=self._clock.monotonic_s(),
                 address=lambda: self._url,
                 stop=self.stop,
-                new_link=lambda: f"{self._url}/login?code={guard.new_link_code()}",
+                is_persistent=lambda: not self._ephemeral,
+                persist=self._persist,
+                new_link=lambda: f"{self._url}/login?code={access.new_link_code()}",
             ),
             settings=self._settings,
             clock=self._clock,
             registry=registry,
             store=store,
+            access=access,
+            processes=self._processes,
+            approvals=police.approvals,
+            trail=police.trail,
+            deciding=police.deciding,
+            page_opening=PageOpening(self._environment, self._clock),
         )
         dispatcher = Dispatcher(services)
-        mcp = McpEdge(dispatcher, admit=guard.admit, refuse=error_response, is_own_user=is_own_user)
+        mcp = McpEdge(
+            dispatcher,
+            admit=guard.admit,
+            refuse=error_response,
+            is_own_user=is_own_user,
+            live=guard.live,
+            dialects=",".join(self._settings.mcp_dialects),
+        )
         assert self._stopping is not None
+        page = PageApp(check=guard.check_origin, refuse=error_response)
         app = make_app(
-            dispatcher, guard, page=page(), stopping=self._stopping.wait, mounts={"/mcp": mcp}
+            dispatcher,
+            guard,
+            stopping=self._stopping.wait,
+            clock=self._clock,
+            prefix=self._prefix,
+            rate_limit=self._settings.server_rate_limit,
+            mounts={"/mcp": mcp, "/mcp/{dialect}": mcp, "/ui": page, "/ui/{path:path}": page},
+            routes=[
+                *websocket_routes(dispatcher, guard, self._stopping.wait),
+                *sse_routes(dispatcher, guard, self._stopping.wait),
+            ],
         )
         web = _Uvicorn(
             uvicorn.Config(
                 app,
                 http=PeerCheckedProtocol,
-                ws="none",
+                ws=QuietWebSocket,
+                ws_max_size=MAX_MESSAGE_BYTES,
+                ws_per_message_deflate=False,  # costs memory per viewer, and helps nobody nearby
+                ws_ping_interval=self._settings.server_ping_s,
+                ws_ping_timeout=min(PONG_S, self._settings.server_ping_s),
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 server_header=False,
                 date_header=False,
                 timeout_graceful_shutdown=int(DRAIN_S),
-            )
+            ),
+            self._tls,
         )
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
-        if self._ephemeral:
-            tasks.start_soon(self._end_when_unused, registry, web, mcp)
+        tasks.start_soon(access.close_expired)
+        tasks.start_soon(police.approvals.expire)
+        tasks.start_soon(self._end_when_unused, registry, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
         while not web.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await anyio.sleep(0.001)
         write_private(self._paths.address_file, self._url)
+        warnings = self._warnings(str(sockets[0].getsockname()[0]))
+        if warnings:
+            log.warning(
+                "listens_beyond_this_machine", extra={"url": self._url, "tls": bool(self._tls)}
+            )
         announce(
             Announcement(
                 url=self._url,
                 link=services.node.new_link(),
                 token_file=self._paths.token_file,
                 restored=registry.alive,
+                warnings=warnings,
             )
         )
         if not self._ephemeral:
@@ -234,17 +324,53 @@ class Server:
         web.should_exit = True
         await serving
 
+    @property
+    def _scheme(self) -> Literal["http", "https"]:
+        return "http" if self._tls is None else "https"
+
+    def _origins(self, host: str, port: int) -> Origins:
+        return origins(
+            scheme=self._scheme,
+            port=port,
+            names=("localhost", "127.0.0.1", "::1", host),
+            further=self._settings.server_hosts,
+            listed=self._settings.server_cors_origins,
+        )
+
+    def _warnings(self, host: str) -> tuple[str, ...]:
+        if is_loopback(host):
+            return ()
+        reach = (
+            f"Other machines can reach this server ({host}). Whoever has a token of it can type into "
+            "your shells."
+        )
+        if self._tls is not None:
+            return (reach,)
+        return (
+            reach,
+            "Without TLS, tokens and everything typed and shown cross the network readable. "
+            "Set server.tls_cert and server.tls_key, or use `ssh -L` to a loopback address.",
+        )
+
     async def _sweep(self, registry: Registry) -> None:
         while True:
             await anyio.sleep(SWEEP_S)
             await registry.sweep()
+            if self._approvals is not None:
+                self._approvals.keep_sessions({each.profile.id for each in registry.sessions()})
 
     async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
-        """A server that nobody asked for by name goes when nobody needs it."""
+        """A server that nobody asked to stay goes when nobody needs it."""
         unused_s = 0.0
         while unused_s < EPHEMERAL_S:
             await anyio.sleep(1)
-            busy = registry.alive or web.server_state.connections or mcp.connections
+            busy = (
+                registry.alive
+                or web.server_state.connections
+                or mcp.connections
+                or self._processes.running
+                or not self._ephemeral
+            )
             unused_s = 0.0 if busy else unused_s + 1
         self.stop(False)
 
@@ -263,7 +389,31 @@ class Server:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Signals are the server's own business."""
+    """Signals are the server's own business; TLS is for the network, not for the unix socket."""
+
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
+        super().__init__(config)
+        self._tls = tls
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await self.lifespan.startup()
+        loop = asyncio.get_running_loop()
+
+        def protocol() -> asyncio.Protocol:
+            return PeerCheckedProtocol(
+                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+            )
+
+        self.servers = [
+            await loop.create_server(
+                protocol,
+                sock=each,
+                ssl=None if each.family == socket.AF_UNIX else self._tls,
+                backlog=self.config.backlog,
+            )
+            for each in sockets or []
+        ]
+        self.started = True
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -277,11 +427,6 @@ def told_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
         if isinstance(found, DuettyError):
             return found
     return group
-
-
-def _stored_actor(store: Store, token: str) -> Actor | None:
-    record = store.valid_token(token)
-    return Actor(kind="agent", name=record.name) if record is not None else None
 
 
 def _has_uvloop() -> bool:
@@ -338,11 +483,22 @@ def _read(path: Path) -> str:
 
 
 def load_token(path: Path) -> str:
-    """The server's token, made at the first start; only its owner may read the file."""
+    """The server's token, made at the first start; only its owner may read the file.
+
+    Raises:
+        BadSetting: if somebody wrote one that could be guessed.
+    """
     token = _read(path)
     if not token:
         token = secrets.token_urlsafe(32)
         write_private(path, token)
+    if len(token) < TOKEN_CHARS:
+        raise BadSetting(
+            f"the token in {path} has fewer than {TOKEN_CHARS} characters",
+            hint="remove the file: the server makes a new one",
+        )
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
     return token
 
 
@@ -362,64 +518,6 @@ def write_private(path: Path, text: str) -> None:
         raise StateUnwritable(
             f"cannot write {path}: {error.strerror}", hint="free some space or set DUETTY_HOME"
         ) from error
-
-
-def bound_socket(bind: str) -> socket.socket:
-    """A listening socket at HOST:PORT.
-
-    Raises:
-        BadSetting: if the address is taken or is not one of this machine.
-    """
-    host, port = parse_bind(bind)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    tcp = socket.socket(family, socket.SOCK_STREAM)
-    tcp.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        tcp.bind((host, port))
-        tcp.listen(512)
-    except OSError as error:
-        tcp.close()
-        raise BadSetting(
-            f"cannot listen on {bind}: {error.strerror}",
-            hint="another program may have this port; try --bind 127.0.0.1:0 for a free one",
-        ) from error
-    tcp.setblocking(False)
-    return tcp
-
-
-def unix_socket(path: Path) -> socket.socket:
-    """The socket for clients of the same user; the directory is ours alone."""
-    with suppress(FileNotFoundError):
-        path.unlink()  # we hold the instance's lock, so nobody listens there
-    unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        unix.bind(str(path))
-    except OSError as error:
-        unix.close()
-        raise StateUnwritable(f"cannot make the socket {path}: {error.strerror}") from error
-    finally:
-        os.umask(mask)
-    unix.listen(512)
-    unix.setblocking(False)
-    return unix
-
-
-def url_of(tcp: socket.socket) -> str:
-    host, port = str(tcp.getsockname()[0]), int(tcp.getsockname()[1])
-    shown = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - a name for it, not a bind
-    return (
-        f"http://[{shown}]:{port}"
-        if ":" in shown and "[" not in shown
-        else f"http://{shown}:{port}"
-    )
-
-
-def allowed_hosts(tcp: socket.socket) -> frozenset[str]:
-    """Names by which a browser or client may call us: a rebinding page uses another."""
-    host, port = tcp.getsockname()[:2]
-    names = {"localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host}
-    return frozenset({f"{name}:{port}" for name in names} | (names if port == 80 else set[str]()))
 
 
 def raise_descriptor_limit() -> None:

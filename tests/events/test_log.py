@@ -6,15 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetty.events import (
-    SUBSCRIBER_BYTES,
     SUBSCRIBER_ENTRIES,
     Bell,
     Entry,
+    Event,
     EventLog,
     Lagged,
-    Output,
+    SessionCreated,
+    SessionsEntry,
+    SessionsLog,
+    TitleChanged,
 )
-from duetty.ids import Offset, Seq
+from duetty.ids import Seq, SessionId
 
 pytestmark = pytest.mark.anyio
 
@@ -30,22 +33,18 @@ class FakeClock:
         return int(self.at_s * 1e9)
 
 
-def output(data: bytes = b".") -> Output:
-    return Output(start=Offset(0), data=data)
-
-
 async def test_a_subscriber_sees_every_entry_after_it_came_in_order() -> None:
     log = EventLog(FakeClock())
     log.append(Bell(count=1))
 
     with log.subscribe() as entries, anyio.fail_after(5):
         log.append(Bell(count=2))
-        log.append(output())
+        log.append(TitleChanged(title="t"))
         seen = [await entries.receive(), await entries.receive()]
 
     assert seen == [
         Entry(seq=Seq(2), at_ns=0, event=Bell(count=2)),
-        Entry(seq=Seq(3), at_ns=0, event=output()),
+        Entry(seq=Seq(3), at_ns=0, event=TitleChanged(title="t")),
     ]
 
 
@@ -54,7 +53,7 @@ async def test_a_subscriber_that_falls_behind_is_told_what_it_missed() -> None:
 
     with log.subscribe() as entries, anyio.fail_after(5):
         for _ in range(SUBSCRIBER_ENTRIES + 2):
-            log.append(output())
+            log.append(Bell(count=1))
         seen = [await entries.receive() for _ in range(SUBSCRIBER_ENTRIES)]
         after = await entries.receive()
         log.append(Bell(count=1))
@@ -63,18 +62,6 @@ async def test_a_subscriber_that_falls_behind_is_told_what_it_missed() -> None:
     assert all(isinstance(item, Entry) for item in seen)
     assert after == Lagged(missed_through=Seq(SUBSCRIBER_ENTRIES + 2))
     assert again == Entry(seq=Seq(SUBSCRIBER_ENTRIES + 3), at_ns=0, event=Bell(count=1))
-
-
-async def test_few_large_entries_fill_a_subscription_too() -> None:
-    log = EventLog(FakeClock())
-
-    with log.subscribe() as entries, anyio.fail_after(5):
-        log.append(output(b"x" * SUBSCRIBER_BYTES))
-        log.append(output(b"y"))
-        first, second = await entries.receive(), await entries.receive()
-
-    assert isinstance(first, Entry)
-    assert second == Lagged(missed_through=Seq(2))
 
 
 async def test_a_closed_log_ends_its_subscriptions_after_the_last_entry() -> None:
@@ -88,15 +75,43 @@ async def test_a_closed_log_ends_its_subscriptions_after_the_last_entry() -> Non
             await entries.receive()
 
 
-async def test_output_is_copied_only_when_somebody_follows_it() -> None:
+async def test_output_wakes_only_those_who_can_take_it() -> None:
     log = EventLog(FakeClock())
 
-    with log.subscribe(wants_output=False):
-        assert not log.wants_output
-        with log.subscribe():
-            assert log.wants_output
-        assert not log.wants_output
+    with log.subscribe() as reader, log.subscribe() as full, anyio.fail_after(5):
+        full.wants_output = False
+        log.printed()
+        await reader.wait()
+        with anyio.move_on_after(0) as bound:
+            await full.wait()
+
+    assert reader.take() is None
+    assert bound.cancelled_caught
     assert log.followers == 0
+
+
+async def test_whoever_taps_the_log_sees_each_event_at_once() -> None:
+    log = EventLog(FakeClock())
+    seen: list[Event] = []
+    log.tap = seen.append
+
+    log.append(Bell(count=1))
+
+    assert seen == [Bell(count=1)]
+
+
+async def test_the_log_of_all_sessions_tells_who_lagged_too() -> None:
+    log = SessionsLog(FakeClock())
+    created = SessionCreated(id=SessionId("1"), name="a")
+
+    with log.subscribe() as entries, anyio.fail_after(5):
+        for _ in range(SUBSCRIBER_ENTRIES + 1):
+            log.append(created)
+        seen = [await entries.receive() for _ in range(SUBSCRIBER_ENTRIES)]
+        after = await entries.receive()
+
+    assert seen[0] == SessionsEntry(seq=Seq(1), at_ns=0, event=created)
+    assert after == Lagged(missed_through=Seq(SUBSCRIBER_ENTRIES + 1))
 
 
 @given(st.lists(st.sampled_from(["append", "receive"]), max_size=800))

@@ -49,7 +49,7 @@ def fill(disk: Path) -> Path:
 async def degraded_events(engine: Engine, lines: list[str]) -> list[str | None]:
     """What followers are told of the journal while these lines run."""
     reasons: list[str | None] = []
-    with engine.registry.find("s").log.subscribe(wants_output=False) as entries:
+    with engine.registry.find("s").log.subscribe() as entries:
         for line in lines:
             await engine.run(line)
         seq = engine.registry.find("s").log.seq

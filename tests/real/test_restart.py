@@ -16,16 +16,17 @@ pytestmark = [pytest.mark.pty]
 
 SESSIONS = 50
 LINES = 9_000
-"""With a pause every 300, so that the kills fall into the middle."""
+PARTS = 4
+"""Each waits for its file, so that a kill falls into the middle however fast the machine is."""
 
 PROGRAM = f"""
 cd "$(dirname "$0")"
-while [ ! -e go ]; do sleep 0.02; done
 i=0
 while [ $i -lt {LINES} ]; do
+    while [ ! -e go$((i * {PARTS} / {LINES})) ]; do sleep 0.2; done
     printf '\\033[3%dmline %d\\033[0m caf\\303\\251 \\346\\227\\245\\n' $((i % 8)) $i
     i=$((i + 1))
-    [ $((i % 300)) -ne 0 ] || sleep 0.25
+    [ $((i % 300)) -ne 0 ] || sleep 0.05
 done
 printf '\\033[5;10Hplaced\\033[K\\033[20;1H'
 printf finished
@@ -84,13 +85,15 @@ def expect_every_line_once(server: ServerProcess, names: list[str]) -> None:
 
 def test_a_sigkill_in_the_middle_of_output_loses_and_doubles_nothing(server: ServerProcess) -> None:
     pids = open_all(server, SESSIONS)
-    (server.home / "go").touch()
-    for _ in range(3):
-        eventually(lambda: bool(printed_lines(server, "s7")))
-        assert not is_finished(server, "s7")
+    for part in range(PARTS - 1):
+        before = len(printed_lines(server, "s7"))
+        (server.home / f"go{part}").touch()
+        eventually(lambda before=before: len(printed_lines(server, "s7")) > before)
         server.kill()
         assert all(is_alive(pid) for pid in pids.values())
         server.start()
+    assert not is_finished(server, "s7")
+    (server.home / f"go{PARTS - 1}").touch()
 
     listed = {each["name"]: each["pid"] for each in server.client.get("/sessions")}
     assert listed == pids
@@ -108,10 +111,12 @@ def test_an_orderly_replacement_takes_every_session_over(server: ServerProcess) 
     pids = open_all(server, SESSIONS)
     old = server.process
     assert old is not None
-    (server.home / "go").touch()
+    (server.home / "go0").touch()
     eventually(lambda: bool(printed_lines(server, "s7")))
 
     server.start("--replace")
+    for part in range(1, PARTS):
+        (server.home / f"go{part}").touch()
 
     assert old.wait(10) == 0
     assert old.stderr is not None

@@ -6,8 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.events import Entry, Exited, Output
-from duetty.session import Follower, Snapshot, follow
+from duetty.errors import Exhausted
+from duetty.session import Follower, follow
+from duetty.session.viewers import MAX_VIEWERS
 from duetty.vt import Terminal
 from tests.engine import Engine, running_engine
 
@@ -22,30 +23,21 @@ async def engine(home: Path) -> AsyncIterator[Engine]:
 
 
 class Viewer:
-    """A terminal of its own, fed by what a follower receives."""
+    """A terminal of its own: a snapshot, then bytes by offset."""
 
-    def __init__(self) -> None:
-        self.terminal = Terminal(cols=1, rows=1)
-        self.snapshots = 0
-        self.ended = False
+    def __init__(self, follower: Follower) -> None:
+        snapshot = follower.snapshot()
+        self.follower = follower
+        self.offset: int = snapshot.offset
+        self.terminal = Terminal(cols=snapshot.cols, rows=snapshot.rows)
+        self.terminal.feed(snapshot.screen)
 
-    def take(self, item: Snapshot | Entry) -> None:
-        match item:
-            case Snapshot():
-                self.snapshots += 1
-                self.terminal = Terminal(cols=item.cols, rows=item.rows)
-                self.terminal.feed(item.screen)
-            case Entry(event=Output(data=data)):
-                self.terminal.feed(data)
-            case Entry(event=Exited()):
-                self.ended = True
-            case Entry():
-                pass
-
-
-async def watch(follower: Follower, viewer: Viewer) -> None:
-    while not viewer.ended:
-        viewer.take(await follower.receive())
+    def catch_up(self) -> None:
+        while self.offset < self.follower.end:
+            data = self.follower.read(self.offset, 4_096)
+            assert data
+            self.terminal.feed(data)
+            self.offset += len(data)
 
 
 async def test_a_viewer_that_came_in_the_middle_has_the_same_screen(engine: Engine) -> None:
@@ -53,27 +45,75 @@ async def test_a_viewer_that_came_in_the_middle_has_the_same_screen(engine: Engi
         command="sh -c 'seq 1 50; read x; seq 51 99; printf \"\\033[3;3Hhere\"'"
     )
     await engine.call("session.wait", session="s", text="50")
-    viewer = Viewer()
 
     with follow(session) as follower:
-        viewer.take(await follower.receive())
+        viewer = Viewer(follower)
         await engine.call("input.write", session="s", data="\r")
-        await watch(follower, viewer)
+        while not session.is_exited:
+            await follower.wait()
+            viewer.catch_up()
+        viewer.catch_up()
 
     assert viewer.terminal.screen(styled=True).lines == session.screen(styled=True).lines
     assert viewer.terminal.cursor == session.screen(styled=False).cursor
 
 
-async def test_a_viewer_that_fell_behind_gets_a_snapshot_and_ends_up_right(engine: Engine) -> None:
-    session = await engine.open(command="sh -c 'read x; seq 1 1000000; printf \"\\033[5;1Hlast\"'")
-    viewer = Viewer()
+async def test_bytes_that_the_journal_dropped_are_said_to_be_gone(engine: Engine) -> None:
+    session = await engine.open(command="sh -c 'read x; seq 1 100'")
 
     with follow(session) as follower:
-        viewer.take(await follower.receive())
-        await engine.call("input.write", session="s", data="\r")
-        await engine.call("session.wait", session="s", exit=True)  # and reads nothing meanwhile
-        while viewer.snapshots < 2:
-            viewer.take(await follower.receive())
+        assert follower.has(follower.end)
+        assert not follower.has(follower.end + 1)
+        assert follower.read(follower.end + 5, 10) == b""
+        assert not follower.has(-1)
 
-    assert viewer.snapshots == 2
-    assert viewer.terminal.screen(styled=True).lines == session.screen(styled=True).lines
+
+async def test_after_a_change_of_size_nobody_can_go_on_at_an_earlier_byte(engine: Engine) -> None:
+    session = await engine.open(command="sh -c 'echo one; read x; echo two; read y'")
+    await engine.call("session.wait", session="s", text="one")
+
+    with follow(session) as follower:
+        before = follower.end
+        assert follower.has(before)
+        await engine.call("session.resize", session="s", cols=100, rows=30)
+        assert not follower.has(before)
+        await engine.call("input.write", session="s", data="\r")
+        await engine.call("session.wait", session="s", text="two")
+        assert not follower.has(before)
+        assert follower.has(follower.end)
+
+
+async def test_viewers_at_the_same_byte_share_one_snapshot(engine: Engine) -> None:
+    session = await engine.open(command="cat")
+
+    with follow(session) as one, follow(session) as other:
+        first, second = one.snapshot(scrollback_rows=0), other.snapshot(scrollback_rows=0)
+
+    assert first.screen is second.screen
+
+
+async def test_flooded_viewers_share_a_snapshot_of_a_moment_ago(engine: Engine) -> None:
+    session = await engine.open(command="cat")
+
+    with follow(session) as one, follow(session) as other:
+        first = one.snapshot(scrollback_rows=0)
+        await engine.call("input.write", session="s", data="x")
+        while other.end == first.offset:
+            await other.wait()
+        shared = other.snapshot(scrollback_rows=0, not_before=first.offset)
+        newer = other.snapshot(scrollback_rows=0, not_before=first.offset + 1)
+
+    assert shared in (first, newer)  # a slow machine may have let the moment pass
+    assert newer.offset > first.offset
+
+
+async def test_only_so_many_may_look_at_a_session(engine: Engine) -> None:
+    session = await engine.open(command="cat")
+    viewers = [session.viewers.add(kind="api", name="") for _ in range(MAX_VIEWERS)]
+
+    with pytest.raises(Exhausted), follow(session):
+        pass
+
+    session.viewers.remove(viewers[0])
+    with follow(session):
+        assert len(session.viewers) == MAX_VIEWERS

@@ -105,7 +105,7 @@ async def test_followers_are_told_of_each_change_of_state(engine: Engine) -> Non
     session = engine.registry.find("s")
     words: list[str] = []
 
-    with session.log.subscribe(wants_output=False) as entries, anyio.fail_after(10):
+    with session.log.subscribe() as entries, anyio.fail_after(10):
         await engine.run("read x")
         await engine.run("answer")
         while "prompt" not in words:

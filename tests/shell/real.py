@@ -61,6 +61,7 @@ class RealShell:
         self.shell = injection.shell
         self.output = bytearray()
         self.marks: list[Mark] = []
+        self.on_mark: Callable[[Mark], None] = lambda mark: None
         self._scanner = MarkScanner(NONCE)
 
     @property
@@ -79,7 +80,7 @@ class RealShell:
             assert readable, f"no {why} after {WAIT_S} s: {bytes(self.output[-2000:])!r}"
             self._read(why)
 
-    def _read_until_quiet(self) -> None:
+    def read_until_quiet(self) -> None:
         while select.select([self.fd], [], [], 0.2)[0]:
             self._read("quiet")
 
@@ -89,8 +90,12 @@ class RealShell:
         except OSError:
             chunk = b""
         assert chunk, f"the shell ended before {why}: {bytes(self.output[-2000:])!r}"
-        self.marks += self._scanner.scan(chunk, len(self.output))
+        marks = self._scanner.scan(chunk, len(self.output))
+        self.marks += marks
         self.output += chunk
+        for mark in marks:
+            if mark.trusted:
+                self.on_mark(mark)
 
     def wait_mark(self, kind: MarkKind, *, since: int, secondary: bool = False) -> Mark:
         """The first trusted mark of a kind after that many trusted marks."""
@@ -127,11 +132,11 @@ class RealShell:
         """
         since = len(self.trusted)
         deadline = time.monotonic() + WAIT_S
-        self._read_until_quiet()
+        self.read_until_quiet()
         while not any(mark.kind is MarkKind.PROMPT for mark in self.trusted[since:]):
             assert time.monotonic() < deadline, f"no prompt: {bytes(self.output[-2000:])!r}"
             self.write("\x03")
-            self._read_until_quiet()
+            self.read_until_quiet()
         self.wait_prompt(since=since)
         return kinds(self.trusted[since:])
 
@@ -171,6 +176,7 @@ def open_shell(
     env: Mapping[str, str] | None = None,
     prompt: bool = True,
     handed: bool = True,
+    gate: Path | None = None,
 ) -> Generator[RealShell]:
     """The shell, at its first prompt."""
     environment = {
@@ -181,7 +187,11 @@ def open_shell(
         **(env or {}),
     }
     injection = integrate(
-        argv, environment, nonce=NONCE, scratch=Path(f"/dev/shm/duetty-test-{os.getpid()}")
+        argv,
+        environment,
+        nonce=NONCE,
+        scratch=Path(f"/dev/shm/duetty-test-{os.getpid()}"),
+        gate=gate,
     )
     if not handed:
         injection = replace(injection, handed={})

@@ -1,5 +1,7 @@
 """Tokens: valid at once, refused at once, never kept in the clear."""
 
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,6 +9,8 @@ import pytest
 
 from duetty.errors import NotFound
 from duetty.store import Store, new_token
+from duetty.store.database import migrate
+from duetty.store.schema import MIGRATIONS
 
 
 @dataclass
@@ -86,3 +90,64 @@ def test_a_reader_lists_tokens(tmp_path: Path) -> None:
 
     with Store.open_readonly(tmp_path / "store.db") as reader:
         assert reader.tokens() == [record]
+
+
+def test_a_browsers_secret_is_no_token_and_a_token_no_browsers_secret(tmp_path: Path) -> None:
+    token, record = new_token("ci", scopes=["read"], created_at_ns=1)
+    cookie, browser = new_token("browser", kind="browser", scopes=["read"], created_at_ns=1)
+    with Store.open(tmp_path / "store.db") as store:
+        store.add_token(record)
+        store.add_token(browser)
+
+        assert store.valid_token(cookie) is None
+        assert store.valid_token(token, kind="browser") is None
+        assert store.valid_token(cookie, kind="browser") == browser
+
+
+def test_the_last_use_is_kept_to_the_minute(tmp_path: Path) -> None:
+    minute_ns = 60 * 10**9
+    clock = FakeClock(minute_ns)
+    token, record = new_token("ci", scopes=["read"], created_at_ns=1)
+
+    def last_use(store: Store) -> int | None:
+        return store.tokens()[0].last_used_at_ns
+
+    with Store.open(tmp_path / "store.db", clock=clock) as store:
+        store.add_token(record)
+        assert last_use(store) is None
+        store.valid_token(token)
+        clock.now_ns += minute_ns - 1
+        store.valid_token(token)
+        assert last_use(store) == minute_ns
+        clock.now_ns += 1
+        store.valid_token(token)
+        assert last_use(store) == 2 * minute_ns
+
+    with Store.open(tmp_path / "store.db", clock=clock) as again:
+        assert last_use(again) == 2 * minute_ns
+
+
+def test_a_forgotten_token_is_neither_valid_nor_listed_after_a_restart(tmp_path: Path) -> None:
+    token, record = new_token("ci", scopes=["read"], created_at_ns=1)
+    with Store.open(tmp_path / "store.db") as store:
+        store.add_token(record)
+        store.forget_token(record.id)
+        assert (store.valid_token(token), store.tokens()) == (None, [])
+
+    with Store.open(tmp_path / "store.db") as again:
+        assert (again.valid_token(token), again.tokens()) == (None, [])
+
+
+def test_tokens_of_a_file_from_before_browsers_are_still_valid(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    token, record = new_token("old", scopes=["read"], created_at_ns=1)
+    with closing(sqlite3.connect(path)) as connection:
+        migrate(connection, MIGRATIONS[:1])
+        connection.execute(
+            "INSERT INTO tokens (id, name, hash, scopes, created_at_ns) VALUES (?,?,?,?,?)",
+            (record.id, record.name, record.hash, '["read"]', 1),
+        )
+        connection.commit()
+
+    with Store.open(path) as store:
+        assert store.valid_token(token) == record

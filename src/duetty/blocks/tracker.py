@@ -148,6 +148,8 @@ class BlockTracker:
                 return self._open(mark)
             case MarkKind.DONE:
                 return self._close(before, mark)
+            case MarkKind.QUESTION:
+                return ()
 
     def enter(self) -> None:
         """A line end was typed. Only for shells that cannot say OUTPUT themselves."""

@@ -2,8 +2,8 @@
 
 It knows lines, ids and which requests wait for an answer, and nothing of what MCP
 means, so it imports neither the SDK nor the server and stays small. When the
-server goes and another comes, the bridge says the handshake again and the host
-does not notice; a tool call that was on its way is answered with an error, since
+server goes and another comes, the bridge says the handshake and the subscriptions
+again and the host does not notice; a tool call that was on its way is answered with an error, since
 sending it again could run a command twice.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from duetty.errors import DuettyError, ServerUnreachable
+from duetty.errors import BadSetting, DuettyError, ServerUnreachable
 
 CHUNK_BYTES = 256 * 1024
 MAX_LINE_BYTES = 16 * 1024 * 1024 - 1
@@ -32,6 +32,9 @@ ANSWER_S = 15.0
 LAST_ANSWERS_S = 1.0
 """For answers that are on their way when the host closes its end; hosts wait two seconds."""
 
+MAX_SUBSCRIBED = 100
+"""What a server takes from one connection."""
+
 HELLO = "duetty/hello"
 INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
 
@@ -44,30 +47,41 @@ class _Seen(NamedTuple):
     """The id as JSON, so that 1 and "1" are two."""
 
     cancels: str | None = None
+    uri: str | None = None
+    """Of a resource that is subscribed to, or no longer."""
 
 
 class Bridge:
     """One host and, over time, one or more servers."""
 
     def __init__(
-        self, socket_path: Path, *, start_server: Callable[[], object], stdin: int, stdout: int
+        self,
+        socket_path: Path,
+        *,
+        start_server: Callable[[], object],
+        stdin: int,
+        stdout: int,
+        dialect: str | None = None,
     ) -> None:
         self._path = str(socket_path)
         self._start_server = start_server
         self._stdin = stdin
         self._stdout = stdout
+        self._dialect = dialect
         self._server: socket.socket | None = None
         self._from_host = _Lines(MAX_LINE_BYTES)
         self._from_server = _Lines(None)
         self._pending: dict[str, tuple[str, bytes]] = {}
         self._initialize: bytes | None = None
         self._initialized: bytes | None = None
+        self._subscribed: dict[str, bytes] = {}
 
     def run(self) -> None:
         """Until the host closes its end.
 
         Raises:
             ServerUnreachable: if there is no server at first and none can be started.
+            BadSetting: if the server does not know the dialect.
         """
         self._connect()
         while True:
@@ -108,8 +122,13 @@ class Bridge:
                 return
         if seen.method == "initialize":
             self._initialize, self._initialized = line, None
+            self._subscribed.clear()
         elif seen.method == "notifications/initialized":
             self._initialized = line
+        elif seen.method == "resources/unsubscribe" and seen.uri is not None:
+            self._subscribed.pop(seen.uri, None)
+        elif seen.uri is not None and len(self._subscribed) < MAX_SUBSCRIBED:
+            self._subscribed[seen.uri] = line
         if seen.cancels is not None:
             self._pending.pop(seen.cancels, None)
         if seen.key is not None and seen.method is not None:
@@ -226,29 +245,36 @@ class Bridge:
 
     def _greet(self, server: socket.socket) -> None:
         """Tell a new server who we are, and bring it to where the old one was."""
-        self._ask(server, {"jsonrpc": "2.0", "method": HELLO, "params": {"cwd": _cwd()}})
+        about = {"cwd": _cwd(), "dialect": self._dialect}
+        refusal = self._ask(server, {"jsonrpc": "2.0", "method": HELLO, "params": about})
+        if refusal is not None:
+            raise BadSetting(refusal)
         waiting = {method for method, _ in self._pending.values()}
         if self._initialize is not None and "initialize" not in waiting:
             self._ask(server, json.loads(self._initialize))
             if self._initialized is not None:
                 server.sendall(self._initialized + b"\n")
+                for line in self._subscribed.values():
+                    self._ask(server, json.loads(line))
         for _, line in self._pending.values():
             server.sendall(line + b"\n")
 
-    def _ask(self, server: socket.socket, request: dict[str, object]) -> None:
-        """A request of our own, whose answer is not for the host."""
+    def _ask(self, server: socket.socket, request: dict[str, object]) -> str | None:
+        """A request of our own, whose answer is not for the host; says why it was refused, if so."""
         own_id = f"duetty-{time.monotonic_ns()}"
         server.sendall(json.dumps({**request, "id": own_id}).encode() + b"\n")
-        answered = False
-        while not answered:
+        while True:
             chunk = server.recv(CHUNK_BYTES)
             if not chunk:
                 raise ConnectionResetError("the server closed the connection")
+            answer = None
             for line in self._from_server.feed(chunk):
                 if line is not None and _look_at(line).key == json.dumps(own_id):
-                    answered = True
+                    answer = json.loads(line)
                 elif line is not None:
                     self._deliver(line)
+            if answer is not None:
+                return answer["error"]["message"] if "error" in answer else None
 
 
 class _Lines:
@@ -287,6 +313,12 @@ def _look_at(line: bytes) -> _Seen:
     match parsed:
         case {"method": "notifications/cancelled", "params": {"requestId": str() | int() as gone}}:
             return _Seen(method="notifications/cancelled", cancels=json.dumps(gone))
+        case {
+            "method": str() as method,
+            "id": str() | int() as request_id,
+            "params": {"uri": str() as uri},
+        } if method in ("resources/subscribe", "resources/unsubscribe"):
+            return _Seen(method=method, key=json.dumps(request_id), uri=uri)
         case {"method": str() as method, "id": str() | int() as request_id}:
             return _Seen(method=method, key=json.dumps(request_id))
         case {"method": str() as method}:

@@ -2,14 +2,14 @@
 
 Exit codes: 0 done; 1 the operation failed; 2 the command line is wrong; 3 no
 server answers. `duetty run` gives the command's own exit code, 124 when the time
-was up, 125 when Duetty itself failed.
+was up, 125 when Duetty itself failed. docs/cli.md has them all.
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import NamedTuple, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 from duetty import __version__
 
@@ -28,15 +28,38 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
-    "server": Command("start the server", "server"),
-    "mcp": Command("serve an agent's MCP host over stdin and stdout", "mcp"),
-    "run": Command("run a command in a session and print its output", "run"),
+    "new": Command("open a session here and attach to it; `duetty` alone does the same", "new"),
+    "attach": Command("show a session in this terminal and type into it", "attach"),
     "list": Command("list the sessions", "list"),
+    "run": Command("run a command in a session and print its output", "run"),
+    "send": Command("type text into a session", "send"),
+    "keys": Command("press named keys in a session", "keys"),
+    "screen": Command("print what a session shows", "screen"),
+    "scrollback": Command("print rows of a session's scrollback", "scrollback"),
+    "wait": Command("wait for a text, an end, a state or silence", "wait"),
+    "watch": Command("follow sessions and their events as they happen", "watch"),
     "history": Command("show what was run, newest last", "history"),
     "search": Command("search command lines and output of everything that was run", "search"),
+    "record": Command("save a session's past as an asciicast", "record"),
+    "replay": Command("play a recording, or a session's past, in this terminal", "replay"),
+    "rename": Command("give a session another name", "rename"),
+    "tag": Command("show, add and remove a session's tags", "tag"),
+    "detach": Command("send every attached terminal of a session away", "detach"),
+    "kill": Command("end a session and its programs", "kill"),
     "status": Command("show whether the server runs, and how it is", "status"),
-    "token": Command("print the token, or a new sign-in link for a browser", "token"),
+    "server": Command("start the server", "server"),
     "stop": Command("end the server and its sessions", "stop"),
+    "persist": Command("show or set whether the server stays when nobody needs it", "persist"),
+    "approvals": Command("show what waits for a person's answer", "approvals"),
+    "approve": Command("say yes to a question", "approve"),
+    "decline": Command("say no to a question", "decline"),
+    "audit": Command("show, verify and export the record of what was called", "audit"),
+    "policy": Command("judge command lines, or show how one is judged", "policy"),
+    "token": Command("print the token; create, list and revoke tokens; sign a browser in", "token"),
+    "mcp": Command("serve an agent's MCP host over stdin and stdout", "mcp"),
+    "config": Command("show settings and where each came from", "config"),
+    "doctor": Command("find what is wrong, and say how to mend it", "doctor"),
+    "completion": Command("print a completion script for bash, zsh or fish", "completion"),
     "keeper": Command("hold the PTYs (started by the server)", "keeper", hidden=True),
 }
 
@@ -44,6 +67,15 @@ EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 3
 
 
 class _Parser(argparse.ArgumentParser):
+    """Says examples after the options, and what is wrong in one line."""
+
+    def __init__(self, *, examples: Sequence[tuple[str, str]] = (), **options: Any) -> None:
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            epilog=_epilog(examples),
+            **options,
+        )
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
@@ -54,23 +86,58 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] in (["--version"], ["-V"]):
         print(f"duetty {__version__}")
         return 0
-    if not words or words[0] in ("-h", "--help", "help"):
+    if words[:1] == ["help"] and len(words) > 1:
+        words = [*words[1:], "--help"]
+    if words[:1] in (["-h"], ["--help"], ["help"]) or (not words and not _is_terminal()):
         print(overview())
         return 0
+    if not words or (words[0].startswith("-") and words[0] != "--"):
+        # `duetty`, or `duetty --name build`: a session here.
+        words = ["new", *words]
     name = words.pop(0)
     command = COMMANDS.get(name)
     if command is None:
         return _unknown(name)
     module = _load(command)
-    parser = _Parser(
-        prog=f"duetty {name}", description=command.summary[0].upper() + command.summary[1:] + "."
-    )
-    module.add_arguments(parser)
+    parser = make_parser(name, module)
     return _run(module, parser.parse_args(words))
 
 
+def make_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
+    summary = COMMANDS[name].summary
+    parser = _Parser(
+        prog=f"duetty {name}",
+        description=summary[0].upper() + summary[1:] + ".",
+        examples=getattr(module, "EXAMPLES", ()),
+    )
+    module.add_arguments(parser)
+    return parser
+
+
+def load(name: str) -> CommandModule:
+    return _load(COMMANDS[name])
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _epilog(examples: Sequence[tuple[str, str]]) -> str:
+    codes = "exit codes: 0 done, 1 failed, 2 wrong command line, 3 no server answers (docs/cli.md)"
+    if not examples:
+        return codes
+    width = max(len(line) for line, _ in examples)
+    lines = [f"  {line:<{width}}  {what}".rstrip() for line, what in examples]
+    return "\n".join(["examples:", *lines, "", codes])
+
+
 def overview() -> str:
-    lines = ["usage: duetty COMMAND [ARGUMENTS]", "", "One terminal, two drivers.", ""]
+    lines = [
+        "usage: duetty [COMMAND] [ARGUMENTS]",
+        "",
+        "One terminal, two drivers. Without a command: a session here, in this terminal.",
+        "",
+    ]
     width = max(len(name) for name in COMMANDS)
     lines += [
         f"  {name:<{width}}  {command.summary}"
@@ -104,10 +171,10 @@ def _run(module: CommandModule, arguments: argparse.Namespace) -> int:
     try:
         return module.run(arguments)
     except ServerUnreachable as error:
-        _complain(error)
+        complain(error)
         return EXIT_UNREACHABLE
     except DuettyError as error:
-        _complain(error)
+        complain(error)
         return EXIT_FAILED
     except OSError as error:
         if isinstance(error, BrokenPipeError):
@@ -120,7 +187,7 @@ def _run(module: CommandModule, arguments: argparse.Namespace) -> int:
         return 130
 
 
-def _complain(error: "Exception") -> None:
+def complain(error: "Exception") -> None:
     message = getattr(error, "message", str(error))
     code = getattr(error, "code", "error")
     print(f"duetty: {message} [{code}]", file=sys.stderr)

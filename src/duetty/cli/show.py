@@ -1,10 +1,13 @@
 """Tables and colours for people, JSON for scripts."""
 
+import argparse
 import json
+import os
+import re
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,18 +21,72 @@ def as_json(value: Any) -> None:
     sys.stdout.write("\n")
 
 
-def as_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+_LONG = frozenset({"COMMAND", "DIRECTORY", "TAGS", "MEANING", "FROM", "VALUE", "SCOPES"})
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def harmless(text: str) -> str:
+    """Text of programs, its lines and tabs kept, with nothing else that a terminal would obey."""
+    return _CONTROL.sub("\ufffd", text)
+
+
+def as_table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    styles: Mapping[str, Callable[[str], str]] | None = None,
+) -> None:
+    """`styles` says how cells of a column look, by what they say."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="ellipsis", no_wrap=True)
+    for at, column in enumerate(columns):
+        # A narrow terminal costs the long columns their ends, not the short ones.
+        width = max([len(column), *(len(visible(row[at])) for row in rows)])
+        least = None if column in _LONG else width
+        table.add_column(column, overflow="ellipsis", no_wrap=True, min_width=least)
+    looks = [(styles or {}).get(column, _plain) for column in columns]
     for row in rows:
-        table.add_row(*(Text.from_ansi(visible(cell)) for cell in row))
+        table.add_row(
+            *(Text(visible(cell), style=look(cell)) for cell, look in zip(row, looks, strict=True))
+        )
     # A pipe has no width: nothing is cut for whatever reads it.
     Console(width=None if sys.stdout.isatty() else PIPE_COLS).print(table)
+
+
+def _plain(_cell: str) -> str:
+    return ""
+
+
+def state_style(state: str) -> str:
+    """How a session's state looks: what waits for somebody stands out."""
+    word = state.split(" ")[0]
+    return {
+        "prompt": "green",
+        "running": "cyan",
+        "fullscreen": "cyan",
+        "awaiting_input": "bold yellow",
+        "awaiting_password": "bold yellow",
+        "exited": "dim",
+    }.get(word, "")
+
+
+def exit_style(code: str) -> str:
+    return "" if code in ("0", "-") else "red"
+
+
+def wants_colour(choice: str = "auto") -> bool:
+    """`always`, `never`, or by what standard output is and NO_COLOR says."""
+    if choice != "auto":
+        return choice == "always"
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def add_json(parser: argparse.ArgumentParser, *, note: str = "") -> None:
+    parser.add_argument("--json", action="store_true", help="for scripts" + note)
 
 
 def visible(text: str) -> str:

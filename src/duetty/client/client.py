@@ -9,9 +9,10 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
 from duetty.errors import DuettyError, ServerUnreachable
@@ -35,6 +36,28 @@ class RemoteError(DuettyError):
         self.code = str(error.get("code", "internal_error"))  # type: ignore[misc]  # the wire's code stands for the class's
 
 
+def connect_socket(path: str) -> socket.socket:
+    """A connection to a socket of ours.
+
+    Raises:
+        OSError: if nobody listens, or somebody else does.
+    """
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(CONNECT_S)
+        connection.connect(path)
+        _, uid, _ = _PEER.unpack(
+            connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+        )
+        if uid not in (os.getuid(), 0):
+            # What we are about to send (an environment, say) is not for them.
+            raise OSError(errno.EACCES, "the socket belongs to another user")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str, *, wait_s: float | None) -> None:
         super().__init__("localhost", timeout=wait_s)
@@ -42,15 +65,7 @@ class _UnixConnection(http.client.HTTPConnection):
         self._wait_s = wait_s
 
     def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(CONNECT_S)
-        self.sock.connect(self._path)
-        _, uid, _ = _PEER.unpack(
-            self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-        )
-        if uid not in (os.getuid(), 0):
-            # What we are about to send (an environment, say) is not for them.
-            raise OSError(errno.EACCES, "the socket belongs to another user")
+        self.sock = connect_socket(self._path)
         self.sock.settimeout(self._wait_s)
 
 
@@ -68,18 +83,36 @@ class Client:
         return True
 
     def get(self, path: str, *, wait_s: float | None = 30, **query: object) -> Any:
-        given = {key: value for key, value in query.items() if value is not None}
-        return self._call(
-            "GET", path + (f"?{urlencode(given, doseq=True)}" if given else ""), wait_s=wait_s
-        )
+        return self._call("GET", _with_query(path, query), wait_s=wait_s)
 
     def post(
         self, path: str, body: Mapping[str, object] | None = None, *, wait_s: float | None = 30
     ) -> Any:
         return self._call("POST", path, body or {}, wait_s=wait_s)
 
+    def patch(self, path: str, body: Mapping[str, object], *, wait_s: float | None = 30) -> Any:
+        return self._call("PATCH", path, body, wait_s=wait_s)
+
+    def put(self, path: str, body: Mapping[str, object], *, wait_s: float | None = 30) -> Any:
+        return self._call("PUT", path, body, wait_s=wait_s)
+
     def delete(self, path: str, *, wait_s: float | None = 30) -> Any:
         return self._call("DELETE", path, wait_s=wait_s)
+
+    def write(self, path: str, raw: bytes, *, wait_s: float | None = 30) -> None:
+        """Post bytes as they are."""
+        with self._exchange("POST", path, raw, _RAW, wait_s=wait_s) as response:
+            _answer(response, response.read(), self._path)
+
+    @contextmanager
+    def lines(
+        self, path: str, *, wait_s: float | None = 30, **query: object
+    ) -> Generator[Iterator[bytes]]:
+        """The lines of an answer that may be long, as they come."""
+        with self._exchange("GET", _with_query(path, query), None, {}, wait_s=wait_s) as response:
+            if response.status >= 400:
+                _answer(response, response.read(), self._path)
+            yield iter(response.readline, b"")
 
     def _call(
         self,
@@ -89,13 +122,25 @@ class Client:
         *,
         wait_s: float | None,
     ) -> Any:
-        connection = _UnixConnection(str(self._path), wait_s=wait_s)
         payload = json.dumps(body).encode() if body is not None else None
         headers = {"Content-Type": "application/json"} if body is not None else {}
+        with self._exchange(method, path, payload, headers, wait_s=wait_s) as response:
+            return _answer(response, response.read(), self._path)
+
+    @contextmanager
+    def _exchange(
+        self,
+        method: str,
+        path: str,
+        payload: bytes | None,
+        headers: Mapping[str, str],
+        *,
+        wait_s: float | None,
+    ) -> Generator[http.client.HTTPResponse]:
+        connection = _UnixConnection(str(self._path), wait_s=wait_s)
         try:
             connection.request(method, path, payload, headers)
-            response = connection.getresponse()
-            content = response.read()
+            yield connection.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raise ServerUnreachable(
                 f"no server answers at {self._path}: {error}",
@@ -103,17 +148,56 @@ class Client:
             ) from error
         finally:
             connection.close()
-        try:
-            answer = json.loads(content) if content else None
-        except ValueError as error:
-            raise ServerUnreachable(
-                f"the server at {self._path} ended before it had answered",
-                hint="it may have been stopped or replaced; the command goes on",
-            ) from error
-        if response.status >= 400:
-            told: dict[str, Any] = answer.get("error", {}) if isinstance(answer, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
-            raise RemoteError(response.status, told)  # pyright: ignore[reportUnknownArgumentType] - JSON
-        return answer
+
+
+_RAW = {"Content-Type": "application/octet-stream"}
+
+
+def _with_query(path: str, query: Mapping[str, object]) -> str:
+    given = {key: value for key, value in query.items() if value is not None}
+    return path + (f"?{urlencode(given, doseq=True)}" if given else "")
+
+
+def _answer(response: http.client.HTTPResponse, content: bytes, path: Path) -> Any:
+    try:
+        answer = json.loads(content) if content else None
+    except ValueError as error:
+        raise ServerUnreachable(
+            f"the server at {path} ended before it had answered",
+            hint="it may have been stopped or replaced; the command goes on",
+        ) from error
+    if response.status >= 400:
+        raise _remote_error(response.status, answer)
+    return answer
+
+
+def _remote_error(status: int, answer: object) -> RemoteError:
+    told: dict[str, Any] = answer.get("error", {}) if isinstance(answer, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
+    return RemoteError(status, told)  # pyright: ignore[reportUnknownArgumentType] - JSON
+
+
+def raise_refusal(
+    status: list[bytes], begun: bytes, headers: list[bytes], connection: socket.socket
+) -> NoReturn:
+    """Tell why the server would not open a WebSocket.
+
+    Raises:
+        RemoteError: with the server's own code.
+        OSError: if it gave none.
+    """
+    sizes = [
+        int(line.partition(b":")[2])
+        for line in headers
+        if line.lower().startswith(b"content-length:") and line.partition(b":")[2].strip().isdigit()
+    ]
+    wanted = min(sizes[0] if sizes else 0, 65_536)
+    while len(begun) < wanted and (chunk := connection.recv(65_536)):
+        begun += chunk
+    try:
+        answer: object = json.loads(begun)
+    except ValueError:
+        raise OSError(f"it refused with status {b' '.join(status).decode()}") from None
+    raise _remote_error(int(status[0]), answer)
 
 
 def session_path(name: str, rest: str = "") -> str:

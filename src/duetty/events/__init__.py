@@ -1,36 +1,62 @@
 """What happens in a session: event types, the numbered log, bounded subscriptions."""
 
-from duetty.events.log import SUBSCRIBER_BYTES, SUBSCRIBER_ENTRIES, EventLog, Subscription
+from duetty.events.log import EventLog
+from duetty.events.queue import SUBSCRIBER_ENTRIES, Subscription
+from duetty.events.sessions import (
+    SessionCreated,
+    SessionEnded,
+    SessionRemoved,
+    SessionRenamed,
+    SessionsEntry,
+    SessionsEvent,
+    SessionsLog,
+    SessionTagged,
+    SessionUpdated,
+)
 from duetty.events.types import (
     Bell,
     BlockFinished,
     BlockStarted,
     Degraded,
+    ElementsChanged,
     Entry,
     Event,
     Exited,
+    InputModeChanged,
+    KeysTyped,
     Lagged,
-    Output,
     Resized,
     StateChanged,
     TitleChanged,
+    ViewersChanged,
 )
 
 __all__ = [
-    "SUBSCRIBER_BYTES",
     "SUBSCRIBER_ENTRIES",
     "Bell",
     "BlockFinished",
     "BlockStarted",
     "Degraded",
+    "ElementsChanged",
     "Entry",
     "Event",
     "EventLog",
     "Exited",
+    "InputModeChanged",
+    "KeysTyped",
     "Lagged",
-    "Output",
     "Resized",
+    "SessionCreated",
+    "SessionEnded",
+    "SessionRemoved",
+    "SessionRenamed",
+    "SessionTagged",
+    "SessionUpdated",
+    "SessionsEntry",
+    "SessionsEvent",
+    "SessionsLog",
     "StateChanged",
     "Subscription",
     "TitleChanged",
+    "ViewersChanged",
 ]

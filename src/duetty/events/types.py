@@ -7,21 +7,19 @@ checker says which one was forgotten.
 from dataclasses import dataclass
 from typing import Literal
 
-from duetty.ids import BlockId, Offset, Seq, StateWord
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """Bytes the program printed; `start` is the offset of the first one."""
-
-    start: Offset
-    data: bytes
+from duetty.ids import BlockId, Seq, StateWord
+from duetty.vt.typed import Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resized:
+    """The surface has another size, or panels leave other rows of it to the program."""
+
     cols: int
     rows: int
+    program_rows: int
+    top: int
+    """Where the program's rows begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,20 +59,58 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ViewersChanged:
+    """Somebody came to look or went, or another one sets the size."""
+
+    viewers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElementsChanged:
+    """Overlays, panels, focus or screen mode are others: read all of them anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputModeChanged:
+    """The keyboard was captured or released, and how."""
+
+    mode: Literal["passthrough", "capture"]
+    reason: Literal["capture", "release", "toggle", "lease"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysTyped:
+    """What a person typed at a viewer; never a password."""
+
+    raw: bytes
+    keys: tuple[Key, ...]
+    """The same bytes as keys."""
+
+    mode: Literal["passthrough", "capture"]
+    """Whether the program got them."""
+
+    target: str | None
+    """The element that had the focus."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
     exit_code: int | None
     signal: int | None
 
 
 Event = (
-    Output
-    | Resized
+    Resized
     | StateChanged
     | BlockStarted
     | BlockFinished
     | TitleChanged
     | Bell
     | Degraded
+    | ViewersChanged
+    | ElementsChanged
+    | InputModeChanged
+    | KeysTyped
     | Exited
 )
 

@@ -36,12 +36,14 @@ def asciicast(
     end: int | None = None,
     exit_code: int | None = None,
     rewrite: Callable[[bytes], bytes] | None = None,
+    redraw: Callable[[bytes], bytes] | None = None,
 ) -> Iterator[str]:
     """The lines of a recording, each with its line end.
 
     Begins with the snapshot if a segment begins at `start`, and again after a
     gap. `rewrite` sees every OSC whole, wherever the reads fell, and its answer
     is recorded instead; one left open at the end is dropped, as it shows nothing.
+    `redraw` makes bytes for a terminal of a snapshot, where that is something else.
 
     Raises:
         OutputExpired: if bytes go while they are read.
@@ -57,7 +59,7 @@ def asciicast(
     yield _line(_header(version, cols=cols, rows=rows, title=title, began_s=began_ns // 10**9))
     writer = _Writer(began_us=began_ns // 1000, is_relative=version == 3)
     for span in spans:
-        for item in _rewritten(_items(journal, span, moments), rewrite):
+        for item in _rewritten(_items(journal, span, moments, redraw), rewrite):
             if isinstance(item, Size):
                 if (item.cols, item.rows) != (cols, rows):
                     cols, rows = item.cols, item.rows
@@ -99,14 +101,19 @@ class _Writer:
         return _line([(now_us - since_us) / 10**6, code, text])
 
 
-def _items(journal: Journal, span: Span, moments: list[Moment]) -> Iterator[_Output | Size]:
+def _items(
+    journal: Journal,
+    span: Span,
+    moments: list[Moment],
+    redraw: Callable[[bytes], bytes] | None,
+) -> Iterator[_Output | Size]:
     """The snapshot, then output and sizes of one span in order, cut where the time changes."""
     before = [moment for moment in moments if moment.offset <= span.start]
     now_ns = before[-1].wall_ns if before else 0
     snapshot = journal.snapshot_at(span.start)
     if snapshot is not None:
         yield Size(offset=span.start, wall_ns=now_ns, cols=snapshot.cols, rows=snapshot.rows)
-        yield _Output(now_ns, snapshot.content)
+        yield _Output(now_ns, redraw(snapshot.content) if redraw else snapshot.content)
     elif (size := journal.size_at(span.start)) is not None:
         yield size
     sizes = journal.sizes_since(span.start if snapshot is not None else span.start + 1)

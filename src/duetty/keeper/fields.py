@@ -54,6 +54,15 @@ def raw_map(message: Message, name: str) -> dict[bytes, bytes]:
     return found
 
 
+def contents_map(message: Message, name: str) -> dict[bytes, bytes]:
+    """As `raw_map`, for what is read and not named: any bytes, NUL too."""
+    value = message.get(name)
+    if not isinstance(value, dict):
+        raise BadArguments(f"{name!r} must be a map of texts")
+    items = cast("dict[str, object]", value).items()
+    return {_encoded(key, name): _bytes(item, name) for key, item in items}
+
+
 def messages(message: Message, name: str) -> list[Message]:
     value = message.get(name)
     if not isinstance(value, list):
@@ -63,13 +72,18 @@ def messages(message: Message, name: str) -> list[Message]:
 
 
 def _encoded(value: object, name: str) -> bytes:
-    """As the kernel takes it; surrogate escapes give back bytes that are not UTF-8."""
-    if not isinstance(value, str):
-        raise BadArguments(f"{name!r} must contain texts only")
-    try:
-        encoded = value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        raise BadArguments(f"{name!r} contains a text that has no bytes") from None
+    """As the kernel takes it."""
+    encoded = _bytes(value, name)
     if b"\0" in encoded:
         raise BadArguments(f"{name!r} contains a NUL")
     return encoded
+
+
+def _bytes(value: object, name: str) -> bytes:
+    """Surrogate escapes give back bytes that are not UTF-8."""
+    if not isinstance(value, str):
+        raise BadArguments(f"{name!r} must contain texts only")
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise BadArguments(f"{name!r} contains a text that has no bytes") from None

@@ -167,7 +167,7 @@ def _parse_handed(message: Message) -> dict[int, bytes]:
     if message.get("handed") is None:
         return {}
     handed: dict[int, bytes] = {}
-    for name, content in fields.raw_map(message, "handed").items():
+    for name, content in fields.contents_map(message, "handed").items():
         number = int(name) if name.isdigit() else -1
         if number not in _HANDED_NUMBERS:
             raise BadArguments("'handed' must name descriptors from 3 to 255")

@@ -1,19 +1,35 @@
-"""From call to effect, on one path: find, validate, run.
+"""From call to effect, on one path: find, permit, validate, decide, obtain approval, run, record.
 
-Deciding, approving and recording have their place here, between validate and
-run, so that no edge can reach a session around them.
+No edge can reach a session around it.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
-from duetty.errors import BadArguments, NotFound
+from duetty.errors import BadArguments, DuettyError, NotFound, ServerNotFound
+from duetty.ops.asked import Asked, follow_approvals
+from duetty.ops.follow import (
+    Captures,
+    View,
+    Watch,
+    captures_of,
+    follow_session,
+    watch_sessions,
+)
 from duetty.ops.operation import Operation
-from duetty.ops.services import Services
+from duetty.ops.permits import keep_within, permit
+from duetty.ops.services import Node, Services, Steps
+from duetty.ops.stream import Stream, whole
 from duetty.ops.table import OPERATIONS
+from duetty.session import ViewerKind
+
+T = TypeVar("T")
 
 
 class UnknownOperation(NotFound):
@@ -30,8 +46,12 @@ class Dispatcher:
     def operations(self) -> Mapping[str, Operation[Any, Any]]:
         return OPERATIONS
 
-    async def dispatch(self, call: Call) -> Any:
-        """Run the operation for this actor.
+    async def dispatch(
+        self, call: Call, *, streaming: bool = False, host: HostAsk | None = None
+    ) -> Any:
+        """Run the operation for this actor; `streaming` takes a document as a `Stream`.
+
+        `host` puts a question to the person at the caller's own host, where that can be done.
 
         Raises:
             DuettyError: with a code, whatever went wrong.
@@ -39,14 +59,116 @@ class Dispatcher:
         operation = OPERATIONS.get(call.operation)
         if operation is None:
             raise UnknownOperation(f"no operation {call.operation!r}")
+        deciding = self._services.deciding
         try:
-            params = operation.params.model_validate(call.arguments)
+            params = self._permitted(call, operation)
+        except DuettyError as error:
+            deciding.refused(call, operation, error)
+            raise
+        if operation.composed:
+            steps = self._steps_of(call, host)
+            return await operation.run(params, replace(self._services, steps=steps), call.actor)
+        async with deciding.passing(call, operation, params, host) as passage:
+            result = await operation.run(passage.params, self._services, call.actor)
+            passage.exit_code = getattr(result, "exit_code", None)
+        return result if streaming or not isinstance(result, Stream) else await whole(result)
+
+    def _permitted(self, call: Call, operation: Operation[Any, Any]) -> Any:
+        """The arguments, checked, for an actor whose credential allows this."""
+        permit(call.actor, operation.scope)
+        try:
+            params = operation.params.model_validate(self._here(operation, call.arguments))
         except ValidationError as error:
             raise bad_arguments(error) from error
-        return await operation.run(params, self._services, call.actor)
+        return params if call.actor.session is None else keep_within(call.actor, operation, params)
 
-    async def call(self, actor: Actor, name: str, arguments: Mapping[str, object]) -> Any:
-        return await self.dispatch(Call(actor=actor, operation=name, arguments=arguments))
+    async def call(
+        self,
+        actor: Actor,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        streaming: bool = False,
+        dialect: str = "",
+        mode: Literal["interactive", "headless"] = "interactive",
+        host: HostAsk | None = None,
+    ) -> Any:
+        call = Call(actor=actor, operation=name, arguments=arguments, dialect=dialect, mode=mode)
+        return await self.dispatch(call, streaming=streaming, host=host)
+
+    def _steps_of(self, call: Call, host: HostAsk | None) -> Steps:
+        async def step(
+            operation: str,
+            arguments: Mapping[str, object],
+            *,
+            dialect: str = "",
+            mode: Literal["interactive", "headless"] = "interactive",
+        ) -> Any:
+            return await self.call(
+                call.actor, operation, arguments, dialect=dialect, mode=mode, host=host
+            )
+
+        return step
+
+    def _here(
+        self, operation: Operation[Any, Any], arguments: Mapping[str, object]
+    ) -> Mapping[str, object]:
+        """The arguments without `server`, which any call may carry and which must mean us.
+
+        Raises:
+            ServerNotFound: if it means another node.
+        """
+        if "server" not in arguments or "server" in operation.params.model_fields:
+            return arguments
+        rest = dict(arguments)
+        server = rest.pop("server")
+        node = self._services.node
+        if server is not None and str(server).lower() not in (
+            node.hostname.lower(),
+            node.server_id,
+        ):
+            raise ServerNotFound(str(server)[:100])
+        return rest
+
+    @property
+    def node(self) -> Node:
+        return self._services.node
+
+    def follow(
+        self,
+        actor: Actor,
+        session: str,
+        *,
+        kind: ViewerKind = "api",
+        size: tuple[int, int] | None = None,
+    ) -> AbstractContextManager[View]:
+        """Look at one session; entering it raises what `follow_session` says."""
+
+        def call(name: str, arguments: Mapping[str, object]) -> Awaitable[Any]:
+            return self.call(actor, name, arguments)
+
+        following = follow_session(call, self._services, actor, session, kind=kind, size=size)
+        return following if kind == "api" else self._attended(following, actor, kind)
+
+    def captures(self, actor: Actor) -> AbstractContextManager[Captures]:
+        """Keyboards that this connection of the actor captures; released when it is left."""
+        return captures_of(self._services)
+
+    def watch(self, actor: Actor) -> AbstractContextManager[Watch]:
+        """Look at all sessions; entering it raises what `watch_sessions` says."""
+        return self._attended(watch_sessions(self._services, actor), actor, "list")
+
+    def asked(self, actor: Actor) -> AbstractContextManager[Asked]:
+        """Look at the questions to a person; entering it raises what `follow_approvals` says."""
+        return follow_approvals(self._services, actor)
+
+    @contextmanager
+    def _attended(
+        self, looking: AbstractContextManager[T], actor: Actor, where: str
+    ) -> Generator[T]:
+        """A person who looks is a person who can be asked."""
+        with looking as look, self._services.approvals.attending(actor, where):
+            yield look
 
 
 def bad_arguments(error: ValidationError) -> BadArguments:

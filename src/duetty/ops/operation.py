@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
-from duetty.calls import Actor, Effect
+from duetty.calls import SCOPE_OF, Actor, Effect, Scope
+from duetty.errors import DuettyError
 from duetty.ops.services import Services
 from duetty.wire.base import Params
 
@@ -29,6 +30,9 @@ class Route:
     raw_body: str | None = None
     """The argument that the request's body fills as bytes, where the body is not JSON."""
 
+    media: tuple[str, ...] = ()
+    """Kinds of document it may answer with, where that is not JSON."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Generic[P, R]):
@@ -45,3 +49,24 @@ class Operation(Generic[P, R]):
     route: Route
     waits: bool = False
     """It may take as long as its caller allows, and ends when the caller goes."""
+
+    admin: bool = False
+    """About the server and who may use it: needs the scope of that name, whatever its effect."""
+
+    shared: bool = False
+    """Names no session, and shows nothing of one that the actor may not reach: a token for one
+    session may call it too."""
+
+    composed: bool = False
+    """Made of calls of other operations (`services.steps`), each of which is permitted, decided,
+    asked about and recorded as any call: so it is not itself."""
+
+    errors: tuple[type[DuettyError], ...] = ()
+    """What it can fail with, beyond what any call of its kind can: for schemas and docs."""
+
+    @property
+    def scope(self) -> Scope:
+        """What a credential must allow."""
+        if self.composed:
+            return Scope.READ  # each step says what it needs
+        return Scope.ADMIN if self.admin else SCOPE_OF[self.effect]

@@ -8,7 +8,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from duetty.calls import Actor, Effect
-from duetty.errors import BlockNotFound
+from duetty.errors import BlockNotFound, OutputExpired
 from duetty.ids import BlockId, SessionId, block_id
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
@@ -25,7 +25,7 @@ from duetty.wire.params import (
     ScrollbackParams,
     SearchParams,
 )
-from duetty.wire.results import BlockInfo, BlockOutput, SearchHit
+from duetty.wire.results import BlockInfo, BlockOutput, ScrollbackShape, SearchHit, TimedScreenShape
 
 MAX_ROWS = 10_000
 ROWS_PER_TURN = 200
@@ -171,7 +171,7 @@ SCREEN = Operation(
     summary="The visible screen, as text or as styled spans.",
     effect=Effect.READ,
     params=ScreenParams,
-    result=dict[str, Any],
+    result=TimedScreenShape,
     run=_screen,
     route=Route(method="GET", path="/sessions/{session}/screen"),
 )
@@ -180,7 +180,7 @@ SCROLLBACK = Operation(
     summary="Rows of scrollback and screen, by offset from either end.",
     effect=Effect.READ,
     params=ScrollbackParams,
-    result=dict[str, Any],
+    result=ScrollbackShape,
     run=_scrollback,
     route=Route(method="GET", path="/sessions/{session}/scrollback"),
 )
@@ -201,6 +201,7 @@ BLOCK_OUTPUT = Operation(
     result=BlockOutput,
     run=_block_output,
     route=Route(method="GET", path="/sessions/{session}/blocks/{block}/output"),
+    errors=(BlockNotFound, OutputExpired),
 )
 HISTORY = Operation(
     name="history.list",

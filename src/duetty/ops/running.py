@@ -19,8 +19,11 @@ from duetty.session import (
     wait_state,
     wait_text,
 )
-from duetty.wire.params import RunParams, WaitParams
-from duetty.wire.results import BlockInfo, RunResult, WaitResult
+from duetty.wire.params import MAX_IDLE_MS, IdleParams, RunParams, WaitParams
+from duetty.wire.results import BlockInfo, Idle, RunResult, WaitResult
+
+INTERRUPT_S = 2.0
+"""For Ctrl-C after the caller has gone: nobody waits for it any more."""
 
 
 async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult:
@@ -38,6 +41,9 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
             await _run_in_turn(session, run)
     except BaseException:
         run.close()
+        if params.interrupt and run.typed:
+            with anyio.move_on_after(INTERRUPT_S, shield=True):
+                await services.registry.interrupt(session, actor=actor)
         raise
     if not run.typed:
         run.close()
@@ -47,6 +53,8 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
         )
     limit = params.max_output_bytes or services.settings.run_output_bytes
     answer = await run.answer(output_limit=limit)
+    if params.interrupt and answer.completed_by == "deadline":
+        await services.registry.interrupt(session, actor=actor)
     return _run_result(answer, session, params)
 
 
@@ -150,6 +158,32 @@ async def _condition(session: Session, params: WaitParams) -> _Found:
     return "state", None, None
 
 
+async def _idle(params: IdleParams, services: Services, actor: Actor) -> Idle:
+    session = services.registry.find(params.session)
+    with anyio.move_on_after(min(params.max_wait_ms, MAX_IDLE_MS) / 1000) as bound:
+        try:
+            await wait_idle(
+                session,
+                quiet_s=min(params.timeout_ms, MAX_IDLE_MS) / 1000,
+                last_generation=params.last_generation,
+                fresh=params.fresh,
+            )
+        except anyio.EndOfStream:
+            raise SessionExited(session.name, session.exit_code) from None
+    if bound.cancelled_caught:
+        raise IdleTimeout(
+            f"session {session.name!r} did not fall silent within {params.max_wait_ms} ms",
+            hint="what it does can be read from its state and screen",
+            details={"generation": session.activity.generation, "state": session.state().word},
+        )
+    return Idle(
+        screen=screen_json(session.screen(styled=params.format == "styled")),
+        scrollback_lines=session.total_rows,
+        generation=session.activity.generation,
+        last_activity_ms=int(session.activity.quiet_s() * 1000),
+    )
+
+
 RUN = Operation(
     name="command.run",
     summary="Type a command line into a session and wait for its end.",
@@ -159,6 +193,7 @@ RUN = Operation(
     run=_run,
     route=Route(method="POST", path="/sessions/{session}/run"),
     waits=True,
+    errors=(Deadline, SessionBusy),
 )
 WAIT = Operation(
     name="session.wait",
@@ -169,4 +204,16 @@ WAIT = Operation(
     run=_wait,
     route=Route(method="POST", path="/sessions/{session}/wait"),
     waits=True,
+    errors=(IdleTimeout, WaitTimeout, SessionExited),
+)
+IDLE = Operation(
+    name="session.idle",
+    summary="Wait until the session has printed nothing for a while.",
+    effect=Effect.READ,
+    params=IdleParams,
+    result=Idle,
+    run=_idle,
+    route=Route(method="GET", path="/sessions/{session}/idle"),
+    waits=True,
+    errors=(IdleTimeout, SessionExited),
 )

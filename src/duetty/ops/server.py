@@ -2,11 +2,13 @@
 
 import os
 
-from duetty.calls import Actor, Effect
+from duetty.calls import Actor, Effect, Scope
+from duetty.errors import NotAPerson
 from duetty.ops.operation import Operation, Route
+from duetty.ops.permits import permit
 from duetty.ops.services import Services
-from duetty.wire.params import Nothing, StopParams
-from duetty.wire.results import Done, Health, Link, ServerStatus
+from duetty.wire.params import Nothing, PersistParams, StopParams
+from duetty.wire.results import Done, Health, Link, Persistent, ServerStatus
 
 
 async def _health(params: Nothing, services: Services, actor: Actor) -> Health:
@@ -25,6 +27,8 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         )
     if store.degraded:
         degraded["store"] = store.degraded
+    if services.trail.degraded:
+        degraded["audit"] = services.trail.degraded
     return ServerStatus(
         hostname=node.hostname,
         version=node.version,
@@ -46,7 +50,23 @@ async def _stop(params: StopParams, services: Services, actor: Actor) -> Done:
 
 
 async def _link(params: Nothing, services: Services, actor: Actor) -> Link:
+    for scope in Scope:
+        permit(actor, scope)  # a browser that is signed in may do everything
+    if actor.kind != "person":
+        # Whoever signs in is a person, and persons answer questions about agents.
+        raise NotAPerson(
+            "an agent cannot sign a browser in", hint="`duetty token link`, by a person"
+        )
     return Link(link=services.node.new_link())
+
+
+async def _is_persistent(params: Nothing, services: Services, actor: Actor) -> Persistent:
+    return Persistent(persistent=services.node.is_persistent())
+
+
+async def _persist(params: PersistParams, services: Services, actor: Actor) -> Persistent:
+    services.node.persist(params.persistent)
+    return Persistent(persistent=services.node.is_persistent())
 
 
 HEALTH = Operation(
@@ -57,6 +77,7 @@ HEALTH = Operation(
     result=Health,
     run=_health,
     route=Route(method="GET", path="/health"),
+    shared=True,
 )
 STATUS = Operation(
     name="server.status",
@@ -66,6 +87,7 @@ STATUS = Operation(
     result=ServerStatus,
     run=_status,
     route=Route(method="GET", path="/server/info"),
+    shared=True,
 )
 STOP = Operation(
     name="server.stop",
@@ -75,6 +97,7 @@ STOP = Operation(
     result=Done,
     run=_stop,
     route=Route(method="POST", path="/server/stop", status=204),
+    admin=True,
 )
 LINK = Operation(
     name="server.link",
@@ -84,4 +107,26 @@ LINK = Operation(
     result=Link,
     run=_link,
     route=Route(method="POST", path="/server/link"),
+    admin=True,
+    errors=(NotAPerson,),
+)
+IS_PERSISTENT = Operation(
+    name="server.persistent",
+    summary="Whether the server stays when no session and no client is left.",
+    effect=Effect.READ,
+    params=Nothing,
+    result=Persistent,
+    run=_is_persistent,
+    route=Route(method="GET", path="/server/persist"),
+    shared=True,
+)
+PERSIST = Operation(
+    name="server.persist",
+    summary="Make the server stay, or end when no session and no client is left.",
+    effect=Effect.CONTROL,
+    params=PersistParams,
+    result=Persistent,
+    run=_persist,
+    route=Route(method="PUT", path="/server/persist"),
+    admin=True,
 )

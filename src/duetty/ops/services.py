@@ -1,10 +1,17 @@
 """What an operation may use, gathered by the server and handed to each run."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
+from duetty.approvals import Approvals
+from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
+from duetty.ops.access import Access
+from duetty.ops.deciding import Deciding
+from duetty.ops.page_opening import PageOpening
+from duetty.processes import Processes
 from duetty.session import Registry
 from duetty.store import Store
 
@@ -25,6 +32,24 @@ class Node:
     stop: Callable[[bool], None]
     """Ask the server to end; True keeps the sessions with the keeper."""
 
+    is_persistent: Callable[[], bool]
+    """Whether it stays when no session and no client is left."""
+
+    persist: Callable[[bool], None]
+
+
+class Steps(Protocol):
+    """Calls of other operations as parts of one: by the same actor, on the one path."""
+
+    async def __call__(
+        self,
+        operation: str,
+        arguments: Mapping[str, object],
+        *,
+        dialect: str = "",
+        mode: Literal["interactive", "headless"] = "interactive",
+    ) -> Any: ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
@@ -33,3 +58,14 @@ class Services:
     clock: Clock
     registry: Registry
     store: Store
+    access: Access
+    processes: Processes
+    approvals: Approvals
+    trail: Trail
+    deciding: Deciding
+    page_opening: PageOpening
+    taken: set[str] = field(default_factory=set[str])
+    """Ids of free sessions that calls of the terminal contract are about to use."""
+
+    steps: Steps | None = None
+    """Set for the run of an operation that is composed of others."""

@@ -5,8 +5,22 @@ import signal
 import anyio
 
 from duetty.calls import Actor, Effect
+from duetty.errors import (
+    BadCommand,
+    BadWorkingDirectory,
+    ForkFailed,
+    InvalidSessionName,
+    InvalidTag,
+    KeeperUnavailable,
+    MaxSessions,
+    SandboxUnavailable,
+    SessionExited,
+    SessionNameConflict,
+    StateUnwritable,
+)
 from duetty.ids import checked_session_name, checked_tag
 from duetty.ops.operation import Operation, Route
+from duetty.ops.sandboxing import sandbox_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
 from duetty.session import OpenRequest, Session
@@ -46,6 +60,8 @@ async def _open(params: OpenParams, services: Services, actor: Actor) -> Session
                 if params.integration is not None
                 else settings.session_integration
             ),
+            sandbox=sandbox_order(params, settings, actor),
+            owner=actor.identity,
         )
     )
     return session_info(session, services.node)
@@ -56,7 +72,8 @@ async def _list(params: ListParams, services: Services, actor: Actor) -> list[Se
     sessions = [
         session
         for session in services.registry.sessions()
-        if not wanted or wanted & session.profile.tags
+        if (not wanted or wanted & session.profile.tags)
+        and actor.session in (None, session.profile.name)
     ]
     await _look_at(sessions)
     return [session_info(session, services.node) for session in sessions]
@@ -138,6 +155,18 @@ OPEN = Operation(
     result=SessionInfo,
     run=_open,
     route=Route(method="POST", path="/sessions", status=201),
+    errors=(
+        InvalidSessionName,
+        InvalidTag,
+        BadCommand,
+        BadWorkingDirectory,
+        SessionNameConflict,
+        MaxSessions,
+        ForkFailed,
+        KeeperUnavailable,
+        StateUnwritable,
+        SandboxUnavailable,
+    ),
 )
 LIST = Operation(
     name="session.list",
@@ -147,6 +176,7 @@ LIST = Operation(
     result=list[SessionInfo],
     run=_list,
     route=Route(method="GET", path="/sessions"),
+    shared=True,
 )
 GET = Operation(
     name="session.get",
@@ -165,6 +195,7 @@ UPDATE = Operation(
     result=SessionInfo,
     run=_update,
     route=Route(method="PATCH", path="/sessions/{session}"),
+    errors=(InvalidSessionName, InvalidTag, SessionNameConflict),
 )
 RESIZE = Operation(
     name="session.resize",
@@ -174,6 +205,7 @@ RESIZE = Operation(
     result=SessionInfo,
     run=_resize,
     route=Route(method="POST", path="/sessions/{session}/resize"),
+    errors=(SessionExited,),
 )
 SIGNAL = Operation(
     name="session.signal",
@@ -183,6 +215,7 @@ SIGNAL = Operation(
     result=Done,
     run=_signal,
     route=Route(method="POST", path="/sessions/{session}/signal", status=204),
+    errors=(SessionExited, KeeperUnavailable),
 )
 CLOSE = Operation(
     name="session.close",

@@ -31,7 +31,7 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         command=profile.command,
         rows=profile.rows,
         cols=profile.cols,
-        clients=session.log.followers,
+        clients=len(session.viewers),
         tags=sorted(profile.tags),
         last_activity_ms=int(session.activity.quiet_s() * 1000),
         state=state.word,
@@ -43,6 +43,7 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         created_at=time_text(profile.created_at_ns),
         exit_code=session.exit_code,
         exit_signal=None if session.exit_signal is None else signal_name(session.exit_signal),
+        sandbox=profile.sandbox,
         degraded=session.journal.degraded,
     )
 

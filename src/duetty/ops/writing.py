@@ -3,7 +3,7 @@
 import base64
 
 from duetty.calls import Actor, Effect
-from duetty.errors import BadArguments
+from duetty.errors import BadArguments, UnknownKey
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.wire.params import PasteParams, PressParams, SessionParams, WriteParams
@@ -54,6 +54,7 @@ PRESS = Operation(
     result=Written,
     run=_press,
     route=Route(method="POST", path="/sessions/{session}/keys"),
+    errors=(UnknownKey,),
 )
 PASTE = Operation(
     name="input.paste",

@@ -1,7 +1,11 @@
 """One PTY with its process, terminal and log, from open to close; and all of them."""
 
 from duetty.session.block import Block
+from duetty.session.capture import CapturedKey, owner_name
+from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
+from duetty.session.gate import Judge, Question
+from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeping import Keeping
 from duetty.session.matching import Needle
 from duetty.session.opening import OpenRequest
@@ -9,25 +13,39 @@ from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
-from duetty.session.waits import wait_block, wait_exit, wait_idle, wait_state, wait_text
-from duetty.vt import screen_json, scrollback_json
+from duetty.session.viewers import Size, Viewer, ViewerKind
+from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, wait_state, wait_text
+from duetty.vt import html_page, screen_json, scrollback_json, svg_of
 
 __all__ = [
     "Block",
+    "CapturedKey",
+    "FirstIdle",
     "Follower",
+    "Judge",
     "Keeping",
     "Needle",
     "OpenRequest",
     "OutputText",
+    "Question",
     "Registry",
     "Run",
     "RunAnswer",
     "Session",
+    "Size",
     "Snapshot",
+    "Viewer",
+    "ViewerKind",
+    "cast_lines",
     "follow",
+    "html_page",
+    "keep_state",
     "output_lines",
+    "owner_name",
     "screen_json",
     "scrollback_json",
+    "svg_of",
+    "wait_any_idle",
     "wait_block",
     "wait_exit",
     "wait_idle",

@@ -11,6 +11,7 @@ from typing import Any
 from duetty.blocks import Phase, Progress
 from duetty.calls import Actor
 from duetty.session.block import Block
+from duetty.session.gate import Question
 
 _MAGIC = b"DUETTY1\n"
 
@@ -24,13 +25,16 @@ class Envelope:
     progress: Progress
     open_block: Block | None = None
     """The command line that runs: who typed it, when and where, no mark tells again."""
+    question: Question | None = None
+    """What the shell has asked and waits for."""
 
     def pack(self) -> bytes:
         head = json.dumps(
             {
                 "progress": asdict(self.progress),
                 "carry": self.carry.decode("latin-1"),
-                "open_block": asdict(self.open_block) if self.open_block else None,
+                "open_block": _packed(self.open_block) if self.open_block else None,
+                "question": _packed(self.question) if self.question else None,
             }
         ).encode()
         return b"".join((_MAGIC, len(head).to_bytes(4, "big"), head, self.terminal))
@@ -50,14 +54,18 @@ def parse_envelope(data: bytes) -> Envelope | None:
             terminal=data[body + size :],
             carry=str(head["carry"]).encode("latin-1"),
             progress=Progress(**progress),
-            open_block=_block(head.get("open_block")),
+            open_block=Block(**fields) if (fields := _unpacked(head, "open_block")) else None,
+            question=Question(**fields) if (fields := _unpacked(head, "question")) else None,
         )
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _block(fields: dict[str, Any] | None) -> Block | None:
-    if fields is None:
-        return None
-    rest: dict[str, Any] = {**fields, "actor": Actor(**fields["actor"])}
-    return Block(**rest)
+def _packed(made: Block | Question) -> dict[str, Any]:
+    """With who made it, and without what their credential allows: that is nobody's history."""
+    return {**asdict(made), "actor": {"kind": made.actor.kind, "name": made.actor.name}}
+
+
+def _unpacked(head: dict[str, Any], name: str) -> dict[str, Any] | None:
+    fields = head.get(name)
+    return {**fields, "actor": Actor(**fields["actor"])} if fields else None

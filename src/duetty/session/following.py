@@ -1,21 +1,32 @@
-"""Following a session: a snapshot, then every entry after it; again after falling behind."""
+"""Following a session: a snapshot, then every byte and entry after it.
+
+Bytes are read from the journal by offset, so that a follower costs no memory
+however slow it is, and can go on from any byte that the journal still has.
+"""
 
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from duetty.events import Entry, Lagged, Subscription
+import anyio
+
+from duetty.errors import OutputExpired
+from duetty.events import Entry, Lagged, Subscription, ViewersChanged
 from duetty.ids import Offset, Seq
 from duetty.session.session import Session
+from duetty.session.viewers import Size, Viewer, ViewerKind
+
+SHARED_S = 0.03
+"""How old a snapshot may be that a flooded viewer gets: one at thirty a second for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything a viewer needs to begin; entries after `seq` go on from here."""
+    """Everything a viewer needs to begin; bytes and entries go on from here."""
 
     seq: Seq
     offset: Offset
-    """Where in the journal the screen was taken: output goes on at this byte."""
+    """Where in the journal it was taken: output goes on at this byte."""
 
     cols: int
     rows: int
@@ -23,43 +34,131 @@ class Snapshot:
     """The terminal as VT bytes, for a fresh terminal of this size."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Dumped:
+    snapshot: Snapshot
+    cols: int
+    rows: int
+    scrollback_rows: int | None
+    at_s: float
+
+
 class Follower:
     """One viewer's way through a session."""
 
-    def __init__(self, session: Session, entries: Subscription) -> None:
-        self._session = session
+    def __init__(self, session: Session, entries: Subscription[Entry], viewer: Viewer) -> None:
+        self.session = session
+        self.viewer = viewer
         self._entries = entries
-        self._behind = True
 
-    async def receive(self) -> Snapshot | Entry:
-        """A snapshot first and after each gap, otherwise the next entry.
+    @property
+    def end(self) -> Offset:
+        """The offset the next byte will have."""
+        return self.session.journal.end
 
-        Raises:
-            anyio.EndOfStream: when the session is gone and everything was received.
+    @property
+    def is_over(self) -> bool:
+        """The session was removed, or the server ends."""
+        return self._entries.is_closed
+
+    def has(self, offset: int) -> bool:
+        """Whether everything from this byte on can be read, and was printed at this size.
+
+        Who was away while the size changed cannot know where.
         """
-        while not self._behind:
-            item = await self._entries.receive()
-            if isinstance(item, Entry):
-                return item
-            assert isinstance(item, Lagged)
-            self._behind = True
-        # Entries that were queued before the snapshot are part of it.
+        journal = self.session.journal
+        if not journal.start <= offset <= journal.end or self._was_resized_since(offset):
+            return False
+        spans = journal.spans(offset, journal.end)
+        return offset == journal.end or (
+            len(spans) == 1 and (spans[0].start, spans[0].end) == (offset, journal.end)
+        )
+
+    def _was_resized_since(self, offset: int) -> bool:
+        journal = self.session.journal
+        before = journal.size_at(offset - 1) if offset else None
+        sizes = {(size.cols, size.rows) for size in journal.sizes_since(offset)}
+        if before is not None:
+            sizes.add((before.cols, before.rows))
+        return len(sizes) > 1
+
+    def read(self, start: int, limit: int) -> bytes | None:
+        """Bytes from an offset on; None if some of them are gone."""
+        try:
+            return self.session.journal.read(start, min(start + limit, self.end))
+        except OutputExpired:
+            return None
+
+    def snapshot(
+        self, *, scrollback_rows: int | None = None, not_before: int | None = None
+    ) -> Snapshot:
+        """The terminal now, with this much scrollback. Taken once for all who ask at this byte.
+
+        With `not_before` one of a moment ago will do, if it is not older than this
+        byte: in a flood every viewer asks at another byte, and each snapshot takes
+        as long as a chunk of the flood itself.
+        """
+        session = self.session
+        cols, rows = session.terminal_size
+        oldest = session.journal.end if not_before is None else not_before
+        last = session.last_dump
+        if (
+            isinstance(last, _Dumped)
+            and (last.cols, last.rows, last.scrollback_rows) == (cols, rows, scrollback_rows)
+            and last.snapshot.offset >= oldest
+            and (not_before is None or anyio.current_time() - last.at_s < SHARED_S)
+        ):
+            return last.snapshot
+        snapshot = Snapshot(
+            seq=session.log.seq,
+            offset=session.journal.end,
+            cols=cols,
+            rows=rows,
+            screen=session.dump(scrollback_rows=scrollback_rows),
+        )
+        session.last_dump = _Dumped(
+            snapshot=snapshot,
+            cols=cols,
+            rows=rows,
+            scrollback_rows=scrollback_rows,
+            at_s=anyio.current_time(),
+        )
+        return snapshot
+
+    def take(self) -> Entry | Lagged | None:
+        """The next entry, if one is there."""
+        return self._entries.take()
+
+    def clear(self) -> None:
+        """Forget the entries so far: what is asked for now has all of them."""
         self._entries.clear()
-        self._behind = False
-        return snapshot(self._session)
 
+    async def wait(self, *, output: bool = True) -> None:
+        """Until there are entries, or bytes if those are wanted, or the session is gone."""
+        self._entries.wants_output = output
+        await self._entries.wait()
 
-def snapshot(session: Session) -> Snapshot:
-    return Snapshot(
-        seq=session.log.seq,
-        offset=session.journal.end,
-        cols=session.profile.cols,
-        rows=session.profile.rows,
-        screen=session.dump(),
-    )
+    def wake(self) -> None:
+        """Let whoever waits look again."""
+        self._entries.wake()
 
 
 @contextmanager
-def follow(session: Session) -> Generator[Follower]:
-    with session.log.subscribe() as entries:
-        yield Follower(session, entries)
+def follow(
+    session: Session, *, kind: ViewerKind = "api", name: str = "", size: Size | None = None
+) -> Generator[Follower]:
+    """Look at a session until the block is left.
+
+    Raises:
+        Exhausted: if too many look at it.
+    """
+    viewer = session.viewers.add(kind=kind, name=name, size=size)
+    try:
+        session.log.append(ViewersChanged(viewers=len(session.viewers)))
+        with session.log.subscribe() as entries:
+            yield Follower(session, entries, viewer)
+    finally:
+        session.viewers.remove(viewer)
+        session.log.append(ViewersChanged(viewers=len(session.viewers)))
+        if not session.viewers:
+            session.last_dump = None

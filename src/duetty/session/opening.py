@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from duetty.errors import BadCommand
+from duetty.sandbox import SandboxOrder
 from duetty.shell import Injection, integrate
 
 SECRET_PREFIXES = ("DUETTY_",)
@@ -23,6 +24,9 @@ _PLAIN_COMMAND = re.compile(r"[\w@%+=:,./\- \"'~]+\Z")
 """No character in it makes a shell do more than split words and expand a leading tilde."""
 
 
+NO_SANDBOX = SandboxOrder(asked="none")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRequest:
     name: str | None = None
@@ -34,6 +38,8 @@ class OpenRequest:
     inherit_env: bool = True
     tags: frozenset[str] = frozenset()
     integration: bool = True
+    sandbox: SandboxOrder = NO_SANDBOX
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +77,13 @@ def child_environment(
 
 
 def plan(
-    request: OpenRequest, env: dict[str, str], *, default_shell: str, nonce: str, scratch: Path
+    request: OpenRequest,
+    env: dict[str, str],
+    *,
+    default_shell: str,
+    nonce: str,
+    scratch: Path,
+    gate: Path | None,
 ) -> Launch:
     """Which process to start for this request.
 
@@ -80,7 +92,7 @@ def plan(
     """
     cwd = _expanded(request.cwd or env.get("HOME") or "/", env)
     argv = _argv(request.command, env, default_shell)
-    injection = integrate(argv, env, nonce=nonce, scratch=scratch)
+    injection = integrate(argv, env, nonce=nonce, scratch=scratch, gate=gate)
     is_shell = injection.shell is not None
     if not request.integration:
         injection = Injection(argv=argv, env=env, shell=None, reason="turned off by a setting")

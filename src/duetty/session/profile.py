@@ -30,6 +30,11 @@ class Profile:
     rows: int
     tags: set[str] = field(default_factory=set[str])
     is_shell: bool = False
+    sandbox: str = "none"
+    """What it runs in: none, landlock or bubblewrap."""
+
+    owner: str | None = None
+    """Identity of the actor that opened it; None for one of an earlier version."""
 
     @property
     def integration(self) -> str:

@@ -34,6 +34,8 @@ def session_record(session: Session) -> SessionRecord:
         exited_at_ns=session.exited_at_ns,
         exit_code=session.exit_code,
         exit_signal=session.exit_signal,
+        sandbox=profile.sandbox,
+        owner=profile.owner,
     )
 
 

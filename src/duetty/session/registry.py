@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from signal import Signals
 
@@ -26,13 +27,32 @@ from duetty.errors import (
     SessionNotFound,
     StateUnwritable,
 )
-from duetty.events import Degraded
+from duetty.events import (
+    Degraded,
+    Event,
+    Resized,
+    SessionCreated,
+    SessionEnded,
+    SessionRemoved,
+    SessionRenamed,
+    SessionsLog,
+    SessionTagged,
+    SessionUpdated,
+    StateChanged,
+    TitleChanged,
+    ViewersChanged,
+)
+from duetty.events import Exited as ProcessExited
 from duetty.ids import SessionId, new_nonce, new_session_id
 from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
+from duetty.sandbox import Places, Wrapped, inner_pid, wrap
+from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.ending import Members
+from duetty.session.gate import Gate, Judge, Question, decide
 from duetty.session.keeping import Keeping, Whom
 from duetty.session.opening import (
+    Launch,
     OpenRequest,
     child_environment,
     command_text,
@@ -49,8 +69,9 @@ from duetty.session.recording import (
 from duetty.session.restoring import restored
 from duetty.session.session import Session
 from duetty.session.sidecar import read_sidecar, write_sidecar
+from duetty.session.viewers import Viewers, size_rule
 from duetty.session.waits import wait_exit
-from duetty.shell import MarkScanner
+from duetty.shell import MarkScanner, armed_path
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
 
@@ -64,6 +85,9 @@ KEEPER_RETRY_S = 1.0
 """Between two attempts to start a keeper on a machine that has no room for one."""
 
 log = logging.getLogger("duetty.sessions")
+
+SOMEBODY = Actor(kind="agent", name="unknown")
+"""Whoever wrote a line that an earlier server was asked about."""
 
 
 class Registry:
@@ -91,6 +115,7 @@ class Registry:
         self._environment = environment
         self._url = url
         self._tasks = tasks
+        self._element_files = ElementFiles(tasks)
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
@@ -105,6 +130,15 @@ class Registry:
         self.degraded: dict[str, str] = {}
         """Part and reason of what does not work as promised."""
 
+        self.judge: Judge | None = None
+        """Decides on lines that agents type; set before the first session is opened."""
+
+        self.hidden: tuple[Path, ...] = (journals.parent, scratch.parent)
+        """Where the server keeps its own things, which no sandbox shows."""
+
+        self.log = SessionsLog(clock)
+        """What happens to sessions as a whole."""
+
         keeping.on_exited = self._on_exited
         keeping.on_lost = self._on_keeper_lost
 
@@ -117,6 +151,11 @@ class Registry:
     def sessions(self) -> list[Session]:
         """All of them, oldest first."""
         return list(self._by_id.values())
+
+    @property
+    def home(self) -> str:
+        """Where a session starts that names no directory."""
+        return self._environment.get("HOME") or "/"
 
     @property
     def alive(self) -> int:
@@ -163,6 +202,7 @@ class Registry:
             default_shell=self._settings.session_shell,
             nonce=nonce,
             scratch=scratch,
+            gate=self._gate_path(id_) if self.judge is not None else None,
         )
         directory = self._journals / id_
         journal: Journal | None = None
@@ -174,22 +214,30 @@ class Registry:
                 clock=self._clock,
             )
             scratch.touch(mode=0o600)
+            if launch.injection.has_gate:
+                gate = Gate(self._gate_path(id_), nonce=nonce)
+                gate.make(always=self._settings.policy_profile == "strict")
+            wrapped = await self._wrapped(request, launch, id_)
             opened = await self._keeping.open(
                 OpenOrder(
                     session=id_,
-                    argv=launch.injection.argv,
+                    argv=wrapped.argv,
                     cwd=launch.cwd,
-                    env=launch.injection.env,
+                    env=wrapped.env,
                     cols=request.cols,
                     rows=request.rows,
-                    handed=launch.injection.handed,
+                    handed=dict(launch.injection.handed)
+                    | {
+                        number: content.decode("utf-8", "surrogateescape")
+                        for number, content in wrapped.handed.items()
+                    },
                 )
             )
         except BaseException as error:
             if journal is not None:
                 journal.close()
             shutil.rmtree(directory, ignore_errors=True)
-            scratch.unlink(missing_ok=True)
+            self._remove_scratch(id_)
             del self._starting[id_]
             self._tasks.start_soon(self._end_orphan, id_)
             if isinstance(error, OSError):
@@ -214,6 +262,8 @@ class Registry:
             rows=request.rows,
             tags=set(request.tags),
             is_shell=launch.is_shell,
+            sandbox=wrapped.level,
+            owner=request.owner,
         )
         session = Session(
             profile,
@@ -231,9 +281,25 @@ class Registry:
         self._add(session)
         session.attach(opened.master)
         self._save(session)
+        self.log.append(SessionCreated(id=id_, name=name))
         if (exited := self._starting.pop(id_)) is not None:
             self._on_exited(exited)
         return session
+
+    async def _wrapped(self, request: OpenRequest, launch: Launch, id_: SessionId) -> Wrapped:
+        """What really starts: the same in its sandbox, if one was asked for."""
+        argv, env = tuple(launch.injection.argv), launch.injection.env
+        if request.sandbox.asked == "none":
+            return Wrapped(level="none", argv=argv, env=env)
+        gate = self._gate_path(id_)
+        places = Places(
+            hidden=self.hidden,
+            shown=(self._scratch / id_, gate, armed_path(gate)),
+            private=self._scratch / f"{id_}.tmp",
+        )
+        return await anyio.to_thread.run_sync(
+            partial(wrap, argv, env, cwd=launch.cwd, order=request.sandbox, places=places)
+        )
 
     async def _end_orphan(self, session: str) -> None:
         """A process that the keeper may have started for a call that nobody waits for any more."""
@@ -259,14 +325,77 @@ class Registry:
     def _add(self, session: Session) -> None:
         self._by_id[session.profile.id] = session
         self._by_name[session.name] = session
+        session.viewers = Viewers(size_rule(self._settings.session_size_rule))
+        session.log.tap = lambda event: self._on_event(session, event)
+        session.on_elements_changed = lambda urgent: self._element_files.keep(session, urgent)
         session.on_block_closed = lambda block: self._store.save_block(
             block_record(block, session.profile), block_text(block, session)
         )
+        self._open_gate(session)
+
+    def _on_event(self, session: Session, event: Event) -> None:
+        """What a list of sessions shows changes with what happens in each."""
+        id_, name = session.profile.id, session.name
+        match event:
+            case ProcessExited(exit_code=exit_code):
+                self.log.append(SessionEnded(id=id_, name=name, exit_code=exit_code))
+            case StateChanged():
+                self.log.append(SessionUpdated(id=id_, name=name, part="state"))
+            case TitleChanged():
+                self.log.append(SessionUpdated(id=id_, name=name, part="title"))
+            case Resized():
+                self.log.append(SessionUpdated(id=id_, name=name, part="size"))
+            case ViewersChanged():
+                self.log.append(SessionUpdated(id=id_, name=name, part="viewers"))
+            case Degraded():
+                self.log.append(SessionUpdated(id=id_, name=name, part="health"))
+            case _:
+                pass
+
+    # --- the gate ---------------------------------------------------------------
+
+    def _gate_path(self, id_: SessionId) -> Path:
+        return self._scratch / f"{id_}.gate"
+
+    def _remove_scratch(self, id_: SessionId) -> None:
+        (self._scratch / id_).unlink(missing_ok=True)
+        Gate(self._gate_path(id_), nonce="").remove()
+        shutil.rmtree(self._scratch / f"{id_}.tmp", ignore_errors=True)
+
+    def _open_gate(self, session: Session) -> None:
+        """Whether the shell asks was settled when it started."""
+        path = self._gate_path(session.profile.id)
+        if path.exists():
+            session.gate = Gate(path, nonce=session.profile.nonce)
+            session.on_question = partial(self._start_answer, session)
+            if session.question is not None:  # asked of the server before us; by whom is not known
+                self._start_answer(session, replace(session.question, actor=SOMEBODY))
+
+    def _start_answer(self, session: Session, question: Question) -> None:
+        self._tasks.start_soon(self._answer, session, question)
+
+    async def _answer(self, session: Session, question: Question) -> None:
+        """Have it decided; the shell waits, for as long as that takes."""
+        gate = session.gate
+        if gate is None:
+            return
+        refusal = (
+            await decide(self.judge, session.name, question) if self.judge is not None else None
+        )
+        if session.question is question:
+            session.question = None
+        try:
+            await gate.answer(question, refusal)
+        except DuettyError as error:
+            log.warning("gate_unanswered", extra={"session": session.name, "reason": error.message})
 
     async def _probe(self, session: Session) -> Probe:
         echo, canonical = session.echo_and_canonical()
         return await self._keeping.probe(
-            session.profile.id, pid=session.profile.pid, echo=echo, canonical=canonical
+            session.profile.id,
+            pid=inner_pid(session.profile.pid, session.profile.sandbox),
+            echo=echo,
+            canonical=canonical,
         )
 
     def _save(self, session: Session) -> None:
@@ -289,14 +418,27 @@ class Registry:
             return
         if name in self._by_name or name in self._opening:
             raise SessionNameConflict(name)
-        del self._by_name[session.name]
+        old_name = session.name
+        del self._by_name[old_name]
         session.profile.name = name
         self._by_name[name] = session
         self._save(session)
+        self.log.append(SessionRenamed(id=session.profile.id, name=name, old_name=old_name))
 
     def retag(self, session: Session, tags: set[str]) -> None:
+        before = session.profile.tags
+        if tags == before:
+            return
         session.profile.tags = tags
         self._save(session)
+        self.log.append(
+            SessionTagged(
+                id=session.profile.id,
+                name=session.name,
+                added=tuple(sorted(tags - before)),
+                removed=tuple(sorted(before - tags)),
+            )
+        )
 
     def resize(self, session: Session, *, cols: int, rows: int) -> None:
         session.resize(cols=cols, rows=rows)
@@ -360,10 +502,12 @@ class Registry:
 
     async def remove(self, session: Session) -> None:
         """Forget an exited session: its screen and journal; blocks stay in the history."""
-        self._by_id.pop(session.profile.id, None)
+        was_there = self._by_id.pop(session.profile.id, None) is not None
         if self._by_name.get(session.name) is session:
             del self._by_name[session.name]
         session.close()
+        if was_there:
+            self.log.append(SessionRemoved(id=session.profile.id, name=session.name))
         self._store.delete_session(session.profile.id)
         await anyio.to_thread.run_sync(
             lambda: shutil.rmtree(session.journal.directory, ignore_errors=True)
@@ -380,7 +524,7 @@ class Registry:
             return
         session.ended(exit_code=exited.exit_code, exit_signal=exited.signal)
         self._save(session)
-        (self._scratch / session.profile.id).unlink(missing_ok=True)
+        self._remove_scratch(session.profile.id)
         if session.profile.id not in self._closing:
             self._tasks.start_soon(self._collected, session)
 
@@ -516,6 +660,8 @@ class Registry:
             clock=self._clock,
             prober=lambda: self._probe(session),
         )
+        if (elements := read_elements(journal.directory)) is not None:
+            session.restore_elements(elements)
         self._add(session)
         await self._recall_blocks(session)
         if record.exited_at_ns is not None and (kept is None or kept.exited):
@@ -530,9 +676,7 @@ class Registry:
             self._save(session)
             return
         opened = await self._keeping.adopt(record.id)
-        size = os.get_terminal_size(opened.master)
-        if (size.columns, size.lines) != (profile.cols, profile.rows):
-            session.resize(cols=size.columns, rows=size.lines)
+        session.adopt_size(opened.master)
         if session.is_exited:  # told while we asked
             os.close(opened.master)
             return
@@ -565,8 +709,10 @@ class Registry:
                 if not session.is_exited:
                     session.ended(exit_code=None, exit_signal=None)
                     self._save(session)
+        await self._element_files.flush()
         for session in self.sessions():
             session.close()
+        self.log.close()
         self._keeping.close()
 
 
@@ -587,4 +733,6 @@ def _profile(record: SessionRecord) -> Profile:
         rows=record.rows,
         tags=set(record.tags),
         is_shell=is_shell(record.command),
+        sandbox=record.sandbox,
+        owner=record.owner,
     )

@@ -45,6 +45,7 @@ def restored(
     )
     if envelope is not None:
         session.open_block = envelope.open_block
+        session.question = envelope.question
     times = Times(journal.times(tail.base, tail.end), default_ns=profile.created_at_ns)
     at = int(tail.base)
     for size in (*tail.sizes, None):

@@ -140,7 +140,7 @@ class Run:
                 await session.pulse.wait()
         if session.is_exited:
             return
-        session.write(KILL_LINE, actor=self.actor)
+        session.write(KILL_LINE, actor=self.actor, judged=True)
         with anyio.move_on_after(HELD_S):
             await session.pulse.wait()
 
@@ -286,10 +286,10 @@ class Run:
         session = self.session
         self.typed = True
         if self._needs_paste(text):
-            session.paste(text, actor=self.actor)
-            session.write(b"\r", actor=self.actor)
+            session.paste(text, actor=self.actor, judged=True)
+            session.write(b"\r", actor=self.actor, judged=True)
         else:
-            session.write(text.encode() + b"\r", actor=self.actor)
+            session.write(text.encode() + b"\r", actor=self.actor, judged=True)
 
     def _needs_paste(self, text: str) -> bool:
         """Several lines; keys that the editor would obey (Tab); or so much that it would redraw for long."""

@@ -22,25 +22,29 @@ from duetty.events import (
     BlockFinished,
     BlockStarted,
     Degraded,
+    ElementsChanged,
     EventLog,
     Exited,
-    Output,
     Resized,
     StateChanged,
     TitleChanged,
 )
-from duetty.ids import Offset, block_id
+from duetty.ids import block_id
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
 from duetty.session.activity import Activity
 from duetty.session.block import Block
+from duetty.session.capture import Keyboard
+from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope
+from duetty.session.gate import Gate, Question
 from duetty.session.probing import Prober, line_settings
 from duetty.session.profile import Profile
 from duetty.session.pulse import Pulse
 from duetty.session.pump import READ_BUDGET_BYTES, InputQueue, Watch, later
 from duetty.session.times import Times
+from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
-from duetty.vt import Screen, Scrollback, Terminal, encode_keys, encode_paste
+from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
 RECENT_BLOCKS = 200
 """Blocks kept at hand; older ones are in the store."""
@@ -96,6 +100,13 @@ class Session:
         self.exit_signal: int | None = None
         self.exited_at_ns: int | None = None
         self.on_block_closed: Callable[[Block], None] | None = None
+        self.gate: Gate | None = None
+        """Where the shell asks before it runs a line; None if it does not."""
+
+        self.question: Question | None = None
+        """What the shell has asked and not been answered yet."""
+
+        self.on_question: Callable[[Question], None] | None = None
         self.run_lock = anyio.Lock()
         """Runs on one session queue here, in order."""
 
@@ -110,6 +121,19 @@ class Session:
 
         self.actor = NOBODY
         """Who wrote last: the next block is theirs."""
+
+        self.viewers = Viewers()
+        self.last_dump: object = None
+        """What viewers were shown last, so that many of them share it; see `following`."""
+
+        self.elements = Elements(self._on_elements)
+        self.layout = self.elements.layout(rows=profile.rows)
+        """How the rows of the surface are shared between the program and panels."""
+
+        self.on_elements_changed: Callable[[bool], None] | None = None
+        """Told with true before the program gets another size on their account."""
+
+        self.keyboard = Keyboard(self, clock)
 
         self._clock = clock
         self._terminal = terminal
@@ -158,6 +182,11 @@ class Session:
     def continued_at(self) -> int:
         """Journal offset at which the shell last asked for the rest of a line."""
         return self._tracker.progress.continued_at
+
+    @property
+    def is_unannounced(self) -> bool:
+        """Only the kernel can tell what the program does."""
+        return self._tracker.phase in UNANNOUNCED
 
     @property
     def has_marks(self) -> bool:
@@ -210,6 +239,10 @@ class Session:
     def screen(self, *, styled: bool) -> Screen:
         return self._terminal.screen(styled=styled)
 
+    def grid(self) -> tuple[GridRow, ...]:
+        """The screen in pieces that know their columns, for pictures."""
+        return self._terminal.grid()
+
     def scrollback(self, *, offset: int, limit: int, styled: bool) -> Scrollback:
         return self._terminal.scrollback(offset=offset, limit=limit, styled=styled)
 
@@ -221,17 +254,22 @@ class Session:
     def total_rows(self) -> int:
         return self._terminal.total_rows
 
-    def dump(self) -> bytes:
+    @property
+    def terminal_size(self) -> tuple[int, int]:
+        """Columns and rows that the program has."""
+        return self._terminal.cols, self._terminal.rows
+
+    def dump(self, *, scrollback_rows: int | None = None) -> bytes:
         """The whole terminal as VT bytes, for a viewer that starts now."""
-        return self._terminal.dump()
+        return self._terminal.dump(scrollback_rows=scrollback_rows)
 
     def echo_and_canonical(self) -> tuple[bool, bool]:
-        return line_settings(self._fd)
+        return line_settings(self._fd) if self._fd >= 0 else (True, True)
 
     # --- what is done to it ---------------------------------------------------
 
-    def write(self, data: bytes, *, actor: Actor) -> None:
-        """Bytes to the program, verbatim.
+    def write(self, data: bytes, *, actor: Actor, judged: bool = False) -> None:
+        """Bytes to the program, verbatim. `judged`: what they make the shell run was decided on.
 
         Raises:
             SessionExited: if there is no program any more.
@@ -239,6 +277,8 @@ class Session:
         """
         if self._input is None:
             raise SessionExited(self.name, self.exit_code)
+        if self.gate is not None and not judged:
+            self.gate.expect(data, actor=actor)
         self._input.write(data)
         self._note_typing(data)
         self.actor = actor
@@ -284,23 +324,64 @@ class Session:
         self.write(data, actor=actor)
         return len(data)
 
-    def paste(self, text: str, *, actor: Actor) -> int:
+    def paste(self, text: str, *, actor: Actor, judged: bool = False) -> int:
         data = encode_paste(text, self._terminal)
-        self.write(data, actor=actor)
+        self.write(data, actor=actor, judged=judged)
         return len(data)
 
     def resize(self, *, cols: int, rows: int) -> None:
+        """Change the size of the surface; panels keep their rows, the program has the rest."""
         profile = self.profile
         if (cols, rows) == (profile.cols, profile.rows):
             return
-        self.journal.note_size(cols=cols, rows=rows)
         profile.cols, profile.rows = cols, rows
-        changes = self._terminal.resize(cols=cols, rows=rows)
-        if self._fd >= 0:
-            set_window_size(self._fd, cols=cols, rows=rows)
-        self._reply(changes.replies)
-        self.log.append(Resized(cols=cols, rows=rows))
+        if self.layout.placed and self.on_elements_changed is not None:
+            self.on_elements_changed(True)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Bring the program to the size that the surface and its panels leave."""
+        profile = self.profile
+        self.layout = self.elements.layout(rows=profile.rows)
+        cols, rows = profile.cols, self.layout.program_rows
+        if (cols, rows) != self.terminal_size:
+            self.journal.note_size(cols=cols, rows=rows)
+            changes = self._terminal.resize(cols=cols, rows=rows)
+            if self._fd >= 0:
+                set_window_size(self._fd, cols=cols, rows=rows)
+            self._reply(changes.replies)
+        self.log.append(
+            Resized(cols=cols, rows=profile.rows, program_rows=rows, top=self.layout.top)
+        )
         self.pulse.fire()
+
+    def _on_elements(self, relayout: bool) -> None:
+        refit = relayout and self.elements.layout(rows=self.profile.rows) != self.layout
+        if self.on_elements_changed is not None:
+            self.on_elements_changed(refit)
+        if refit:
+            self._fit()
+        self.log.append(ElementsChanged())
+
+    def restore_elements(self, kept: KeptElements) -> None:
+        """Begin with the elements that an earlier server kept."""
+        self.elements.restore(kept)
+        if self.elements.layout(rows=kept.rows).placed:
+            self.profile.cols, self.profile.rows = kept.cols, kept.rows
+            self._fit()
+
+    def adopt_size(self, master: int) -> None:
+        """Agree with a PTY whose size a server that was killed may not have noted.
+
+        With panels it was perhaps not yet given the size that they leave: it gets it now.
+        """
+        size, (cols, rows) = os.get_terminal_size(master), self.terminal_size
+        if (size.columns, size.lines) == (cols, rows):
+            return
+        if self.layout.placed:
+            set_window_size(master, cols=cols, rows=rows)
+        else:
+            self.resize(cols=size.columns, rows=size.lines)
 
     # --- bytes up -------------------------------------------------------------
 
@@ -333,7 +414,8 @@ class Session:
             envelope = self._envelope(self._shorter_snapshot(rows))
         if len(envelope) > MAX_SNAPSHOT_BYTES:
             envelope = self._envelope(self._shorter_snapshot(0))
-        self.journal.turn_over(envelope, cols=self.profile.cols, rows=self.profile.rows)
+        cols, rows = self.terminal_size
+        self.journal.turn_over(envelope, cols=cols, rows=rows)
 
     def _shorter_snapshot(self, rows: int) -> bytes:
         """With this much scrollback, where all of it would be more than a journal keeps."""
@@ -352,6 +434,7 @@ class Session:
             carry=self._scanner.carry,
             progress=self._tracker.progress,
             open_block=self.open_block,
+            question=self.question,
         ).pack()
 
     def _on_readable(self) -> None:
@@ -372,8 +455,6 @@ class Session:
         changes = self._terminal.feed(data)
         self._reply(changes.replies)
         self.activity.touch()
-        if self.log.wants_output:
-            self.log.append(Output(start=Offset(start), data=bytes(data)))
         if marks:
             now = self._clock.wall_ns()
             for mark in marks:
@@ -389,6 +470,7 @@ class Session:
         if self.journal.degraded != self._told_degraded:
             self._told_degraded = self.journal.degraded
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
+        self.log.printed()
         self.pulse.fire()
 
     def _reply(self, replies: bytes) -> None:
@@ -406,7 +488,24 @@ class Session:
                 case Closed():
                     self._closed(change, at_ns=at_ns)
         if mark.trusted and not mark.secondary:
-            self._follow_line(mark.kind, before)
+            self.question = None
+            if mark.kind is MarkKind.QUESTION:
+                self._ask(mark)
+            else:
+                self._follow_line(mark.kind, before)
+
+    def _ask(self, mark: Mark) -> None:
+        """The shell wants to know whether it may run a line, and waits."""
+        agent = self.gate.take_actor() if self.gate is not None else None
+        self.question = Question(
+            id=mark.question or "",
+            line=mark.command_line,
+            expanded=mark.expanded,
+            run_line=self.typed_line,
+            actor=agent or self.actor,
+        )
+        if self.on_question is not None:
+            self.on_question(self.question)
 
     def _follow_line(self, kind: MarkKind, before: Phase) -> None:
         """What a mark says about the line that was being typed."""
@@ -420,7 +519,7 @@ class Session:
             case MarkKind.INPUT if self._typed_ahead:
                 self._typed_ahead = False
                 self.enter()
-            case MarkKind.INPUT | MarkKind.OUTPUT:
+            case MarkKind.INPUT | MarkKind.OUTPUT | MarkKind.QUESTION:
                 pass
 
     def _opened(self, opened: Opened, *, at_ns: int) -> None:
@@ -552,6 +651,7 @@ class Session:
     def close(self) -> None:
         """Let go of everything; the journal's files stay until they are removed."""
         self.detach()
+        self.keyboard.close()
         self.log.close()
         self.journal.close()
         # Calls that still look at it keep the terminal; it goes with the last of them.

@@ -11,6 +11,10 @@ from duetty.session.matching import Needle
 from duetty.session.probing import Looks
 from duetty.session.session import Session
 
+KEEP_FIRST_S = 0.05
+KEEP_LAST_S = 0.8
+"""Between two looks at a program that a viewer watches: a question shows within a second."""
+
 SEARCH_ROWS = 4_000
 """Rows looked at after each turn of output; more than one turn can print."""
 
@@ -66,15 +70,39 @@ async def wait_state(session: Session, words: Sequence[StateWord]) -> State:
             await session.pulse.wait()
 
 
+async def keep_state(session: Session) -> None:
+    """Ask again and again what the program does, while only the kernel can tell; never ends.
+
+    Soon after something happened, then seldom: a program may begin to read at any time.
+    """
+    while not session.is_exited:
+        pause_s = KEEP_FIRST_S
+        while session.is_unannounced and not session.is_exited:
+            # Not woken by output: a flood would make us ask all the time.
+            await anyio.sleep(pause_s)
+            before = session.activity.generation
+            state = await session.look()
+            if state.word in ("awaiting_input", "awaiting_password"):
+                if before == session.activity.generation:
+                    await session.pulse.wait()
+                pause_s = KEEP_FIRST_S
+            else:
+                pause_s = min(2 * pause_s, KEEP_LAST_S)
+        if not session.is_exited:
+            await session.pulse.wait()
+
+
 async def wait_text(session: Session, needle: Needle) -> str:
     """Until the text is on the screen, or goes by; gives what matched."""
-    seen_rows = session.total_rows - session.profile.rows
+    seen_rows = session.total_rows - session.terminal_size[1]
     while True:
-        first = max(seen_rows - 1, session.total_rows - SEARCH_ROWS, 0)
+        # A program that goes full-screen has fewer rows than were seen before.
+        above = session.total_rows - session.terminal_size[1]
+        first = max(min(seen_rows, above) - 1, session.total_rows - SEARCH_ROWS, 0)
         found = needle.find(session.text(first_row=first))
         if found is not None:
             return found
         if session.is_exited:
             raise anyio.EndOfStream
-        seen_rows = session.total_rows - session.profile.rows
+        seen_rows = session.total_rows - session.terminal_size[1]
         await session.pulse.wait()

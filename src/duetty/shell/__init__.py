@@ -4,17 +4,22 @@ Pure: bytes and command lines in, values out. The scripts in `scripts/` are
 static files, written from the published sequences (OSC 133 and kitty's fields).
 """
 
+from duetty.shell.gate import ASK, PASS, answer_line, armed_path
 from duetty.shell.injection import NONCE_FD, Injection, Shell, integrate
 from duetty.shell.marks import MAX_SEQUENCE_BYTES, Mark, MarkKind, MarkScanner, strip_nonce
 
 __all__ = [
+    "ASK",
     "MAX_SEQUENCE_BYTES",
     "NONCE_FD",
+    "PASS",
     "Injection",
     "Mark",
     "MarkKind",
     "MarkScanner",
     "Shell",
+    "answer_line",
+    "armed_path",
     "integrate",
     "strip_nonce",
 ]

@@ -8,11 +8,14 @@ makes a mark trusted. Knows nothing of blocks, time or the emulator.
 
     A   a prompt begins            B   the prompt ends, input begins
     C   a command line runs        D   it ended; the first field is its exit code
+    Q   may this line run? The shell waits for the answer: see `gate`
 
     nonce=<nonce>       the mark is trusted
     k=s                 continuation prompt (A, B)
     cmdline=<quoted>    the command line, as `${x@Q}` of bash or `${(qqqq)x}` of zsh writes it
     cmdline_url=<url>   the same, percent-encoded
+    expanded=           the same with aliases expanded, where the shell can tell (Q)
+    id=<word>           which question (Q)
     cwd=, cwd_url=      the directory, likewise
     cwd_raw=<bytes>     the directory as it is, up to the end of the sequence: always the last field
 
@@ -49,6 +52,7 @@ class MarkKind(StrEnum):
     INPUT = "B"
     OUTPUT = "C"
     DONE = "D"
+    QUESTION = "Q"
 
 
 _KINDS = {kind.value.encode(): kind for kind in MarkKind}
@@ -69,6 +73,10 @@ class Mark:
     exit_code: int | None = None
     command_line: str | None = None
     cwd: str | None = None
+    expanded: str | None = None
+    """The command line with its aliases expanded."""
+    question: str | None = None
+    """Which question a `QUESTION` is."""
 
 
 class MarkScanner:
@@ -156,6 +164,10 @@ class MarkScanner:
             exit_code=_exit_code(fields) if kind is MarkKind.DONE else None,
             command_line=_text(named, b"cmdline"),
             cwd=_text(named, b"cwd"),
+            expanded=_text(named, b"expanded"),
+            question=named.get(b"id", b"").decode("ascii", "replace")
+            if kind is MarkKind.QUESTION
+            else None,
         )
 
 

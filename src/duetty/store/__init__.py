@@ -5,6 +5,8 @@ thread puts them on disk; reads run in worker threads on connections of their
 own. Knows nothing of terminals: it is given values and text, and returns them.
 """
 
+from duetty.store.approvals import ApprovalRecord, Covers, StandingRecord
+from duetty.store.audit import TrailAnchor
 from duetty.store.blocks import BlockRecord, Limits
 from duetty.store.database import Repair
 from duetty.store.pending import Dropped, OutputText
@@ -14,7 +16,9 @@ from duetty.store.store import ReadOnlyStore, Store
 from duetty.store.tokens import TokenRecord, hash_token, new_token
 
 __all__ = [
+    "ApprovalRecord",
     "BlockRecord",
+    "Covers",
     "Dropped",
     "Hit",
     "Limits",
@@ -24,8 +28,10 @@ __all__ = [
     "SessionRecord",
     "Snippet",
     "SnippetPart",
+    "StandingRecord",
     "Store",
     "TokenRecord",
+    "TrailAnchor",
     "hash_token",
     "new_token",
 ]

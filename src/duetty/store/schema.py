@@ -112,4 +112,45 @@ CREATE TABLE tokens (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_SESSIONS_BLOCKS_TOKENS,)
+_BROWSERS_AND_LAST_USE = """
+ALTER TABLE tokens ADD COLUMN kind TEXT NOT NULL DEFAULT 'token';
+ALTER TABLE tokens ADD COLUMN last_used_at_ns INTEGER;
+"""
+
+_APPROVALS_TRAIL_SANDBOX = """
+ALTER TABLE sessions ADD COLUMN sandbox TEXT NOT NULL DEFAULT 'none';
+
+-- One JSON value each: they are found in memory, and read here at start and for lists.
+CREATE TABLE approvals (
+    id TEXT PRIMARY KEY,
+    state TEXT NOT NULL,
+    asked_at_ns INTEGER NOT NULL,
+    record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX approvals_by_time ON approvals (asked_at_ns);
+
+CREATE TABLE standing_approvals (
+    id TEXT PRIMARY KEY,
+    created_at_ns INTEGER NOT NULL,
+    revoked_at_ns INTEGER,
+    record TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE trail (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    first_seq INTEGER NOT NULL,
+    head_seq INTEGER NOT NULL,
+    head_hash TEXT NOT NULL
+);
+"""
+
+_OWNERS = """
+ALTER TABLE sessions ADD COLUMN owner TEXT;
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _SESSIONS_BLOCKS_TOKENS,
+    _BROWSERS_AND_LAST_USE,
+    _APPROVALS_TRAIL_SANDBOX,
+    _OWNERS,
+)

@@ -2,6 +2,7 @@
 
 import sqlite3
 from dataclasses import dataclass, field
+from typing import Any
 
 from duetty.ids import SessionId
 from duetty.store.rows import from_strings, storable, storable_or_none, to_strings
@@ -27,18 +28,21 @@ class SessionRecord:
     exited_at_ns: int | None = None
     exit_code: int | None = None
     exit_signal: int | None = None
+    sandbox: str = "none"
+    owner: str | None = None
+    """Identity of the actor that opened it."""
 
 
 _COLUMNS = (
     "id, name, command, shell, integration, nonce, tags, cols, rows, cwd,"
-    " created_at_ns, pid, tty, exited_at_ns, exit_code, exit_signal"
+    " created_at_ns, pid, tty, exited_at_ns, exit_code, exit_signal, sandbox, owner"
 )
 
 
 def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
     connection.execute(
         f"INSERT OR REPLACE INTO sessions ({_COLUMNS})"  # noqa: S608 - constant
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             record.id,
             storable(record.name),
@@ -56,6 +60,8 @@ def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
             record.exited_at_ns,
             record.exit_code,
             record.exit_signal,
+            record.sandbox,
+            storable_or_none(record.owner),
         ),
     )
 
@@ -65,28 +71,12 @@ def delete(connection: sqlite3.Connection, session: SessionId) -> None:
 
 
 def sessions(connection: sqlite3.Connection) -> list[SessionRecord]:
-    """All of them, oldest first."""
-    found = connection.execute(
-        f"SELECT {_COLUMNS} FROM sessions ORDER BY created_at_ns, id"  # noqa: S608 - constant
-    )
-    return [
-        SessionRecord(
-            id=row[0],
-            name=row[1],
-            command=to_strings(row[2]),
-            shell=row[3],
-            integration=row[4],
-            nonce=row[5],
-            tags=to_strings(row[6]),
-            cols=row[7],
-            rows=row[8],
-            cwd=row[9],
-            created_at_ns=row[10],
-            pid=row[11],
-            tty=row[12],
-            exited_at_ns=row[13],
-            exit_code=row[14],
-            exit_signal=row[15],
-        )
-        for row in found
-    ]
+    """All of them, oldest first; from a file of an earlier version too."""
+    found = connection.execute("SELECT * FROM sessions ORDER BY created_at_ns, id")
+    names = [column[0] for column in found.description]
+    return [_record(dict(zip(names, row, strict=True))) for row in found]
+
+
+def _record(row: dict[str, Any]) -> SessionRecord:
+    row["command"], row["tags"] = to_strings(row["command"]), to_strings(row["tags"])
+    return SessionRecord(**row)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from duetty.clock import Clock, SystemClock
-from duetty.errors import NotFound, StoreUnavailable
+from duetty.errors import StoreUnavailable, TokenNotFound
 from duetty.ids import BlockId, SessionId
-from duetty.store import blocks, sessions, tokens
+from duetty.store import approvals, audit, blocks, sessions, tokens
+from duetty.store.approvals import ApprovalRecord, StandingRecord
+from duetty.store.audit import TrailAnchor
 from duetty.store.blocks import BlockRecord, Limits
 from duetty.store.database import (
     Repair,
@@ -23,11 +25,14 @@ from duetty.store.database import (
 from duetty.store.pending import Dropped, OutputText
 from duetty.store.search import Filters, Hit, search
 from duetty.store.sessions import SessionRecord
-from duetty.store.tokens import TokenRecord, hash_token
+from duetty.store.tokens import Kind, TokenRecord, hash_token
 from duetty.store.writer import Writer
 
 IDLE_CONNECTIONS = 4
 """Read connections kept open; more are made when more threads read at once."""
+
+USE_NS = 60 * 10**9
+"""A token's last use is written at most this often."""
 
 FLUSH_S = 5.0
 CLOSE_S = 5.0
@@ -104,6 +109,26 @@ class ReadOnlyStore:
         """All of them, revoked ones too, oldest first."""
         with self._reading() as connection:
             return tokens.tokens(connection)
+
+    def approvals(self, *, limit: int = 100) -> list[ApprovalRecord]:
+        """Questions and their answers, newest first."""
+        with self._reading() as connection:
+            return approvals.approvals(connection, limit=limit)
+
+    def open_approvals(self) -> list[ApprovalRecord]:
+        """Those that wait for an answer, or whose answer waits for its caller."""
+        with self._reading() as connection:
+            return approvals.open_approvals(connection)
+
+    def standing_approvals(self) -> list[StandingRecord]:
+        """Those in force, oldest first."""
+        with self._reading() as connection:
+            return approvals.standing_approvals(connection)
+
+    def trail_anchor(self) -> TrailAnchor | None:
+        """Both ends of the audit trail as far as it was on disk; None before the first time."""
+        with self._reading() as connection:
+            return audit.anchor(connection)
 
     def close(self) -> None:
         with self._lock:
@@ -255,33 +280,62 @@ class Store(ReadOnlyStore):
         self._tokens_by_hash[record.hash] = record.id
         self._save_token(record)
 
-    def revoke_token(self, token_id: str) -> None:
+    def revoke_token(self, token_id: str) -> TokenRecord:
         """Refused at once. The first revocation's time stays.
 
         Raises:
-            NotFound: if there is no such token.
+            TokenNotFound: if there is no such token.
         """
         record = self._tokens.get(token_id)
         if record is None:
-            raise NotFound(f"no token {token_id!r}", hint="list the tokens")
+            raise TokenNotFound(token_id)
         if record.revoked_at_ns is None:
             record = replace(record, revoked_at_ns=self._clock.wall_ns())
             self._tokens[token_id] = record
             self._save_token(record)
+        return record
 
-    def valid_token(self, token: str) -> TokenRecord | None:
+    def valid_token(self, token: str, *, kind: Kind = "token") -> TokenRecord | None:
         """The record behind a token that was shown, if it is valid now; from memory."""
         token_id = self._tokens_by_hash.get(hash_token(token))
         if token_id is None:
             return None
         record = self._tokens[token_id]
-        return record if record.is_valid(self._clock.wall_ns()) else None
+        if record.kind != kind or not record.is_valid(self._clock.wall_ns()):
+            return None
+        return self._used(record)
+
+    def forget_token(self, token_id: str) -> None:
+        """Refused at once, and no longer listed."""
+        record = self._tokens.pop(token_id, None)
+        if record is not None:
+            self._tokens_by_hash.pop(record.hash, None)
+            self._writer.put_fact(
+                ("token", token_id), lambda connection: tokens.delete(connection, token_id)
+            )
+
+    def token(self, token_id: str) -> TokenRecord | None:
+        """By id, valid or not; from memory."""
+        return self._tokens.get(token_id)
 
     def tokens(self) -> list[TokenRecord]:
         """All of them, revoked ones too, oldest first; from memory."""
         return sorted(
             self._tokens.copy().values(), key=lambda token: (token.created_at_ns, token.id)
         )
+
+    def save_approval(self, record: ApprovalRecord) -> None:
+        self._writer.put_fact(
+            ("approval", record.id), lambda connection: approvals.save(connection, record)
+        )
+
+    def save_standing_approval(self, record: StandingRecord) -> None:
+        self._writer.put_fact(
+            ("standing", record.id), lambda connection: approvals.save_standing(connection, record)
+        )
+
+    def anchor_trail(self, anchor: TrailAnchor) -> None:
+        self._writer.put_fact(("trail", ""), lambda connection: audit.save(connection, anchor))
 
     def flush(self, *, within_s: float = FLUSH_S) -> bool:
         """Wait until all that was handed over is on disk; False if the bound passed first."""
@@ -294,6 +348,16 @@ class Store(ReadOnlyStore):
 
     def __enter__(self) -> "Store":
         return self
+
+    def _used(self, record: TokenRecord) -> TokenRecord:
+        now_ns = self._clock.wall_ns()
+        last_ns = record.last_used_at_ns
+        if last_ns is not None and 0 <= now_ns - last_ns < USE_NS:
+            return record
+        record = replace(record, last_used_at_ns=now_ns)
+        self._tokens[record.id] = record
+        self._save_token(record)
+        return record
 
     def _save_token(self, record: TokenRecord) -> None:
         self._writer.put_fact(

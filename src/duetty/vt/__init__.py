@@ -1,9 +1,13 @@
 """The emulator behind one facade: bytes in, changes out, screens on demand."""
 
+from duetty.vt.cells import PLAIN, GridRow, Piece, Style
 from duetty.vt.keys import KEY_NAMES, encode_keys, encode_paste
 from duetty.vt.render import render_text
 from duetty.vt.terminal import MAX_SIZE, Terminal
+from duetty.vt.to_html import html_page
 from duetty.vt.to_json import line_json, screen_json, scrollback_json
+from duetty.vt.to_svg import svg_of
+from duetty.vt.typed import Key, parse_keys
 from duetty.vt.values import (
     NOTHING,
     Changes,
@@ -25,24 +29,32 @@ __all__ = [
     "KEY_NAMES",
     "MAX_SIZE",
     "NOTHING",
+    "PLAIN",
     "Changes",
     "Colour",
     "Cursor",
+    "GridRow",
     "Indexed",
+    "Key",
     "Line",
     "Modes",
     "MouseFormat",
     "MouseTracking",
+    "Piece",
     "Rgb",
     "Screen",
     "Scrollback",
     "Span",
+    "Style",
     "Terminal",
     "encode_keys",
     "encode_paste",
+    "html_page",
     "line_json",
+    "parse_keys",
     "render_text",
     "screen_json",
     "scrollback_json",
+    "svg_of",
     "text_of",
 ]

@@ -23,6 +23,8 @@ _STYLE_SHIFT = 26
 _STYLE = 0xFFFF
 _SPACER = 1 << 43
 """Set for both spacers: after a wide character, and before one that did not fit."""
+_WIDE = 1 << 42
+"""With the spacer bit it is the spacer before a wide character that did not fit."""
 _LINK = 1 << 45
 _ERASED = _TAG | _CONTENT << _CONTENT_SHIFT
 
@@ -71,6 +73,78 @@ class Run(NamedTuple):
     link: str | None
 
 
+class Piece(NamedTuple):
+    """Neighbouring cells of one style and link that know how many columns they take.
+
+    Each character of it has one column, unless it `is_whole`: then it is one
+    character, of several columns or code points, and cannot be cut.
+    """
+
+    text: str
+    cols: int
+    style: Style = PLAIN
+    link: str | None = None
+    is_whole: bool = False
+
+
+GridRow = tuple[Piece, ...]
+"""One row to its last column. Equal rows look the same, unequal ones may."""
+
+
+def pieces(row: Row) -> GridRow:
+    """The whole row, to its last column, in pieces that know their columns."""
+    raw = row.cells
+    bits = int.from_bytes(raw, "little")
+    if not bits & _lanes(_UNUSUAL, len(raw)):
+        return (Piece(_drawable(_text(bits, len(raw))), len(raw) // 8),)
+    return tuple(_mixed_pieces(row, bits, len(raw)))
+
+
+def _drawable(text: str) -> str:
+    """The emulator gives DEL a cell, which no terminal does that would have to draw it."""
+    return text.replace("\x7f", " ")
+
+
+def _mixed_pieces(row: Row, bits: int, size: int) -> list[Piece]:
+    characters = _drawable(_text(bits, size))
+    styles: dict[int, Style] = {0: PLAIN}
+    found: list[Piece] = []
+    start = 0
+    for key, group in groupby(_keys(bits, size)):
+        end = start + len(list(group))
+        if key & _SPACER:
+            if key & _WIDE:
+                _add_piece(found, Piece(" " * (end - start), end - start))
+        elif key & _TAG_ERASED:
+            background = _background(key & _TAG, key >> _CONTENT_SHIFT)
+            _add_piece(found, Piece(" " * (end - start), end - start, background))
+        elif key & (_TAG_GRAPHEME | _LINK | _WIDE):
+            style = _style_of(row, key, start, styles)
+            cols = 2 if key & _WIDE else 1
+            for col in range(start, end):
+                text = characters[col]
+                if key & _TAG_GRAPHEME:
+                    text = _drawable(row.grapheme(col))
+                link = row.link(col) if key & _LINK else None
+                _add_piece(found, Piece(text, cols, style, link, len(text) > 1 or cols > 1))
+        else:
+            style = _style_of(row, key, start, styles)
+            _add_piece(found, Piece(characters[start:end], end - start, style))
+        start = end
+    return found
+
+
+def _add_piece(found: list[Piece], piece: Piece) -> None:
+    if found and not piece.is_whole:
+        last = found[-1]
+        if last.style is piece.style and last.link == piece.link and not last.is_whole:
+            found[-1] = Piece(
+                last.text + piece.text, last.cols + piece.cols, piece.style, piece.link
+            )
+            return
+    found.append(piece)
+
+
 def runs(row: Row) -> list[Run]:
     """The whole row, to its last column, as runs of one style and link each."""
     raw = row.cells
@@ -100,17 +174,11 @@ def spans(row: Row) -> tuple[Span, ...]:
 
 
 def _mixed_runs(row: Row, bits: int, size: int) -> list[Run]:
-    """Group cells that say the same besides their character; per-cell Python is too slow."""
-    keys = _quads(bits & _lanes(_UNUSUAL, size), size)
-    if bits & _lanes(_TAG_ERASED, size):
-        # The content of an erased cell is its colour.
-        cells = _quads(bits, size)
-        keys = [cell & _ERASED if cell & _TAG_ERASED else keys[at] for at, cell in enumerate(cells)]
     characters = _text(bits, size)
     styles: dict[int, Style] = {0: PLAIN}
     found: list[Run] = []
     start = 0
-    for key, group in groupby(keys):
+    for key, group in groupby(_keys(bits, size)):
         end = start + len(list(group))
         if key & _SPACER:
             pass
@@ -126,6 +194,19 @@ def _mixed_runs(row: Row, bits: int, size: int) -> list[Run]:
             _append(found, characters[start:end], _style_of(row, key, start, styles), None)
         start = end
     return found
+
+
+def _keys(bits: int, size: int) -> list[int]:
+    """What each cell says besides its character; cells of equal keys go together.
+
+    Looking at them one by one in Python is too slow.
+    """
+    keys = _quads(bits & _lanes(_UNUSUAL, size), size)
+    if bits & _lanes(_TAG_ERASED, size):
+        # The content of an erased cell is its colour.
+        cells = _quads(bits, size)
+        keys = [cell & _ERASED if cell & _TAG_ERASED else keys[at] for at, cell in enumerate(cells)]
+    return keys
 
 
 def _style_of(row: Row, key: int, col: int, styles: dict[int, Style]) -> Style:

@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 from zlib import crc32
 
 from duetty.vt import dump
-from duetty.vt.cells import spans
+from duetty.vt.cells import GridRow, pieces, spans
 from duetty.vt.ghostty import Native, Readable
 from duetty.vt.to_html import html_of
 from duetty.vt.values import (
@@ -47,7 +47,7 @@ class Terminal:
         ValueError: if a size is not within 1 to `MAX_SIZE`, or `scrollback_rows` is negative.
     """
 
-    __slots__ = ("_alternate", "_epoch", "_native", "_scrollback_rows")
+    __slots__ = ("_alternate", "_epoch", "_native", "_scrollback_rows", "_styled")
 
     def __init__(self, *, cols: int, rows: int, scrollback_rows: int = 10_000) -> None:
         _check_size(cols=cols, rows=rows)
@@ -57,6 +57,7 @@ class Terminal:
         self._scrollback_rows = scrollback_rows
         self._alternate = False
         self._epoch = 0
+        self._styled: Screen | None = None
 
     @classmethod
     def restore(cls, snapshot: bytes) -> "Terminal":
@@ -82,6 +83,7 @@ class Terminal:
         terminal._scrollback_rows = scrollback_rows
         terminal._alternate = terminal._native.alternate_active()
         terminal._epoch = epoch
+        terminal._styled = None
         return terminal
 
     def close(self) -> None:
@@ -218,6 +220,14 @@ class Terminal:
     # --- contents -------------------------------------------------------------
 
     def screen(self, *, styled: bool) -> Screen:
+        """The grid now. A styled one is kept until the next `feed`: those who poll ask again."""
+        if not styled:
+            return self._read_screen(styled=False)
+        if self._styled is None or self._styled.epoch != self._epoch:
+            self._styled = self._read_screen(styled=True)
+        return self._styled
+
+    def _read_screen(self, *, styled: bool) -> Screen:
         total, rows = self.total_rows, self.rows
         return Screen(
             lines=self._lines(total - rows, rows, styled=styled),
@@ -228,6 +238,22 @@ class Terminal:
             total_lines=total,
             alternate_active=self._alternate,
             epoch=self._epoch,
+        )
+
+    def grid(
+        self, *, before: tuple[GridRow, ...] = (), changed: frozenset[int] | None = None
+    ) -> tuple[GridRow, ...]:
+        """The screen in pieces, every row to its last column: what surfaces are composed from.
+
+        With what was read before, only the rows that `changed` since are read anew.
+        """
+        rows, total = self.rows, self._native.number("total_rows")
+        if changed is None or len(before) != rows:
+            before = ()
+        wanted = changed if before and changed is not None else range(rows)
+        return tuple(
+            pieces(row) if at in wanted else before[at]
+            for at, row in enumerate(self._native.rows(first=total - rows, count=rows))
         )
 
     def scrollback(self, *, offset: int, limit: int, styled: bool) -> Scrollback:

@@ -3,6 +3,7 @@
 import re
 from html import escape
 
+from duetty.vt.palette import BACKGROUND, FOREGROUND, PALETTE
 from duetty.vt.values import Colour, Indexed, Line, Span
 
 _SAFE_LINK = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
@@ -19,6 +20,19 @@ def html_of(lines: tuple[Line, ...]) -> str:
     """One `<pre>`. Colours of the palette are `var(--vt-palette-N)`, for the page to choose."""
     rows = ("".join(map(_element, line)) for line in lines if not isinstance(line, str))
     return f'<pre class="vt">{chr(10).join(rows).rstrip(chr(10))}</pre>'
+
+
+def html_page(lines: tuple[Line, ...], *, title: str) -> str:
+    """A page of its own, with the colours that pictures have."""
+    chosen = "".join(f"--vt-palette-{index}:{colour};" for index, colour in enumerate(PALETTE))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>{escape(title)}</title><style>"
+        f":root{{{chosen}--vt-foreground:{FOREGROUND};--vt-background:{BACKGROUND}}}"
+        "body{margin:0;background:var(--vt-background);color:var(--vt-foreground)}"
+        ".vt{margin:12px;font:14px/1.2 ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace}"
+        f".vt a{{color:inherit}}</style></head><body>{html_of(lines)}</body></html>\n"
+    )
 
 
 def _element(span: Span) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from duetty.ids import StateWord
 from duetty.wire.base import Params
@@ -15,8 +15,37 @@ Format = Literal["styled", "plain"]
 SessionName = Annotated[str, Field(description="name of the session")]
 
 
+def _number(value: object) -> object:
+    """A query has texts only; a literal takes no text for a number."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else value
+
+
 class Nothing(Params):
     """No arguments."""
+
+
+class TokenCreateParams(Params):
+    name: str = Field(
+        description="whose it is, for lists and history", min_length=1, max_length=100
+    )
+    scopes: list[Literal["read", "input", "control", "admin"]] = Field(
+        description="what it allows; none includes another", min_length=1, max_length=16
+    )
+    session: str | None = Field(None, description="name of the only session it reaches")
+    expires_in_s: int | None = Field(
+        None, ge=1, le=10 * 366 * 86_400, description="seconds until it is refused"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _plain(cls, name: str) -> str:
+        if not name.isprintable():
+            raise ValueError("must be printable")
+        return name
+
+
+class TokenParams(Params):
+    token: str = Field(description="id of the token")
 
 
 class StopParams(Params):
@@ -37,6 +66,15 @@ class OpenParams(Params):
     tags: list[str] = Field(default_factory=list, description="labels to find it by")
     integration: bool | None = Field(
         None, description="whether the shell announces commands by marks"
+    )
+    sandbox: Literal["none", "any", "landlock", "bubblewrap"] | None = Field(
+        None, description="what it runs in; any is the best there is; an agent may only tighten"
+    )
+    workspaces: list[str] | None = Field(
+        None,
+        description="what a sandboxed session may write; an agent may only name places in the"
+        " workspaces that the settings name",
+        max_length=16,
     )
     inherit_env: bool = Field(
         True, description="false: `env` is the whole environment, nothing of the server's is added"
@@ -113,6 +151,33 @@ class ScreenParams(SessionParams):
     format: Format = "styled"
 
 
+class SnapshotParams(SessionParams):
+    format: Literal["vt", "html", "svg", "png"] = "vt"
+    scale: int = Field(2, ge=1, le=4, description="pixels of a png for each of a svg")
+
+
+class RecordingParams(SessionParams):
+    version: Annotated[Literal[2, 3], BeforeValidator(_number)] = Field(
+        3, description="of the asciicast format"
+    )
+
+
+class IdleParams(SessionParams):
+    """As published; `session.wait` can wait for more."""
+
+    timeout_ms: int = Field(ge=0, description="silence to wait for, at most 300,000")
+    format: Format = "styled"
+    max_wait_ms: int = Field(30_000, ge=0, description="overall bound, at most 300,000")
+    last_generation: int | None = Field(
+        None, description="if nothing happened since this generation, wait until something does"
+    )
+    fresh: bool = Field(False, description="true: the silence begins now at the earliest")
+
+
+class PersistParams(Params):
+    persistent: bool = Field(description="false: end when no session and no client is left")
+
+
 class ScrollbackParams(SessionParams):
     format: Format = "styled"
     offset: int = Field(
@@ -168,6 +233,9 @@ class RunParams(SessionParams):
     )
     format: Format = "plain"
     screen: bool = Field(True, description="whether the answer carries the screen")
+    interrupt: bool = Field(
+        False, description="do what Ctrl-C does when the time is up or the caller goes"
+    )
     max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
 
 

@@ -1,8 +1,10 @@
 """What the operations answer with, as it crosses the boundary."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from duetty.ids import StateWord
 from duetty.wire.base import Result
@@ -28,7 +30,92 @@ class SessionInfo(Result):
     created_at: str
     exit_code: int | None
     exit_signal: str | None
+    sandbox: str = Field("none", description="what it runs in: none, landlock or bubblewrap")
     degraded: str | None = Field(description="what no longer works as promised, and why")
+
+
+class ScreenRgb(Result):
+    r: int
+    g: int
+    b: int
+
+
+class ScreenTrueColour(Result):
+    rgb: ScreenRgb
+
+
+class ScreenIndexed(Result):
+    indexed: int = Field(description="0 to 255")
+
+
+class ScreenSpan(Result):
+    """Neighbouring cells that look the same. What is left out has its default."""
+
+    text: str
+    fg: ScreenIndexed | ScreenTrueColour | None = None
+    bg: ScreenIndexed | ScreenTrueColour | None = None
+    bold: bool = False
+    faint: bool = False
+    italic: bool = False
+    underline: bool = False
+    strikethrough: bool = False
+    blink: bool = False
+    inverse: bool = False
+    link: str | None = None
+
+
+class ScreenCursor(Result):
+    row: int
+    col: int
+    visible: bool
+
+
+class ScreenShape(Result):
+    epoch: int = Field(description="grows with every change")
+    first_line_index: int
+    total_lines: int = Field(description="rows of scrollback and screen together")
+    lines: list[list[ScreenSpan] | str] = Field(
+        description="exactly `rows`: spans when styled, texts when plain"
+    )
+    cursor: ScreenCursor
+    cols: int
+    rows: int
+    alternate_active: bool
+
+
+class _AsScreen:
+    """A screen is made as a plain value, hundreds of times a second; only schemas need its model."""
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(ScreenShape.__pydantic_core_schema__)
+
+
+Screen = Annotated[dict[str, Any], _AsScreen]
+
+
+class TimedScreenShape(ScreenShape):
+    last_activity_ms: int
+
+
+class ScrollbackShape(Result):
+    epoch: int
+    lines: list[list[ScreenSpan] | str]
+    total_lines: int
+    offset: int = Field(description="of the first row given, from the oldest")
+
+
+class Idle(Result):
+    screen: Screen
+    scrollback_lines: int
+    generation: int
+    last_activity_ms: int
+
+
+class Persistent(Result):
+    persistent: bool
 
 
 class BlockInfo(Result):
@@ -49,8 +136,45 @@ class Done(Result):
     """It was done; there is nothing to say about it."""
 
 
+class Document(Result):
+    """A picture or recording, where it is not the answer's whole body."""
+
+    media_type: str
+    encoding: Literal["utf8", "base64"]
+    data: str
+
+
 class Health(Result):
     status: Literal["ok"]
+
+
+class Ticket(Result):
+    ticket: str
+
+
+class WhoAmI(Result):
+    kind: Literal["person", "agent", "node"]
+    name: str
+    scopes: list[str]
+    session: str | None = Field(description="the only session it reaches")
+
+
+class TokenInfo(Result):
+    id: str
+    kind: Literal["token", "browser"]
+    name: str
+    scopes: list[str]
+    session: str | None = Field(description="the only session it reaches")
+    valid: bool
+    created_at: str
+    expires_at: str | None
+    last_used_at: str | None = Field(description="to the minute")
+    revoked_at: str | None
+
+
+class NewToken(Result):
+    token: str = Field(description="the token itself: it is not kept and cannot be shown again")
+    info: TokenInfo
 
 
 class Link(Result):
@@ -77,7 +201,7 @@ class RunResult(Result):
     duration_ms: float
     generation: int
     match: str | None
-    screen: dict[str, Any] | None
+    screen: Screen | None
 
 
 class WaitResult(Result):
@@ -88,7 +212,7 @@ class WaitResult(Result):
     match: str | None
     block: BlockInfo | None
     exit_code: int | None
-    screen: dict[str, Any]
+    screen: Screen
     scrollback_lines: int
     last_activity_ms: int
 

@@ -18,22 +18,26 @@ WAYS = ["stdio-2025", "stdio-2026", "http-2025", "http-2026"]
 
 
 @asynccontextmanager
-async def connected(way: str, server: ServerProcess) -> AsyncGenerator[Client]:
+async def connected(
+    way: str, server: ServerProcess, *, dialect: str | None = None, **options: Any
+) -> AsyncGenerator[Client]:
     kind, era = way.split("-")
     async with AsyncExitStack() as stack:
         if kind == "stdio":
             transport = stdio_client(
-                bridge_parameters(server), errlog=stack.enter_context(nowhere())
+                bridge_parameters(server, dialect), errlog=stack.enter_context(nowhere())
             )
         else:
             headers = {"Authorization": f"Bearer {server.token()}"}
             http = await stack.enter_async_context(create_mcp_http_client(headers=headers))
-            transport = streamable_http_client(f"{server.url()}/mcp", http_client=http)
+            path = f"/mcp/{dialect}" if dialect else "/mcp"
+            transport = streamable_http_client(f"{server.url()}{path}", http_client=http)
         yield await stack.enter_async_context(
             Client(
                 transport,
                 mode="legacy" if era == "2025" else "auto",
                 read_timeout_seconds=20,
+                **options,
             )
         )
 
@@ -44,9 +48,13 @@ def nowhere() -> Generator[TextIO]:
         yield file
 
 
-def bridge_parameters(server: ServerProcess) -> StdioServerParameters:
+def bridge_parameters(server: ServerProcess, dialect: str | None = None) -> StdioServerParameters:
+    chosen = ["--dialect", dialect] if dialect else []
     return StdioServerParameters(
-        command=sys.executable, args=["-m", "duetty", "mcp"], env=server.env, cwd=server.home
+        command=sys.executable,
+        args=["-m", "duetty", "mcp", *chosen],
+        env=server.env,
+        cwd=server.home,
     )
 
 

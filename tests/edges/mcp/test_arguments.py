@@ -23,7 +23,7 @@ SECRET = "hunter2"
         (
             "wsh_get_screen",
             {"session": "s", "size": SECRET},
-            "unknown: size; known: format, session",
+            "unknown: size; known: format, picture, session",
         ),
         ("wsh_run_command", {"session": "s", "input": [SECRET]}, "input: must be of type string"),
         (

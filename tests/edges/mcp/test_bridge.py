@@ -2,12 +2,9 @@
 
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,88 +12,10 @@ import pytest
 
 from duetty.client import session_path
 from tests.edges.mcp.connect import call, connected
+from tests.edges.mcp.host import INITIALIZE, MODERN, hosted
 from tests.server_process import ServerProcess, is_alive, running_server
 
 pytestmark = pytest.mark.pty
-
-ANSWER_S = 20
-INITIALIZE = {
-    "protocolVersion": "2025-06-18",
-    "capabilities": {},
-    "clientInfo": {"name": "test", "version": "0"},
-}
-MODERN: dict[str, Any] = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
-
-
-class Host:
-    """An MCP host, as far as its pipes go."""
-
-    def __init__(self, server: ServerProcess) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "duetty", "mcp"],
-            env=server.env,
-            cwd=server.home,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.stdin, self.stdout = self.process.stdin, self.process.stdout
-        self._read = b""
-        self._last_id = 0
-
-    def say(self, line: bytes) -> None:
-        self.stdin.write(line + b"\n")
-
-    def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        self.begin(method, params)
-        return self.hear()
-
-    def begin(self, method: str, params: dict[str, Any] | None = None) -> None:
-        self._last_id += 1
-        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params or {}}
-        self.say(json.dumps(request).encode())
-
-    def hear(self) -> dict[str, Any]:
-        while b"\n" not in self._read:
-            ready, _, _ = select.select([self.stdout], [], [], ANSWER_S)
-            assert ready, "no answer"
-            chunk = os.read(self.stdout.fileno(), 65_536)
-            assert chunk, "the bridge ended"
-            self._read += chunk
-        line, _, self._read = self._read.partition(b"\n")
-        return json.loads(line)
-
-    def shake_hands(self) -> None:
-        assert self.ask("initialize", INITIALIZE)["result"]["protocolVersion"] == "2025-06-18"
-        self.say(b'{"jsonrpc":"2.0","method":"notifications/initialized"}')
-
-    def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        answer = self.ask("tools/call", {"name": tool, "arguments": arguments})
-        return answer["result"]["structuredContent"]
-
-    def close(self) -> int:
-        self.stdin.close()
-        return self.process.wait(10)
-
-
-@contextmanager
-def hosted(server: ServerProcess) -> Generator[Host]:
-    host = Host(server)
-    try:
-        yield host
-    finally:
-        if host.process.poll() is None:
-            host.process.kill()
-        host.process.wait(10)
-        for pipe in (host.stdin, host.stdout, host.process.stderr):
-            if pipe is not None:
-                pipe.close()
 
 
 def test_closing_stdin_ends_the_bridge_and_not_the_server(server: ServerProcess) -> None:

@@ -5,11 +5,10 @@ from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
 from duetty import errors
 from duetty.edges.mcp.errors import json_rpc_code
 
-OPERATIONAL = {
-    "conflict", "session_exited", "session_busy", "instance_busy", "deadline", "idle_timeout", "wait_timeout",
-    "run_timeout", "input_send_failed", "max_sessions_reached", "refused", "auth_required", "auth_invalid",
-    "origin_not_allowed",
-}  # fmt: skip
+REASONED_ABOUT = (
+    errors.Conflict, errors.Deadline, errors.Refused, errors.InputRejected, errors.MaxSessions, errors.MaxProcesses
+)  # fmt: skip
+"""Not in this state, not in this time, not allowed, not so many: a model can do something about it."""
 
 
 def kinds(kind: type[errors.DuettyError]) -> set[type[errors.DuettyError]]:
@@ -26,9 +25,10 @@ def test_what_a_model_should_reason_about_is_a_result_and_the_rest_an_error_of_t
 ):
     ours = {kind for kind in kinds(errors.DuettyError) if kind.__module__ == errors.__name__}
 
-    told = {kind.code for kind in ours if code_of(kind) is None}
+    told = {kind for kind in ours if code_of(kind) is None}
 
-    assert told == OPERATIONAL
+    reasoned = {kind for kind in ours if issubclass(kind, REASONED_ABOUT)}
+    assert told == reasoned - {errors.SessionNameConflict}
 
 
 def test_wrong_calls_and_faults_of_ours_have_the_published_codes() -> None:

@@ -4,7 +4,12 @@ import argparse
 from typing import Any
 
 from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import as_json, as_table, duration
+from duetty.cli.show import as_json, as_table, duration, exit_style
+
+EXAMPLES = (
+    ("duetty history", "the last 50 commands of every session"),
+    ("duetty history -s build -n 5", "the last 5 of one session"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
         as_table(
             ("WHEN", "SESSION", "EXIT", "TOOK", "DIRECTORY", "COMMAND"),
             [block_row(block) for block in reversed(blocks)],
+            styles={"WHEN": lambda _: "dim", "EXIT": exit_style},
         )
     return 0
 

@@ -1,7 +1,7 @@
-"""`duetty mcp`.
+"""`duetty mcp`, and under it `install`, `uninstall` and `test`.
 
-`cli.reach` is imported only when a server has to be started: with it come HTTP and
-TLS, a fifth of the memory that this process holds for as long as its host lives.
+What those three need, and `cli.reach`, is imported only when it is used: with it come
+HTTP and TLS, a fifth of the memory that the bridge holds for as long as its host lives.
 """
 
 import argparse
@@ -11,17 +11,56 @@ import sys
 from duetty.cli.bridge import Bridge
 from duetty.config import find_paths
 
+HOSTS = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_common(parser, default=os.environ.get("DUETTY_INSTANCE", "default"))
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    install = actions.add_parser("install", help="write Duetty into a host's configuration")
+    uninstall = actions.add_parser("uninstall", help="take Duetty out of it again")
+    for each in (install, uninstall):
+        each.add_argument("host", choices=HOSTS, help="the host: %(choices)s")
+        each.add_argument(
+            "--print", action="store_true", help="show what would be written, and write nothing"
+        )
+        each.add_argument(
+            "--project", action="store_true", help="this directory's configuration, not the user's"
+        )
+        each.add_argument(
+            "--name", default="duetty", help="name of the entry (default: %(default)s)"
+        )
+        _add_common(each, default=argparse.SUPPRESS)
+    test = actions.add_parser("test", help="connect as a host does, run a command, show the times")
+    _add_common(test, default=argparse.SUPPRESS)
+
+
+def _add_common(parser: argparse.ArgumentParser, *, default: str) -> None:
     parser.add_argument(
-        "-L",
-        "--instance",
-        default=os.environ.get("DUETTY_INSTANCE", "default"),
-        help="name of the server instance (default: %(default)s)",
+        "-L", "--instance", default=default, help="name of the server instance (default: default)"
+    )
+    parser.add_argument(
+        "--dialect",
+        default=None if default != argparse.SUPPRESS else default,
+        help="vocabulary to speak: wsh, command, or both with a comma (default: as the server is set)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
+    match arguments.action:
+        case "install" | "uninstall":
+            from duetty.cli.commands import mcp_hosts
+
+            return mcp_hosts.run(arguments)
+        case "test":
+            from duetty.cli.commands import mcp_test
+
+            return mcp_test.run(arguments)
+        case _:
+            return _bridge(arguments)
+
+
+def _bridge(arguments: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         print(
             "This is for an MCP host, which speaks to it in JSON-RPC. End it with Ctrl-D.",
@@ -32,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         start_server=lambda: _start_server(arguments),
         stdin=sys.stdin.fileno(),
         stdout=sys.stdout.fileno(),
+        dialect=arguments.dialect,
     )
     bridge.run()
     return 0

@@ -4,21 +4,36 @@ import argparse
 import os
 import shlex
 import sys
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from duetty.cli.environment import callers_environment
 from duetty.cli.reach import add_instance, reach_or_spawn
-from duetty.cli.show import as_json, progress
+from duetty.cli.running import Stream, piped_input
+from duetty.cli.show import add_json, as_json, harmless, progress
 from duetty.client import Client, RemoteError, session_path
-from duetty.errors import DuettyError
+from duetty.errors import BadArguments, DuettyError
 
 EXIT_DEADLINE, EXIT_DUETTY = 124, 125
+MAX_OUTPUT_BYTES = 16_777_216
+
+EXAMPLES = (
+    ("duetty run make test", "in a session of its own, here; its exit code is ours"),
+    ("duetty run -s build 'cd src && make'", "in session build, with its directory and variables"),
+    ("duetty run --json -- ls -l", "exit code, output, duration … for scripts"),
+    ("git diff | duetty run wc -l", "standard input goes to the command"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
-    parser.add_argument("-s", "--session", help="run in this session; otherwise in one of its own")
+    parser.add_argument(
+        "-s",
+        "--session",
+        metavar="SESSION",
+        help="run in this session; otherwise in one of its own",
+    )
     parser.add_argument(
         "--max-wait",
         type=float,
@@ -27,10 +42,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="overall bound in seconds (default 3600)",
     )
     parser.add_argument(
-        "--json", action="store_true", help="print everything that is known, for scripts"
+        "--stream",
+        action="store_true",
+        help="print lines as they come (the default on a terminal)",
     )
     parser.add_argument(
-        "command", nargs="+", metavar="COMMAND", help="command line; after -- it may have options"
+        "-n", "--no-input", action="store_true", help="do not pass on what is piped in"
+    )
+    add_json(parser, note=": everything that is known")
+    parser.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="command line, to the end"
     )
 
 
@@ -48,47 +69,71 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    words: list[str] = arguments.command
+    words = command_words(arguments.command)
+    if not words:
+        raise BadArguments("which command?", hint="for example `duetty run make test`")
     # One word is a command line as the shell would read it; several are words to be kept apart.
     line = words[0] if len(words) == 1 else shlex.join(words)
     client = reach_or_spawn(arguments)
-    own = None if arguments.session else _open(client)
-    name = arguments.session or own
-    assert name is not None
+    opened = client.get(session_path(arguments.session)) if arguments.session else _open(client)
+    name = str(opened["name"])
     try:
-        with progress("running"):
-            answer = client.post(
-                session_path(name, "/run"),
-                {
-                    "input": line,
-                    "max_wait_ms": max(1, int(arguments.max_wait * 1000)),
-                    "max_output_bytes": 16_777_216,
-                },
-                wait_s=arguments.max_wait + 30,
-            )
+        with piped_input(line, opened["integration"], enabled=not arguments.no_input) as fed:
+            stream = _stream(client, name, arguments)
+            with stream if stream is not None else nullcontext(), _waiting(stream):
+                answer = client.post(
+                    session_path(name, "/run"),
+                    {
+                        "input": fed,
+                        "max_wait_ms": max(1, int(arguments.max_wait * 1000)),
+                        "max_output_bytes": MAX_OUTPUT_BYTES,
+                    },
+                    wait_s=arguments.max_wait + 30,
+                )
     finally:
-        if own:
+        if not arguments.session:
             with suppress(DuettyError):
-                client.delete(session_path(own))
-    return _report(answer, arguments)
+                client.delete(session_path(name))
+    return _report(answer, arguments, printed_lines=stream.printed if stream is not None else 0)
 
 
-def _open(client: Client) -> str:
-    opened = client.post(
+def command_words(words: list[str]) -> list[str]:
+    """Without the `--` that may stand before it."""
+    return words[1:] if words[:1] == ["--"] else words
+
+
+def _stream(client: Client, session: str, arguments: argparse.Namespace) -> Stream | None:
+    if arguments.json or not (arguments.stream or sys.stdout.isatty()):
+        return None
+    return Stream(client, session)
+
+
+def _waiting(stream: Stream | None) -> AbstractContextManager[None]:
+    """A sign of life, unless the command's own lines are one."""
+    return progress("running") if stream is None else nullcontext()
+
+
+def _open(client: Client) -> dict[str, Any]:
+    return client.post(
         "/sessions",
-        {"cwd": str(Path.cwd()), "env": dict(os.environ), "inherit_env": False, "tags": ["run"]},
+        {
+            "cwd": str(Path.cwd()),
+            "env": callers_environment(os.environ),
+            "inherit_env": False,
+            "tags": ["run"],
+        },
     )
-    return str(opened["name"])
 
 
-def _report(answer: dict[str, Any], arguments: argparse.Namespace) -> int:
+def _report(answer: dict[str, Any], arguments: argparse.Namespace, *, printed_lines: int) -> int:
     completed_by, exit_code = answer["completed_by"], answer["exit_code"]
     if arguments.json:
         as_json(answer)
     else:
-        output = answer["output"]
-        if output:
-            sys.stdout.write(output + "\n")
+        output: str = answer["output"] or ""
+        rest = output.split("\n")[printed_lines:] if output else []
+        if rest:
+            sys.stdout.write(harmless("\n".join(rest)) + "\n")
             sys.stdout.flush()
         if completed_by == "deadline":
             print(f"duetty: still running after {arguments.max_wait:g} s", file=sys.stderr)

@@ -5,7 +5,12 @@ import sys
 from typing import Any
 
 from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import as_json, visible
+from duetty.cli.show import as_json, harmless, visible
+
+EXAMPLES = (
+    ("duetty search 'connection refused'", "every command that printed it"),
+    ("duetty search --failed make", "failed commands that have to do with make"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +56,7 @@ def _show(hits: list[dict[str, Any]]) -> None:
         if block["exit_code"]:
             head.append(f"  exit {block['exit_code']}", style="red")
         console.print(head)
-        snippet = Text(hit["snippet"])
+        snippet = Text(harmless(hit["snippet"]))
         for start, end in hit["matches"]:
             snippet.stylize("bold yellow", start, end)
         for line in snippet.split("\n"):

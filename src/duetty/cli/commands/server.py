@@ -16,11 +16,35 @@ from duetty.server import Announcement, Server, is_locked, log_to
 REPLACE_S = 15.0
 """How long the old server gets to hand over."""
 
+EXAMPLES = (
+    ("duetty server", "in this terminal, until Ctrl-C"),
+    ("duetty server --bind 127.0.0.1:0", "on any free port"),
+    ("duetty server --replace", "take over from the running one; sessions go on"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     parser.add_argument(
         "--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)"
+    )
+    parser.add_argument("--base-prefix", metavar="PATH", help="path that every address begins with")
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain, PEM")
+    parser.add_argument("--tls-key", metavar="FILE", help="key of the certificate, PEM")
+    parser.add_argument(
+        "--cors-origin",
+        metavar="ORIGIN",
+        action="append",
+        help="another site whose pages may call with a token; may be given several times",
+    )
+    parser.add_argument(
+        "--host",
+        metavar="NAME",
+        action="append",
+        help="a further name by which clients may call; may be given several times",
+    )
+    parser.add_argument(
+        "--rate-limit", metavar="N", type=int, help="requests a second from one address"
     )
     parser.add_argument(
         "--replace",
@@ -35,7 +59,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     paths = paths_of(arguments)
-    loaded = load_settings(paths, os.environ, flags={"server_bind": arguments.bind})
+    loaded = load_settings(
+        paths,
+        os.environ,
+        flags={
+            "server_bind": arguments.bind,
+            "server_base_prefix": arguments.base_prefix,
+            "server_tls_cert": arguments.tls_cert,
+            "server_tls_key": arguments.tls_key,
+            "server_cors_origins": arguments.cors_origin,
+            "server_hosts": arguments.host,
+            "server_rate_limit": arguments.rate_limit,
+        },
+    )
     make_private(paths.state)
     log_to(paths.log_file)
     if arguments.replace:
@@ -81,6 +117,8 @@ def _announce(said: Announcement, instance: str) -> None:
     ]
     if said.restored:
         lines.insert(1, f"{said.restored} sessions were taken back.")
+    if said.warnings:
+        print("\n".join(f"WARNING: {warning}" for warning in said.warnings), file=sys.stderr)
     print("\n".join(lines), flush=True)
 
 

@@ -6,6 +6,11 @@ from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import age, as_json
 from duetty.errors import ServerUnreachable
 
+EXAMPLES = (
+    ("duetty status", "address, processes, sessions, and what is degraded"),
+    ("duetty status --json", "for scripts; exit code 3 when no server runs"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)

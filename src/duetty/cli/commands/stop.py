@@ -12,6 +12,11 @@ from duetty.keeper.client import KeeperClient
 STOP_S = 20.0
 GRACE_S = 2.0
 
+EXAMPLES = (
+    ("duetty stop", "end the server and every session"),
+    ("duetty stop --keep-sessions", "end only the server; the next one takes the sessions back"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)

@@ -1,8 +1,24 @@
 """The HTTP edge."""
 
 from duetty.edges.http.app import make_app
-from duetty.edges.http.auth import Guard, digest
+from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
+from duetty.edges.http.limits import is_loopback
+from duetty.edges.http.listening import bound_sockets, tls_context, unix_socket, url_of
+from duetty.edges.http.origins import Origins, origins
 from duetty.edges.http.peer import PeerCheckedProtocol, is_own_user
 
-__all__ = ["Guard", "PeerCheckedProtocol", "digest", "error_response", "is_own_user", "make_app"]
+__all__ = [
+    "Guard",
+    "Origins",
+    "PeerCheckedProtocol",
+    "bound_sockets",
+    "error_response",
+    "is_loopback",
+    "is_own_user",
+    "make_app",
+    "origins",
+    "tls_context",
+    "unix_socket",
+    "url_of",
+]

@@ -1,137 +1,175 @@
 """Who is calling, and whether the request may come from where it says.
 
 Loopback is not a credential: any page in a browser can reach it. So every
-request has its Host and Origin checked, and needs a bearer token, or the cookie
-that a one-time link gave, or the unix socket, whose peer was checked when it
-connected.
+request and upgrade has its Host and Origin checked, and needs a bearer token, or
+the cookie that a one-time link gave, or (an upgrade) a ticket, or the unix
+socket, whose peer was checked when it connected.
 """
 
-import hashlib
-import hmac
-import secrets
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection
 
-from duetty.calls import Actor
-from duetty.clock import Clock
+from duetty.calls import Actor, Scope
+from duetty.edges.http.origins import Origins
+from duetty.edges.http.peer import Peer
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
+from duetty.ops import Access, Live
 
 COOKIE = "duetty"
-LINK_S = 600
-"""How long a one-time link works; it is printed for the person who starts the server."""
 
-COOKIE_S = 30 * 24 * 3600
-MAX_LINKS = 64
-MAX_COOKIES = 1_024
+OPEN_PATHS = frozenset(
+    {"/health", "/login", "/openapi.json", "/openapi.yaml", "/docs", "/docs/style.css"}
+)
+"""What says nothing about this machine, and the way in."""
 
-OPEN_PATHS = frozenset({"/health", "/login"})
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+BODY_KINDS = frozenset({"application/json", "application/octet-stream"})
 
+LOCAL = Actor(kind="person", name="local")
+INSIDE = Actor(kind="agent", name="inside")
+"""A program that runs in a session: it may be an agent's, so it cannot answer for a person."""
 
-def digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()
+ANONYMOUS = Actor(kind="person", name="anonymous", scopes=frozenset({Scope.READ}))
 
 
 @dataclass(slots=True, kw_only=True)
 class Guard:
-    """Knows the secrets only by their digests."""
+    """Stands at every door of the edge; HTTP requests and WebSocket upgrades alike."""
 
-    token_digest: bytes
-    clock: Clock
-    allowed_hosts: Callable[[], Collection[str]]
-    token_actor: Callable[[str], Actor | None] = lambda token: None
-    _links: dict[bytes, float] = field(default_factory=dict[bytes, float])
-    _cookies: dict[bytes, float] = field(default_factory=dict[bytes, float])
+    access: Access
+    origins: Callable[[], Origins]
+    own_pids: Callable[[], Collection[int]] = frozenset
+    """The keeper, which starts what runs in sessions, and the server itself."""
 
-    def new_link_code(self) -> str:
-        """A code that signs one browser in, once."""
-        code = secrets.token_urlsafe(24)
-        _remember(self._links, digest(code), self.clock.monotonic_s() + LINK_S, MAX_LINKS)
-        return code
+    @property
+    def live(self) -> Live:
+        """Where a connection that lasts says how to close it when its token goes."""
+        return self.access.live
 
-    def redeem(self, code: str) -> str | None:
-        """The cookie that this code buys, the first time."""
-        expires_s = self._links.pop(digest(code), None)
-        if expires_s is None or expires_s < self.clock.monotonic_s():
-            return None
-        cookie = secrets.token_urlsafe(32)
-        _remember(self._cookies, digest(cookie), self.clock.monotonic_s() + COOKIE_S, MAX_COOKIES)
-        return cookie
-
-    def admit(self, request: Request) -> Actor:
-        """The actor behind a request.
+    def admit(self, connection: HTTPConnection) -> Actor:
+        """The actor behind a request or an upgrade.
 
         Raises:
             AuthRequired: without a credential.
             AuthInvalid: with a wrong one.
             OriginNotAllowed: from a page or name that is not ours.
         """
-        if is_unix(request):
-            return Actor(kind="person", name="local")
-        self.check_origin(request)
-        if request.scope["path"] in OPEN_PATHS:
-            return Actor(kind="person", name="anonymous")
-        scheme, _, token = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and token:
-            return self._by_token(token.strip())
-        cookie = request.cookies.get(COOKIE)
-        if cookie and self._cookies.get(digest(cookie), 0.0) > self.clock.monotonic_s():
-            self._check_cookie_use(request)
-            return Actor(kind="person", name="browser")
-        raise AuthRequired(
-            "this request carries no valid credential",
-            hint="send 'Authorization: Bearer TOKEN'; `duetty token` prints the token",
+        if is_unix(connection):
+            return INSIDE if self._is_inside(connection) else LOCAL
+        self.check_origin(connection)
+        if connection.scope["path"] in OPEN_PATHS:
+            return ANONYMOUS
+        return (
+            self._by_bearer(connection)
+            or self._by_ticket(connection)
+            or self._by_cookie(connection)
         )
 
-    def _by_token(self, token: str) -> Actor:
-        if hmac.compare_digest(digest(token), self.token_digest):
-            return Actor(kind="agent", name="token")
-        actor = self.token_actor(token)
-        if actor is None:
-            raise AuthInvalid("this token is not valid", hint="`duetty token` prints the token")
-        return actor
+    def _is_inside(self, connection: HTTPConnection) -> bool:
+        peer = connection.scope.get("state", {}).get("peer")
+        return isinstance(peer, Peer) and peer.descends_from(self.own_pids())
 
-    def check_origin(self, request: Request) -> None:
-        """Whether the request came by a name of ours, and from our own page or none.
+    def check_origin(self, connection: HTTPConnection) -> None:
+        """Whether the request came by a name of ours, and from a page that may ask, or from none.
 
         Raises:
             OriginNotAllowed: if not.
         """
-        if is_unix(request):
+        if is_unix(connection):
             return
-        hosts = self.allowed_hosts()
-        host = request.headers.get("host", "")
-        if host.lower() not in hosts:
+        origins = self.origins()
+        hosts = connection.headers.getlist("host")
+        if len(hosts) != 1 or not origins.is_own_host(hosts[0], connection.scope.get("server")):
             raise OriginNotAllowed(
-                f"host {host[:100]!r} is not a name of this server",
-                hint="use the address that the server printed",
+                f"host {', '.join(hosts)[:100]!r} is not a name of this server",
+                hint="use the address that the server printed, or add the name to server.hosts",
             )
-        origin = request.headers.get("origin")
-        if origin is not None and origin.lower().partition("://")[2] not in hosts:
-            raise OriginNotAllowed(f"origin {origin[:100]!r} is not this server's page")
-
-    def _check_cookie_use(self, request: Request) -> None:
-        """A cookie comes along by itself, so a change must show that our own page asked for it."""
-        if request.method in SAFE_METHODS:
-            return
-        site = request.headers.get("sec-fetch-site", "same-origin")
-        if site not in ("same-origin", "none"):
-            raise OriginNotAllowed("another site's page asked for a change")
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in ("application/json", "application/octet-stream"):
+        origin = connection.headers.get("origin")
+        if origin is not None and not (
+            origins.is_own(origin, hosts[0]) or origins.is_listed(origin)
+        ):
             raise OriginNotAllowed(
-                "a change with a cookie needs a JSON or octet-stream content type"
+                f"origin {origin[:100]!r} may not call this server",
+                hint="a page of another site must be listed in server.cors_origins",
             )
 
+    def _by_bearer(self, connection: HTTPConnection) -> Actor | None:
+        scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token.strip():
+            return None
+        actor = self.access.by_token(token.strip())
+        if actor is None:
+            raise AuthInvalid("this token is not valid", hint="`duetty token` prints the token")
+        return actor
 
-def is_unix(request: Request) -> bool:
-    server = request.scope.get("server")
+    def _by_ticket(self, connection: HTTPConnection) -> Actor | None:
+        if connection.scope["type"] != "websocket" or "ticket" not in connection.query_params:
+            return None
+        actor = self.access.by_ticket(connection.query_params["ticket"])
+        if actor is None:
+            raise AuthRequired(
+                "this ticket was used already, or is too old",
+                hint="ask for a new one: POST /auth/ws-ticket",
+            )
+        return actor
+
+    def _by_cookie(self, connection: HTTPConnection) -> Actor:
+        cookie = connection.cookies.get(COOKIE)
+        actor = self.access.by_cookie(cookie) if cookie else None
+        if actor is None:
+            raise AuthRequired(
+                "this request carries no valid credential",
+                hint="send 'Authorization: Bearer TOKEN'; `duetty token` prints the token",
+            )
+        self._check_cookie_use(connection)
+        return actor
+
+    def _check_cookie_use(self, connection: HTTPConnection) -> None:
+        """A cookie comes along by itself, so our own page must be the one that asks.
+
+        Ports share cookies: a page of another server of this machine is the "same site".
+        """
+        headers = connection.headers
+        origin = headers.get("origin")
+        if origin is not None and not self.origins().is_own(origin, headers.get("host", "")):
+            raise OriginNotAllowed("a page of another site needs a token")
+        site = headers.get("sec-fetch-site", "same-origin")
+        if connection.scope["type"] == "websocket":
+            if origin is None:
+                raise OriginNotAllowed("an upgrade with a cookie needs an Origin")
+        elif connection.scope["method"] in SAFE_METHODS:
+            # Following a link to the page is fine, wherever the link stands.
+            if site not in ("same-origin", "none") and not _is_navigation(connection):
+                raise OriginNotAllowed("another site's page asked for this")
+        else:
+            if site not in ("same-origin", "none"):
+                raise OriginNotAllowed("another site's page asked for a change")
+            kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind not in BODY_KINDS and _has_body(connection):
+                raise OriginNotAllowed(
+                    "a change with a cookie needs a JSON or octet-stream content type"
+                )
+
+
+def _is_navigation(connection: HTTPConnection) -> bool:
+    headers = connection.headers
+    return headers.get("sec-fetch-mode") == "navigate" and (
+        headers.get("sec-fetch-dest") == "document"
+    )
+
+
+def _has_body(connection: HTTPConnection) -> bool:
+    """A form can be sent with no fields, and then says its type all the same."""
+    headers = connection.headers
+    return (
+        "transfer-encoding" in headers
+        or "content-type" in headers
+        or headers.get("content-length", "0") != "0"
+    )
+
+
+def is_unix(connection: HTTPConnection) -> bool:
+    server = connection.scope.get("server")
     return server is not None and server[1] is None
-
-
-def _remember(kept: dict[bytes, float], key: bytes, expires_s: float, bound: int) -> None:
-    if len(kept) >= bound:
-        kept.pop(min(kept, key=kept.__getitem__))
-    kept[key] = expires_s

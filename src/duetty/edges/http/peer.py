@@ -1,11 +1,35 @@
-"""Unix-socket connections: only the server's own user, and root, may speak."""
+"""Connections: who is at the other end of a unix socket, and how long a request may take to come."""
 
 import asyncio  # noqa: TID251 - the transport's type
 import os
 import socket
 import struct
+from collections.abc import Collection, Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from duetty.edges.http.errors import error_body
+from duetty.edges.http.headers import ENCODED
+
+MAX_HEAD_BYTES = 64 * 1024
+"""Request line and headers; the parser itself would take any number."""
+
+HEAD_S = 10.0
+"""How long a request's head may take, from its first byte or the connection's start."""
+
+MESSAGE_S = 60.0
+"""How long a whole request may take to arrive. An answer may take longer."""
+
+LINGER_S = 1.0
+"""How long a refused connection may go on sending what nobody reads, so that it hears why."""
+
+MAX_ANCESTORS = 64
+
+MAX_CONNECTIONS = 4_096
+"""Open at once; each takes a descriptor that a session might need."""
 
 _PEER = struct.Struct("3i")
 
@@ -18,20 +42,155 @@ def peer_uid(connection: socket.socket) -> int:
     return uid
 
 
+@dataclass(slots=True)
+class Peer:
+    """The process at the other end of a unix socket."""
+
+    pid: int
+    descends: bool | None = None
+    """Whether one of our own processes started it; None until somebody asks."""
+
+    def descends_from(self, pids: Collection[int]) -> bool:
+        """Whether it runs in a session, or was started by the server: no person's own terminal.
+
+        A process that goes to lengths can hide that. What holds is a sandbox, where there is no
+        way to this socket.
+        """
+        if self.descends is None:
+            self.descends = any(each in pids for each in _ancestors(self.pid))
+        return self.descends
+
+
+def _ancestors(pid: int) -> Generator[int]:
+    """Its parents, and the leaders of the sessions that it and they belong to."""
+    for _ in range(MAX_ANCESTORS):
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            _, parent, _, leader = stat.rpartition(")")[2].split()[:4]
+        except (OSError, ValueError):
+            return
+        if int(leader) != pid:
+            yield from _parent(int(leader))
+        pid = int(parent)
+        if pid <= 1:
+            return
+        yield pid
+
+
+def _parent(pid: int) -> Generator[int]:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        yield int(stat.rpartition(")")[2].split()[1])
+    except (OSError, ValueError):
+        return
+
+
+def peer_of(connection: socket.socket) -> Peer:
+    pid, _, _ = _PEER.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    )
+    return Peer(pid)
+
+
 def is_own_user(connection: socket.socket) -> bool:
     return peer_uid(connection) in (os.getuid(), 0)
 
 
 class PeerCheckedProtocol(HttpToolsProtocol):
-    """Closes a unix-socket connection from another user before it can say anything."""
+    """Closes a unix-socket connection from another user before it can say anything, and any
+    connection that says too much or too little before its request is whole.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._head_bytes = 0
+        self._head_begun = False
+        self._in_message = False
+        self._refused = False
+        self._bound: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         connection: socket.socket | None = transport.get_extra_info("socket")
-        if (
-            connection is not None
-            and connection.family == socket.AF_UNIX
-            and not is_own_user(connection)
-        ):
+        is_unix = connection is not None and connection.family == socket.AF_UNIX
+        if is_unix and connection is not None and not is_own_user(connection):
             transport.abort()
             return
+        if not is_unix and len(self.connections) >= MAX_CONNECTIONS:
+            transport.abort()
+            return
+        if is_unix and connection is not None:
+            self.app_state = {**self.app_state, "peer": peer_of(connection)}
         super().connection_made(transport)
+        self._bind(HEAD_S)
+
+    def data_received(self, data: bytes) -> None:
+        if self.parser is None or self._refused:  # uvicorn drops it at the end
+            return
+        if not self._in_message:
+            self._head_bytes += len(data)
+            if not self._head_begun:
+                self._head_begun = True
+                self._bind(HEAD_S)
+        super().data_received(data)
+        if not self._in_message and self._head_bytes > MAX_HEAD_BYTES:
+            self._refuse(
+                b"431 Request Header Fields Too Large",
+                "headers_too_large",
+                f"the request's head has more than {MAX_HEAD_BYTES} bytes",
+            )
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unbind()
+        super().connection_lost(exc)
+
+    def handle_websocket_upgrade(self) -> None:
+        self._unbind()
+        super().handle_websocket_upgrade()
+
+    def on_headers_complete(self) -> None:
+        self._in_message = True
+        self._head_bytes = 0
+        self._bind(MESSAGE_S)
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._in_message = False
+        self._head_begun = False
+        self._head_bytes = 0
+        self._unbind()
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(b"400 Bad Request", "invalid_request", "this is not a well-formed request")
+
+    def _refuse(self, status: bytes, code: str, message: str) -> None:
+        """What is wrong with bytes that never became a request, in the one envelope."""
+        if self.transport.is_closing() or self._refused:
+            return
+        self._refused = True
+        body = error_body(code, message)
+        headers = (
+            *ENCODED,
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            (b"connection", b"close"),
+        )
+        lines = [b"HTTP/1.1 " + status, *(name + b": " + value for name, value in headers)]
+        self.transport.write(b"\r\n".join([*lines, b"", body]))
+        # Closing at once, with bytes on the way, would reset the connection and lose the answer.
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._bind(LINGER_S)
+
+    def _bind(self, within_s: float) -> None:
+        self._unbind()
+        self._bound = self.loop.call_later(within_s, self._on_too_slow)
+
+    def _unbind(self) -> None:
+        if self._bound is not None:
+            self._bound.cancel()
+            self._bound = None
+
+    def _on_too_slow(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.abort()

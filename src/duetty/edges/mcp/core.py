@@ -6,67 +6,180 @@ and no exception escapes (an escaped one would show its text to the client).
 """
 
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import anyio
 from mcp import MCPError
 from mcp import types as t
-from mcp.server import Server, ServerRequestContext
-from pydantic_core import to_json
+from mcp.server import Server
+from mcp.server.context import CallNext, HandlerResult
 
-from duetty import __version__
-from duetty.edges.mcp.arguments import check_of
-from duetty.edges.mcp.dialect import Answer, Caller, Calls, Dialect, Json, Tool, failed
+from duetty.edges.mcp.arguments import Check, check_of
+from duetty.edges.mcp.asking import by_request, by_task, can_be_asked
+from duetty.edges.mcp.dialect import Caller, Calls, Dialect, Json, Resource, Tool, failed
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
+from duetty.edges.mcp.results import (
+    json_text,
+    listed_prompt,
+    listed_resource,
+    listed_template,
+    listed_tool,
+    tool_result,
+)
+from duetty.edges.mcp.sdk import (
+    TASKS_EXTENSION,
+    TASKS_IN_CORE,
+    Context,
+    DuettyServer,
+    connection_of,
+    declares_tasks,
+    is_modern,
+)
+from duetty.edges.mcp.tasks import (
+    Outcome,
+    Task,
+    TaskParams,
+    Tasks,
+    TaskUpdateParams,
+    asked_to_keep_ms,
+    result_2025,
+    wire_2025,
+    wire_2026,
+)
+from duetty.edges.mcp.watching import Watches
 from duetty.errors import DuettyError
 from duetty.ops import Dispatcher
 
 PROGRESS_S = 1.0
 """Between two signs of life of a call that waits, for callers that asked for them."""
 
+TASK_AFTER_S = 5.0
+"""A call that takes longer becomes a task, for clients of the modern era that know tasks."""
+
 LIST_TTL_MS = 300_000
 """How long a client may keep the list of tools; it changes only with the server's version."""
+
+PAGE_SIZE = 200
+"""Resources in one answer; each session has two."""
+
+COMPLETIONS = 100
+"""Names in one answer, as the protocol says."""
 
 SCOPE_CALLER = "duetty.caller"
 """Where the HTTP side leaves the caller in the request's scope."""
 
-Context = ServerRequestContext[Caller | None, Any]
-
 log = logging.getLogger("duetty.mcp")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Use:
+    """One call of one tool, ready to run."""
+
+    tool: Tool
+    check: Check
+    calls: Calls
+    arguments: Json
+    can_ask: bool
+    """Whether the client can show a person a question."""
+
+    @property
+    def about(self) -> tuple[str, str]:
+        """What an answer to a question of this call is bound to."""
+        return self.tool.name, json_text(self.arguments)
+
+    @property
+    def may_be_asked_about(self) -> bool:
+        return self.can_ask and not self.tool.is_read_only
+
+    async def outcome(self, task: Task | None = None) -> Outcome:
+        """What came of it; an error that is no answer is returned, so that no task group wraps it."""
+        calls = self.calls
+        if task is not None and self.can_ask:
+            calls = replace(calls, host=by_task(task))
+        try:
+            if not self.tool.checks_itself:
+                self.check(self.arguments)
+            return tool_result(await self.tool.run(calls, self.arguments))
+        except DuettyError as error:
+            if json_rpc_code(error) is None:
+                return tool_result(failed(error))
+            return protocol_error(error)
+        except Exception as error:  # noqa: BLE001 - the last resort, and it is logged
+            return crashed(error)
+
+
 class Core:
-    """One dialect over the dispatcher; holds no state of any connection."""
+    """One dialect over the dispatcher."""
 
     def __init__(self, dialect: Dialect, dispatcher: Dispatcher) -> None:
         self._dialect = dialect
         self._dispatcher = dispatcher
-        self._tools = {tool.name: (tool, check_of(tool.input_schema())) for tool in dialect.tools}
         self._schemas = {tool.name: tool.input_schema() for tool in dialect.tools}
+        self._tools = {
+            tool.name: (tool, check_of(self._schemas[tool.name])) for tool in dialect.tools
+        }
+        self._prompts = {prompt.name: prompt for prompt in dialect.prompts}
         self._listed_tools = t.ListToolsResult(
-            tools=[_listed_tool(tool) for tool in dialect.tools], ttl_ms=LIST_TTL_MS
+            tools=[listed_tool(tool) for tool in dialect.tools], ttl_ms=LIST_TTL_MS
         )
+        self.tasks = Tasks()
+        self.watches = Watches(self._find_resource)
 
-    def server(self) -> Server[Caller | None]:
-        server = Server[Caller | None](
-            "duetty",
-            version=__version__,
-            title="Duetty",
-            description="Real terminals, shared by people and agents.",
-            instructions=self._dialect.instructions,
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Owns what outlives a request: tasks, and watches of subscribers."""
+        async with anyio.create_task_group() as group:
+            self.tasks.group = self.watches.group = group
+            yield
+            group.cancel_scope.cancel()
+
+    def server(self) -> DuettyServer:
+        has = self._dialect
+        server = DuettyServer(
+            has.server.name,
+            version=has.server.version,
+            title=has.server.title,
+            description=has.server.description,
+            instructions=has.instructions,
             lifespan=_no_lifespan,
             # Without it every modern HTTP call of a tool would list all tools first.
             get_tool_input_schema=self._schemas.get,
             on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
-            on_list_resources=self._list_resources,
-            on_list_resource_templates=self._list_templates,
-            on_read_resource=self._read_resource,
+            on_list_resources=self._list_resources if has.resources else None,
+            on_list_resource_templates=self._list_templates if has.resources else None,
+            on_read_resource=self._read_resource if has.resources else None,
+            on_subscribe_resource=self._subscribe if has.resources else None,
+            on_unsubscribe_resource=self._unsubscribe if has.resources else None,
+            on_subscriptions_listen=self._listen,
+            on_completion=self._complete if has.resources else None,
+            on_list_prompts=self._list_prompts if has.prompts else None,
+            on_get_prompt=self._get_prompt if has.prompts else None,
         )
-        server.middleware.clear()  # OpenTelemetry, which nobody here collects
+        server.add_request_handler("tools/call", t.CallToolRequestParams, self.call_tool)
+        if any(tool.tail for tool in has.tools):
+            self._serve_tasks(server)
+        # In place of OpenTelemetry, which nobody here collects.
+        server.middleware[:] = [self._observe]
         return server
+
+    async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        """What the handshake era needs and the SDK has no handler for."""
+        context = ctx
+        if not is_modern(context):
+            if context.method == "notifications/initialized" and self._dialect.resources:
+                self.watches.follow_list(connection_of(context), self.calls(context))
+            elif (
+                context.method == "tools/call"
+                and context.protocol_version == TASKS_IN_CORE
+                and (context.params or {}).get("task") is not None
+                and connection_of(context).initialize_accepted
+            ):
+                return self._call_as_task(context)
+        return await call_next(context)
 
     # --- tools ----------------------------------------------------------------
 
@@ -75,49 +188,149 @@ class Core:
     ) -> t.ListToolsResult:
         return self._listed_tools
 
-    async def _call_tool(
-        self, context: Context, params: t.CallToolRequestParams
-    ) -> t.CallToolResult:
-        found = self._tools.get(params.name)
+    async def call_tool(self, context: Context, params: t.CallToolRequestParams) -> HandlerResult:
+        use = self._use(context, params.name, params.arguments)
+        if params.request_state is not None:
+            return await self._gone_on(context, use, params)
+        becomes_task = use.tool.tail is not None and declares_tasks(context)
+        if becomes_task or (is_modern(context) and use.may_be_asked_about):
+            task = self.tasks.start(use.calls.caller.actor, use.outcome, about=use.about)
+            return await self._answered(context, use, task, becomes_task=becomes_task)
+        if use.may_be_asked_about:
+            use = replace(use, calls=replace(use.calls, host=by_request(context)))
+        outcome = await _with_progress(context, use, use.outcome)
+        return _told(outcome)
+
+    def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
+        found = self._tools.get(name)
         if found is None:
-            raise MCPError(code=t.INVALID_PARAMS, message=f"Unknown tool: {params.name[:100]}")
+            raise MCPError(code=t.INVALID_PARAMS, message=f"Unknown tool: {name[:100]}")
         tool, check = found
         # Models send null for what they leave out.
-        arguments = {
-            name: value for name, value in (params.arguments or {}).items() if value is not None
-        }
-        calls = self._calls(context)
+        given = {key: value for key, value in (arguments or {}).items() if value is not None}
+        return Use(
+            tool=tool,
+            check=check,
+            calls=self.calls(context),
+            arguments=given,
+            can_ask=can_be_asked(context),
+        )
 
-        async def run() -> Answer:
-            check(arguments)
-            return await tool.run(calls, arguments)
+    def calls(self, context: Context) -> Calls:
+        request = context.request
+        caller = context.lifespan_context if request is None else request.scope[SCOPE_CALLER]
+        assert isinstance(caller, Caller)
+        return Calls(dispatcher=self._dispatcher, caller=caller, dialect=self._dialect.name)
 
-        if tool.waits and context.meta and context.meta.get("progress_token") is not None:
-            outcome = await _with_progress(context, calls, arguments, run)
-        else:
-            outcome = await _outcome(run)
-        if isinstance(outcome, MCPError):
-            raise outcome
-        return _tool_result(outcome)
+    # --- tasks ----------------------------------------------------------------
+
+    def _serve_tasks(self, server: DuettyServer) -> None:
+        server.has_tasks = True
+        server.extensions[TASKS_EXTENSION] = {}
+        server.add_request_handler("tasks/get", TaskParams, self._task_get)
+        server.add_request_handler("tasks/update", TaskUpdateParams, self._task_update)
+        server.add_request_handler("tasks/cancel", TaskParams, self._task_cancel)
+        server.add_request_handler("tasks/result", TaskParams, self._task_result)
+        server.add_request_handler("tasks/list", t.PaginatedRequestParams, self._task_list)
+
+    async def _answered(
+        self, context: Context, use: Use, task: Task, *, becomes_task: bool
+    ) -> HandlerResult:
+        """The result, if it comes soon; a question, if there is one; a task to ask after, if not."""
+        try:
+            with anyio.move_on_after(TASK_AFTER_S if becomes_task else None):
+                await _with_progress(context, use, task.wait_done_or_question)
+        except BaseException:
+            task.scope.cancel()
+            self.tasks.forget(task)
+            raise
+        if task.outcome is not None:
+            self.tasks.forget(task)
+            return _told(task.outcome)
+        if task.questions and use.can_ask:
+            # The call waits for the answer as long as the approval does, and no longer.
+            return {
+                "resultType": "input_required",
+                "inputRequests": dict(task.questions),
+                "requestState": task.id,
+            }
+        return {"resultType": "task", **wire_2026(task)}
+
+    async def _gone_on(
+        self, context: Context, use: Use, params: t.CallToolRequestParams
+    ) -> HandlerResult:
+        """A call that was answered with a question, and now brings the answer."""
+        task = self.tasks.waiting(str(params.request_state), use.calls.caller.actor)
+        if task is None or task.about != use.about:
+            raise MCPError(
+                code=t.INVALID_PARAMS,
+                message="Unknown or expired requestState: call again without it",
+            )
+        given = params.input_responses or {}
+        task.take({key: _plain(value) for key, value in given.items()})
+        becomes_task = use.tool.tail is not None and declares_tasks(context)
+        return await self._answered(context, use, task, becomes_task=becomes_task)
+
+    def _call_as_task(self, context: Context) -> Json:
+        given = dict(context.params or {})
+        params = t.CallToolRequestParams.model_validate(given, by_name=False)
+        use = self._use(context, params.name, params.arguments)
+        if use.tool.tail is None:
+            raise MCPError(code=t.METHOD_NOT_FOUND, message=f"{params.name} does not run as a task")
+        actor = use.calls.caller.actor
+        task = self.tasks.start(actor, use.outcome, kept_ms=asked_to_keep_ms(given))
+        return {"task": wire_2025(task)}
+
+    def _task(self, context: Context, params: TaskParams) -> Task:
+        return self.tasks.find(context, params, self.calls(context).caller.actor)
+
+    async def _task_get(self, context: Context, params: TaskParams) -> HandlerResult:
+        task = self._task(context, params)
+        return wire_2026(task) if is_modern(context) else wire_2025(task)
+
+    async def _task_update(self, context: Context, params: TaskUpdateParams) -> HandlerResult:
+        self._only_modern(context, modern=True)
+        self._task(context, params).take(params.input_responses)
+        return {}
+
+    async def _task_cancel(self, context: Context, params: TaskParams) -> HandlerResult:
+        return self.tasks.cancel(context, self._task(context, params))
+
+    async def _task_result(self, context: Context, params: TaskParams) -> HandlerResult:
+        self._only_modern(context, modern=False)
+        return await result_2025(self._task(context, params))
+
+    async def _task_list(self, context: Context, params: t.PaginatedRequestParams) -> HandlerResult:
+        self._only_modern(context, modern=False)
+        actor = self.calls(context).caller.actor
+        return {"tasks": [wire_2025(task) for task in self.tasks.of(actor)]}
+
+    @staticmethod
+    def _only_modern(context: Context, *, modern: bool) -> None:
+        if is_modern(context) is not modern:
+            raise MCPError(code=t.METHOD_NOT_FOUND, message="Method not found", data=context.method)
 
     # --- resources ------------------------------------------------------------
 
     async def _list_resources(
         self, context: Context, params: t.PaginatedRequestParams | None
     ) -> t.ListResourcesResult:
+        names = await self._session_names(context)
+        listed = [
+            listed_resource(each, None) for each in self._dialect.resources if not each.is_template
+        ]
+        listed += [
+            listed_resource(each, name)
+            for name in names
+            for each in self._dialect.resources
+            if each.is_template
+        ]
+        first = _place(params)
+        after = first + PAGE_SIZE
         return t.ListResourcesResult(
-            resources=[
-                t.Resource(
-                    uri=each.uri,
-                    name=each.name,
-                    title=each.title,
-                    description=each.description,
-                    mime_type="application/json",
-                )
-                for each in self._dialect.resources
-                if not each.is_template
-            ],
-            ttl_ms=LIST_TTL_MS,
+            resources=listed[first:after],
+            next_cursor=str(after) if after < len(listed) else None,
+            ttl_ms=0,
         )
 
     async def _list_templates(
@@ -125,15 +338,7 @@ class Core:
     ) -> t.ListResourceTemplatesResult:
         return t.ListResourceTemplatesResult(
             resource_templates=[
-                t.ResourceTemplate(
-                    uri_template=each.uri,
-                    name=each.name,
-                    title=each.title,
-                    description=each.description,
-                    mime_type="application/json",
-                )
-                for each in self._dialect.resources
-                if each.is_template
+                listed_template(each) for each in self._dialect.resources if each.is_template
             ],
             ttl_ms=LIST_TTL_MS,
         )
@@ -146,23 +351,76 @@ class Core:
             places = resource.match(uri)
             if places is None:
                 continue
-            try:
-                found = await resource.read(self._calls(context), places)
-            except DuettyError as error:
-                raise protocol_error(error) from error
-            except Exception as error:
-                raise _crashed(error) from error
+            found = await _guarded(resource.read(self.calls(context), places))
             text = t.TextResourceContents(
-                uri=uri, text=_json_text(found), mime_type="application/json"
+                uri=uri, text=json_text(found), mime_type="application/json"
             )
-            return t.ReadResourceResult(contents=[text])
+            return t.ReadResourceResult(contents=[text], ttl_ms=0)
         raise MCPError(code=t.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:500]})
 
-    def _calls(self, context: Context) -> Calls:
-        request = context.request
-        caller = context.lifespan_context if request is None else request.scope[SCOPE_CALLER]
-        assert isinstance(caller, Caller)
-        return Calls(dispatcher=self._dispatcher, caller=caller)
+    async def _complete(
+        self, context: Context, params: t.CompleteRequestParams
+    ) -> t.CompleteResult:
+        is_name = (
+            isinstance(params.ref, t.ResourceTemplateReference) and params.argument.name == "name"
+        )
+        names = await self._session_names(context) if is_name else []
+        fitting = [name for name in names if name.startswith(params.argument.value)]
+        return t.CompleteResult(
+            completion=t.Completion(
+                values=fitting[:COMPLETIONS],
+                total=len(fitting),
+                has_more=len(fitting) > COMPLETIONS,
+            )
+        )
+
+    async def _session_names(self, context: Context) -> list[str]:
+        sessions: list[Any] = await _guarded(self.calls(context)("session.list"))
+        return [info.name for info in sessions]
+
+    def _find_resource(self, uri: str) -> tuple[Resource, str | None] | None:
+        for resource in self._dialect.resources:
+            places = resource.match(uri)
+            if places is not None:
+                return resource, places.get("name")
+        return None
+
+    # --- subscriptions ----------------------------------------------------------
+
+    async def _subscribe(self, context: Context, params: t.SubscribeRequestParams) -> t.EmptyResult:
+        calls = self.calls(context)
+        await _guarded(self.watches.subscribe(connection_of(context), calls, str(params.uri)))
+        return t.EmptyResult()
+
+    async def _unsubscribe(
+        self, context: Context, params: t.UnsubscribeRequestParams
+    ) -> t.EmptyResult:
+        self.watches.unsubscribe(connection_of(context), str(params.uri))
+        return t.EmptyResult()
+
+    async def _listen(
+        self, context: Context, params: t.SubscriptionsListenRequestParams
+    ) -> t.SubscriptionsListenResult:
+        return await self.watches.listen(context, params, self.calls(context))
+
+    # --- prompts ----------------------------------------------------------------
+
+    async def _list_prompts(
+        self, context: Context, params: t.PaginatedRequestParams | None
+    ) -> t.ListPromptsResult:
+        return t.ListPromptsResult(
+            prompts=[listed_prompt(prompt) for prompt in self._dialect.prompts],
+            ttl_ms=LIST_TTL_MS,
+        )
+
+    async def _get_prompt(
+        self, context: Context, params: t.GetPromptRequestParams
+    ) -> t.GetPromptResult:
+        prompt = self._prompts.get(params.name)
+        if prompt is None:
+            raise MCPError(code=t.INVALID_PARAMS, message=f"Unknown prompt: {params.name[:100]}")
+        message = t.PromptMessage(role="user", content=t.TextContent(text=prompt.text))
+        return t.GetPromptResult(description=prompt.description, messages=[message])
 
 
 @asynccontextmanager
@@ -171,76 +429,68 @@ async def _no_lifespan(server: Server[Caller | None]) -> AsyncGenerator[Caller |
     yield None
 
 
-async def _outcome(run: Callable[[], Any]) -> Answer | MCPError:
-    """What came of it; an error that is no answer is returned, so that no task group wraps it."""
+async def _guarded(work: Awaitable[Any]) -> Any:
     try:
-        answer: Answer = await run()
+        return await work
     except DuettyError as error:
-        return failed(error) if json_rpc_code(error) is None else protocol_error(error)
-    except Exception as error:  # noqa: BLE001 - the last resort, and it is logged
-        return _crashed(error)
-    return answer
+        raise protocol_error(error) from error
+    except MCPError:
+        raise
+    except Exception as error:
+        raise crashed(error) from error
 
 
-def _crashed(error: Exception) -> MCPError:
+def crashed(error: Exception) -> MCPError:
     log.error("mcp_call_crashed", exc_info=error)
     return MCPError(
         code=t.INTERNAL_ERROR, message="something went wrong here; the server's log says what"
     )
 
 
-async def _with_progress(
-    context: Context, calls: Calls, arguments: Json, run: Callable[[], Any]
-) -> Answer | MCPError:
-    came: list[Answer | MCPError] = []
+def _plain(answer: Any) -> Json:
+    dumped: Json = answer.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return dumped
+
+
+def _told(outcome: Outcome) -> t.CallToolResult:
+    if isinstance(outcome, MCPError):
+        raise outcome
+    return outcome
+
+
+def _place(params: t.PaginatedRequestParams | None) -> int:
+    cursor = params.cursor if params is not None else None
+    if cursor is None:
+        return 0
+    if not cursor.isdecimal() or len(cursor) > 9:
+        raise MCPError(code=t.INVALID_PARAMS, message="Unknown cursor")
+    return int(cursor)
+
+
+async def _with_progress(context: Context, use: Use, wait: Callable[[], Awaitable[Any]]) -> Any:
+    """Wait, and meanwhile tell a caller who asked for it how it goes."""
+    if use.tool.tail is None or not context.meta or context.meta.get("progress_token") is None:
+        return await wait()
+    came: list[Any] = []
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_report, context, calls, arguments)
-        came.append(await _outcome(run))
+        tasks.start_soon(partial(_report, context, use))
+        came.append(await wait())
         tasks.cancel_scope.cancel()
     return came[0]
 
 
-async def _report(context: Context, calls: Calls, arguments: Json) -> None:
-    """Seconds gone by, and the last thing on the screen, until cancelled."""
-    total_s = arguments.get("max_wait_ms", 30_000) / 1000
+async def _report(context: Context, use: Use) -> None:
+    """Seconds gone by, and the newest output, until cancelled."""
+    assert use.tool.tail is not None
+    bound_ms = use.tool.bound_ms(use.arguments)
     elapsed_s = 0.0
     while True:
         await anyio.sleep(PROGRESS_S)
         elapsed_s += PROGRESS_S
         try:
-            screen = await calls("screen.get", {"session": arguments["session"], "format": "plain"})
+            tail = await use.tool.tail(use.calls, use.arguments)
         except DuettyError:
-            return
-        shown = [line for line in screen["lines"] if line.strip()]
-        await context.session.report_progress(elapsed_s, total_s, shown[-1] if shown else None)
-
-
-def _tool_result(answer: Answer) -> t.CallToolResult:
-    text = _json_text(answer.content if answer.text is None else answer.text)
-    content: list[t.ContentBlock] = [t.TextContent(text=text)]
-    if answer.failure is not None:
-        content.insert(0, t.TextContent(text=answer.failure))
-    return t.CallToolResult(
-        content=content,
-        structured_content=answer.content,
-        is_error=answer.failure is not None,
-    )
-
-
-def _json_text(value: object) -> str:
-    return to_json(value, inf_nan_mode="null").decode()
-
-
-def _listed_tool(tool: Tool) -> t.Tool:
-    return t.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.input_schema(),
-        output_schema=tool.result,
-        annotations=t.ToolAnnotations(
-            read_only_hint=tool.is_read_only,
-            destructive_hint=tool.is_destructive,
-            open_world_hint=not tool.is_read_only,
-        ),
-    )
+            tail = None  # not there yet, or gone: the call itself says so
+        await context.session.report_progress(
+            elapsed_s, None if bound_ms is None else bound_ms / 1000, tail
+        )

@@ -1,4 +1,4 @@
-"""What a dialect is: a published vocabulary of tools and resources over our operations.
+"""What a dialect is: a published vocabulary of tools, resources and prompts over our operations.
 
 A dialect maps names and shapes. It knows nothing of the SDK, of transports or of
 sessions: everything it does is a call of an operation.
@@ -6,13 +6,16 @@ sessions: everything it does is a call of an operation.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
-from urllib.parse import unquote
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from secrets import token_hex
+from typing import Any, Literal
+from urllib.parse import quote, unquote
 
+from duetty import __version__
 from duetty.calls import Actor
-from duetty.errors import DuettyError
-from duetty.ops import Dispatcher
+from duetty.errors import BadSetting, DuettyError
+from duetty.ops import Dispatcher, HostAsk, Watch
 
 Json = dict[str, Any]
 
@@ -32,9 +35,29 @@ class Calls:
 
     dispatcher: Dispatcher
     caller: Caller
+    id: str = field(default_factory=lambda: token_hex(8))
+    """Of this one use: what it starts can be named by it before it answers."""
+
+    dialect: str = ""
+    host: HostAsk | None = None
+    """Puts a question to the person at the caller's own host, where that can be done."""
 
     async def __call__(self, operation: str, arguments: Mapping[str, object] | None = None) -> Any:
-        return await self.dispatcher.call(self.caller.actor, operation, arguments or {})
+        return await self.dispatcher.call(
+            self.caller.actor, operation, arguments or {}, dialect=self.dialect, host=self.host
+        )
+
+    def watch(self) -> AbstractContextManager[Watch]:
+        """All sessions that this caller may see, and every change of their list."""
+        return self.dispatcher.watch(self.caller.actor)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """An image as part of an answer."""
+
+    base64: str
+    media_type: str = "image/png"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +67,9 @@ class Answer:
     content: Json
     text: object = None
     """What the text says, where that is not `content` itself."""
+
+    blocks: Sequence[str | Picture] | None = None
+    """Texts and pictures as they stand, where the answer is not one text of JSON."""
 
     failure: str | None = None
     """One sentence for the model, when it should reason about a failure."""
@@ -70,8 +96,14 @@ class Tool:
     run: Callable[[Calls, Json], Awaitable[Answer]]
     is_read_only: bool = False
     is_destructive: bool = False
-    waits: bool = False
-    """Whether it may take long, so that a caller who asked for progress gets it."""
+    tail: Callable[[Calls, Json], Awaitable[str | None]] | None = None
+    """Of a tool that may take long: the newest output, told to a caller who asked for progress."""
+
+    checks_itself: bool = False
+    """Its contract has errors of its own for arguments that do not fit the schema."""
+
+    bound_ms: Callable[[Json], int | None] = lambda arguments: None
+    """How long it takes at most, where that is known beforehand."""
 
     def input_schema(self) -> Json:
         return {
@@ -91,10 +123,16 @@ class Resource:
     title: str
     description: str
     read: Callable[[Calls, Mapping[str, str]], Awaitable[object]]
+    changes_with: Literal["sessions", "session"]
+    """Whether it changes with the list of sessions, or with the session that `{name}` names."""
 
     @property
     def is_template(self) -> bool:
         return "{" in self.uri
+
+    def of(self, session: str) -> str:
+        """The address for this session, where it is a template."""
+        return self.uri.replace("{name}", quote(session, safe=""))
 
     def match(self, uri: str) -> dict[str, str] | None:
         """What the template's places hold in this address, if it is one of this resource."""
@@ -106,8 +144,55 @@ class Resource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A document that teaches a model something, to be asked for by name."""
+
+    name: str
+    title: str
+    description: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInfo:
+    """What clients are told about the server."""
+
+    name: str = "duetty"
+    version: str = __version__
+    title: str = "Duetty"
+    description: str = "Real terminals, shared by people and agents."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     name: str
     instructions: str
     tools: Sequence[Tool]
-    resources: Sequence[Resource]
+    resources: Sequence[Resource] = ()
+    prompts: Sequence[Prompt] = ()
+    server: ServerInfo = ServerInfo()
+
+
+def chosen(names: str, known: Mapping[str, Dialect]) -> Dialect:
+    """The dialect of this name, or of several names with commas between them, as one.
+
+    Raises:
+        BadSetting: if one is unknown, or none is named.
+    """
+    wanted = dict.fromkeys(name.strip() for name in names.split(",") if name.strip())
+    unknown = [name for name in wanted if name not in known]
+    if unknown or not wanted:
+        raise BadSetting(
+            f"no dialect {unknown[0][:50]!r}" if unknown else "no dialect is named",
+            hint=f"known: {', '.join(known)}; several with commas between them",
+        )
+    parts = [known[name] for name in sorted(wanted)]
+    if len(parts) == 1:
+        return parts[0]
+    return Dialect(
+        name=",".join(part.name for part in parts),
+        instructions="\n\n".join(part.instructions for part in parts),
+        tools=[tool for part in parts for tool in part.tools],
+        resources=[resource for part in parts for resource in part.resources],
+        prompts=[prompt for part in parts for prompt in part.prompts],
+    )

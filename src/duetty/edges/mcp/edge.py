@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Caller
 from duetty.errors import DuettyError
-from duetty.ops import Dispatcher
+from duetty.ops import Dispatcher, Live
 
 if TYPE_CHECKING:
     import socket
@@ -48,11 +48,15 @@ class McpEdge:
         admit: Callable[[Request], Actor],
         refuse: Callable[[DuettyError], Response],
         is_own_user: Callable[[socket.socket], bool],
+        live: Live | None = None,
+        dialects: str = "wsh",
     ) -> None:
         self._dispatcher = dispatcher
         self._admit = admit
         self._refuse = refuse
         self._is_own_user = is_own_user
+        self._live = live or Live()
+        self._dialects = dialects
         self._wanted = anyio.Event()
         self._ready = anyio.Event()
         self._serving = anyio.CancelScope()
@@ -94,13 +98,20 @@ class McpEdge:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The Streamable HTTP endpoint, behind the same checks as every other route."""
+        request = Request(scope)
         try:
-            actor = self._admit(Request(scope))
+            actor = self._admit(request)
+            names = request.path_params.get("dialect") or request.query_params.get("dialect")
+            transports = await self._loaded()
+            await transports.served(names)
         except DuettyError as error:
             await self._refuse(error)(scope, receive, send)
             return
-        transports = await self._loaded()
-        await transports.http(Caller(actor=actor), scope=scope, receive=receive, send=send)
+        # A stream that stays open ends with the token that opened it.
+        with anyio.CancelScope() as serving, self._live.joined(actor, serving.cancel):
+            await transports.http(
+                Caller(actor=actor), names, scope=scope, receive=receive, send=send
+            )
 
     async def _serve_connection(self, stream: SocketStream) -> None:
         async with stream:
@@ -130,7 +141,7 @@ class McpEdge:
         while True:
             try:
                 return await anyio.to_thread.run_sync(
-                    _load, self._dispatcher, abandon_on_cancel=True
+                    _load, self._dispatcher, self._dialects, abandon_on_cancel=True
                 )
             except Exception:
                 log.exception("mcp_load_failed")
@@ -147,8 +158,8 @@ def _unlink(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def _load(dispatcher: Dispatcher) -> Transports:
-    from duetty.edges.mcp.dialects.wsh import WSH
+def _load(dispatcher: Dispatcher, default: str) -> Transports:
+    from duetty.edges.mcp.dialects import DIALECTS
     from duetty.edges.mcp.transports import Transports
 
-    return Transports(WSH, dispatcher)
+    return Transports(DIALECTS, dispatcher, default=default)

@@ -6,7 +6,9 @@ the question is answered on a connection of its own, so it does not settle the e
 """
 
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 from anyio.abc import ByteStream
@@ -19,19 +21,22 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from duetty.edges.mcp.dialect import Caller
+from duetty.errors import DuettyError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer message ends the connection; the bridge refuses it before."""
 
 HELLO = "duetty/hello"
-"""What the bridge asks first: it tells the directory in which the agent's host works."""
+"""What the bridge asks first: it tells the dialects, and the directory in which the host works."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
     """One connection."""
 
-    server: Server[Caller | None]
+    server_for: Callable[[str | None], Awaitable[Server[Caller | None]]]
+    """The server for dialects of these names; raises `DuettyError` where there is none."""
+
     stream: ByteStream
     caller: Caller
 
@@ -49,57 +54,26 @@ class Lines:
     async def _serve_messages(
         self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[SessionMessage]
     ) -> None:
-        caller = self.caller
+        caller, names = self.caller, None
         while (message := await _next_message(read, answers)) is not None:
             if isinstance(message, t.JSONRPCRequest) and message.method == HELLO:
-                caller = _introduced(caller, message)
-                await answers.send(
-                    SessionMessage(t.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={}))
-                )
-            elif isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
-                await self._answer_apart(message, caller, answers)
+                caller, names = _introduced(caller, message)
+                await answers.send(await self._greeting(message, names))
+                continue
+            run = _Run(server=await self.server_for(names), caller=caller)
+            if isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
+                await _answer_apart(run, message, answers)
             else:
-                await self._serve_era(message, caller, read=read, answers=answers)
+                await _serve_era(run, message, read=read, answers=answers)
                 return
 
-    async def _answer_apart(
-        self,
-        message: t.JSONRPCRequest,
-        caller: Caller,
-        answers: MemoryObjectSendStream[SessionMessage],
-    ) -> None:
-        ask, asked = anyio.create_memory_object_stream[SessionMessage | Exception](1)
-        answer, answered = anyio.create_memory_object_stream[SessionMessage](1)
-        async with anyio.create_task_group() as tasks, ask, asked, answer, answered:
-            tasks.start_soon(self._run, asked, answer, caller)
-            await ask.send(SessionMessage(message))
-            await answers.send(await answered.receive())
-            tasks.cancel_scope.cancel()
-
-    async def _serve_era(
-        self,
-        first: t.JSONRPCMessage,
-        caller: Caller,
-        *,
-        read: BufferedByteReceiveStream,
-        answers: MemoryObjectSendStream[SessionMessage],
-    ) -> None:
-        send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-        async with anyio.create_task_group() as tasks, send, receive:
-            tasks.start_soon(self._run, receive, answers.clone(), caller)
-            message: t.JSONRPCMessage | None = first
-            while message is not None:
-                await send.send(SessionMessage(message))
-                message = await _next_message(read, answers)
-            tasks.cancel_scope.cancel()
-
-    async def _run(
-        self,
-        receive: MemoryObjectReceiveStream[SessionMessage | Exception],
-        answers: MemoryObjectSendStream[SessionMessage],
-        caller: Caller,
-    ) -> None:
-        await serve_dual_era_loop(self.server, receive, answers, lifespan_state=caller)
+    async def _greeting(self, message: t.JSONRPCRequest, names: str | None) -> SessionMessage:
+        try:
+            await self.server_for(names)
+        except DuettyError as error:
+            told = f"{error.message}; {error.hint}"
+            return _refusal(t.INVALID_PARAMS, told, message.id)
+        return SessionMessage(t.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={}))
 
     async def _write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
         try:
@@ -110,9 +84,57 @@ class Lines:
             return  # the reader sees the end, too
 
 
-def _introduced(caller: Caller, message: t.JSONRPCRequest) -> Caller:
-    cwd = (message.params or {}).get("cwd")
-    return Caller(actor=caller.actor, cwd=cwd) if isinstance(cwd, str) and cwd else caller
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """The SDK's loop over one connection, or over one question."""
+
+    server: Server[Caller | None]
+    caller: Caller
+
+    async def __call__(
+        self,
+        receive: MemoryObjectReceiveStream[SessionMessage | Exception],
+        answers: MemoryObjectSendStream[SessionMessage],
+    ) -> None:
+        await serve_dual_era_loop(self.server, receive, answers, lifespan_state=self.caller)
+
+
+async def _answer_apart(
+    run: _Run, message: t.JSONRPCRequest, answers: MemoryObjectSendStream[SessionMessage]
+) -> None:
+    ask, asked = anyio.create_memory_object_stream[SessionMessage | Exception](1)
+    answer, answered = anyio.create_memory_object_stream[SessionMessage](1)
+    async with anyio.create_task_group() as tasks, ask, asked, answer, answered:
+        tasks.start_soon(run, asked, answer)
+        await ask.send(SessionMessage(message))
+        await answers.send(await answered.receive())
+        tasks.cancel_scope.cancel()
+
+
+async def _serve_era(
+    run: _Run,
+    first: t.JSONRPCMessage,
+    *,
+    read: BufferedByteReceiveStream,
+    answers: MemoryObjectSendStream[SessionMessage],
+) -> None:
+    send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    async with anyio.create_task_group() as tasks, send, receive:
+        tasks.start_soon(run, receive, answers.clone())
+        message: t.JSONRPCMessage | None = first
+        while message is not None:
+            await send.send(SessionMessage(message))
+            message = await _next_message(read, answers)
+        tasks.cancel_scope.cancel()
+
+
+def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str | None]:
+    params: dict[str, Any] = message.params or {}
+    cwd, names = params.get("cwd"), params.get("dialect")
+    return (
+        Caller(actor=caller.actor, cwd=cwd) if isinstance(cwd, str) and cwd else caller,
+        names if isinstance(names, str) and names else None,
+    )
 
 
 async def _next_message(

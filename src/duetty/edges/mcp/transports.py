@@ -1,17 +1,20 @@
-"""The two ways in, over one SDK server: Streamable HTTP, and lines on a unix socket."""
+"""The two ways in, over one SDK server for each dialect: Streamable HTTP, and lines on a unix socket."""
 
 import logging
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 
-from anyio.abc import ByteStream
+import anyio
+from anyio.abc import ByteStream, TaskGroup, TaskStatus
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
 from duetty.edges.mcp.core import SCOPE_CALLER, Core
-from duetty.edges.mcp.dialect import Caller, Dialect
+from duetty.edges.mcp.dialect import Caller, Dialect, chosen
 from duetty.edges.mcp.lines import Lines
+from duetty.edges.mcp.sdk import DuettyServer
 from duetty.ops import Dispatcher
 
 HTTP_IDLE_S = 1_800
@@ -23,25 +26,80 @@ HTTP_SESSIONS = 1_000
 logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
-class Transports:
-    def __init__(self, dialect: Dialect, dispatcher: Dispatcher) -> None:
-        self._server = Core(dialect, dispatcher).server()
+class Served:
+    """One dialect (or several as one) with its SDK server."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self.server: DuettyServer = core.server()
         # No settings for Host and Origin: every request was admitted before it came here.
-        self._http = StreamableHTTPSessionManager(
-            self._server, session_idle_timeout=HTTP_IDLE_S, max_sessions=HTTP_SESSIONS
+        self.http = StreamableHTTPSessionManager(
+            self.server, session_idle_timeout=HTTP_IDLE_S, max_sessions=HTTP_SESSIONS
         )
 
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """Holds the HTTP side's connections; they end with it."""
-        return self._http.run()
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Holds the HTTP side's connections, tasks and watches; they end with it."""
+        async with self._core.running(), self.http.run():
+            task_status.started()
+            await anyio.sleep_forever()
 
-    async def http(self, caller: Caller, *, scope: Scope, receive: Receive, send: Send) -> None:
+
+class Transports:
+    """Serves every dialect that somebody asks for, from the first time on."""
+
+    def __init__(
+        self, dialects: Mapping[str, Dialect], dispatcher: Dispatcher, *, default: str
+    ) -> None:
+        self._dialects = dialects
+        self.dispatcher = dispatcher
+        self._default = default
+        self._served: dict[str, Served] = {}
+        self._starting = anyio.Lock()
+        self._tasks: TaskGroup | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            await self.served(None)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def served(self, names: str | None) -> Served:
+        """The server for these dialects.
+
+        Raises:
+            BadSetting: if there is no dialect of such a name.
+        """
+        dialect = chosen(names or self._default, self._dialects)
+        async with self._starting:
+            found = self._served.get(dialect.name)
+            if found is None:
+                assert self._tasks is not None
+                found = Served(self.make_core(dialect))
+                await self._tasks.start(found.run)
+                self._served[dialect.name] = found
+        return found
+
+    def make_core(self, dialect: Dialect) -> Core:
+        return Core(dialect, self.dispatcher)
+
+    async def http(
+        self, caller: Caller, dialects: str | None, *, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        served = await self.served(dialects)
         actor = caller.actor
         token = AccessToken(token="", client_id=f"{actor.kind}:{actor.name}", scopes=[])
+        # The HTTP parser leaves white space around values, which is none of theirs (RFC 9110, 5.5).
+        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         # The SDK serves a session only to the user that opened it.
-        await self._http.handle_request(
-            {**scope, SCOPE_CALLER: caller, "user": AuthenticatedUser(token)}, receive, send
+        user = AuthenticatedUser(token)
+        await served.http.handle_request(
+            {**scope, "headers": headers, SCOPE_CALLER: caller, "user": user}, receive, send
         )
 
     async def lines(self, caller: Caller, stream: ByteStream) -> None:
-        await Lines(server=self._server, stream=stream, caller=caller).serve()
+        async def server_for(names: str | None) -> DuettyServer:
+            return (await self.served(names)).server
+
+        await Lines(server_for=server_for, stream=stream, caller=caller).serve()

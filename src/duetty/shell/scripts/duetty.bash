@@ -10,7 +10,8 @@
 #   A  _duetty_last, the last one; PS1 if that did not run: readline draws PS1 more than once
 #   B  PS1, after the user's text
 #   C  PS0, after the user's text
-# All are built-in: nothing here forks, except what the user's own files do.
+#   Q  PS0 too, where there is a gate: in a subshell, which sends us SIGINT if the line may not run
+# All are built-in: nothing here forks, except Q and what the user's own files do.
 #
 # PROMPT_COMMAND may be reassigned and PS1 rewritten at any time, by any element:
 #   - the user's last element is run from inside _duetty_last, which marks PS1 after it.
@@ -18,12 +19,14 @@
 #   - PS0 puts _duetty_last back if it is gone, and PS1 says D if _duetty_head did not.
 # PS0 and PS1 only name variables, so an exported PS1 takes no nonce with it.
 
-builtin unset -v _duetty_nonce _duetty_scratch
+builtin unset -v _duetty_nonce _duetty_scratch _duetty_gate
 IFS= builtin read -r _duetty_nonce 2>/dev/null <&9
 exec 9<&-
 builtin declare +x _duetty_nonce
 _duetty_scratch=${_DUETTY_SCRATCH-}
 builtin declare +x _duetty_scratch
+_duetty_gate=${_DUETTY_GATE-}
+builtin declare +x _duetty_gate
 
 if [[ ${_duetty_entry-} == sh ]]; then
     :
@@ -41,7 +44,7 @@ if [[ $_duetty_entry != rc ]]; then
         builtin unset -v ENV
     fi
 fi
-builtin unset -v _DUETTY_ENV _DUETTY_SCRATCH
+builtin unset -v _DUETTY_ENV _DUETTY_SCRATCH _DUETTY_GATE
 
 # An alias must not end up inside our functions.
 _duetty_alias=0
@@ -76,6 +79,23 @@ _duetty_line() {
     [[ -n $_duetty_histcmd ]] && ((HISTCMD > _duetty_histcmd)) && return 0
     [[ $_duetty_text != "$before" ]] && [[ -n $before ]] && return 0
     [[ -n $before && -z ${HISTIGNORE-} && :${HISTCONTROL-}: != *:ignore@(space|both):* ]]
+}
+
+# Ask whether the line may run that bash is about to run. In a subshell of its own, and SIGINT while
+# PS0 is expanded takes the whole line back.
+_duetty_ask() {
+    builtin set +aeuvxET
+    builtin trap - DEBUG ERR EXIT RETURN
+    local id=$RANDOM$RANDOM cmdline= answer=
+    _duetty_line && cmdline=";cmdline=${_duetty_text@Q}"
+    {
+        builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$id" "$cmdline" >/dev/tty
+        IFS= builtin read -r -t 604800 answer
+    } 2>/dev/null <>"$_duetty_gate"
+    [[ $answer == "$_duetty_nonce $id allow" ]] && return
+    answer=${answer#"$_duetty_nonce $id deny "}
+    builtin printf '%s\n' "${answer:-duetty: nobody answered, so this line was not run}" >/dev/tty
+    builtin kill -INT $$
 }
 
 # Put the marks around PS1 and PS2 and behind PS0, if something took them away.
@@ -176,6 +196,13 @@ _duetty_install() {
     _duetty_more_input=$'\e]133;B;k=s'$end
     # A second command of the same paste: no prompt came between, so the first one ends here.
     _duetty_output='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'$'\e]133;C'$end
+    if [[ -n $_duetty_gate ]]; then
+        _duetty_pass=('$(_duetty_ask)' '$(_duetty_ask)' '')
+        # Without a fork since bash 5.2; a file that is not there asks.
+        local armed='0$(<"$_duetty_gate.armed")'
+        [[ -e $_duetty_gate.armed ]] || armed=0
+        _duetty_output='${_duetty_pass['$armed']@P}'$_duetty_output
+    fi
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
     _duetty_ps2_before='\[${_duetty_more-}\]'

@@ -6,11 +6,15 @@
 #      there; the user's function is put back while a command runs, for `funced` to find it.
 #   C  the event fish_preexec, with the command line      D  the event fish_postexec
 # A line that fish refuses stays on its command line: D without a code (fish_posterror), A, and B.
+#   Q  the key that runs the line, where there is a gate: nothing later can take a line back
 # fish asks for the rest of an incomplete line in place: there is no continuation prompt.
 
 set --erase --global _duetty_nonce
 # A builtin of fish ignores <&9.
 read --global --unexport _duetty_nonce 2>/dev/null </dev/fd/9
+set --erase --global _duetty_gate
+set --global --unexport _duetty_gate $_DUETTY_GATE
+set --erase --global _DUETTY_GATE
 
 if status is-interactive; and test -n "$_duetty_nonce"
 
@@ -18,6 +22,12 @@ if status is-interactive; and test -n "$_duetty_nonce"
         set -l cmdline
         if test (string length -- "$argv[1]") -le 4096
             set cmdline ';cmdline_url='(string escape --style=url -- $argv[1])
+        end
+        # An abbreviation that fish expanded after we asked, or a key that we do not know: another
+        # line. No hook of fish can take it back, so this shell ends here.
+        if test -n "$_duetty_gate"; and test (string trim -- "$argv[1]" | string collect) != "$_duetty_asked"
+            set -l again (status fish-path)
+            _duetty_ask $argv[1]; or exec $again
         end
         printf '\e]133;C;nonce=%s%s\a' $_duetty_nonce "$cmdline" >/dev/tty
         _duetty_unwrap
@@ -32,8 +42,57 @@ if status is-interactive; and test -n "$_duetty_nonce"
     end
 
     function _duetty_prompt --on-event fish_prompt --on-event fish_cancel
+        _duetty_bind
         printf '\e]133;A;nonce=%s\a' $_duetty_nonce >/dev/tty
         _duetty_wrap
+    end
+
+    # Ask whether this text may run.
+    function _duetty_ask
+        set -l armed
+        read armed 2>/dev/null <$_duetty_gate.armed
+        test "$armed" = 2; and return 0
+        set -l id (random)(random)
+        set -l cmdline
+        if test (string length -- "$argv[1]") -le 4096
+            set cmdline ';cmdline_url='(string escape --style=url -- $argv[1])
+        end
+        printf '\e]133;Q;nonce=%s;id=%s%s\a' $_duetty_nonce $id "$cmdline" >/dev/tty
+        set -l answer
+        read answer 2>/dev/null <$_duetty_gate
+        test "$answer" = "$_duetty_nonce $id allow"; and return 0
+        set answer (string replace -- "$_duetty_nonce $id deny " '' "$answer")
+        test -n "$answer"; or set answer 'duetty: nobody answered, so this line was not run'
+        printf '\r\n%s\r\n' "$answer" >/dev/tty
+        return 1
+    end
+
+    # In place of `execute`.
+    function _duetty_execute
+        set -l text (commandline --current-buffer | string collect)
+        if test -n "$text"; and commandline --is-valid
+            if not _duetty_ask $text
+                commandline --replace ''
+                commandline --function repaint
+                return
+            end
+            set --global _duetty_asked (string trim -- $text | string collect)
+        end
+        commandline --function suppress-autosuggestion
+        commandline --function execute
+    end
+
+    # Take over every key that runs the line, in every mode.
+    function _duetty_bind --on-variable fish_key_bindings
+        test -n "$_duetty_gate"; or return
+        for line in (bind --all 2>/dev/null)
+            string match --quiet --regex -- ' execute$' $line; or continue
+            set -l words (string split ' ' -- $line)
+            set -l mode default
+            set -l at (contains --index -- -M $words); and set mode $words[(math $at + 1)]
+            # By `eval`, which reads the key as `bind` wrote it: \n would not come out of a substitution.
+            eval "bind --mode $mode $words[-2] _duetty_execute"
+        end
     end
 
     # Let fish_prompt end with B. Its own text is made by a copy of the user's function.

@@ -1,1 +1,11 @@
 """The vocabularies that this server speaks."""
+
+from collections.abc import Mapping
+
+from duetty.edges.mcp.dialect import Dialect
+from duetty.edges.mcp.dialects.command import COMMAND
+from duetty.edges.mcp.dialects.terminal import TERMINAL
+from duetty.edges.mcp.dialects.wsh import WSH
+
+DIALECTS: Mapping[str, Dialect] = {dialect.name: dialect for dialect in (WSH, COMMAND, TERMINAL)}
+"""By name, the default one first."""

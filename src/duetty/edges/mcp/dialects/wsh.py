@@ -1,14 +1,38 @@
 """Dialect `wsh`: the tools and resources that clients of `wsh` know, over our operations.
 
 The published names, parameters and defaults are kept. What is added is optional:
-`keys`, `until`, `until_regex`, `view`, negative offsets, and in results the exit
-code, output, state, directory and duration of the command itself.
+keys by name, texts to wait for, views, pictures, tags, sizes, negative offsets, and
+in results the exit code, output, state, directory and duration of the command itself.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Resource, Tool, failed
+from duetty.edges.mcp.dialect import (
+    Answer,
+    Calls,
+    Dialect,
+    Json,
+    Picture,
+    Resource,
+    Tool,
+    failed,
+)
+from duetty.edges.mcp.dialects import wsh_visual
+from duetty.edges.mcp.dialects.schema import (
+    INTEGER,
+    MAYBE_INTEGER,
+    MAYBE_STRING,
+    STRING,
+    flag,
+    given,
+    number,
+    object_of,
+    text,
+    texts,
+)
+from duetty.edges.mcp.dialects.wsh_visual import DONE, SESSION, SUCCESS
+from duetty.edges.mcp.prompts import PROMPTS
 from duetty.errors import BadArguments, Conflict, Deadline, InputRejected
 
 SCROLLBACK_ROWS = 100
@@ -23,7 +47,9 @@ variables and jobs stay from call to call.
 wsh_send_input), fullscreen (press keys, read wsh_get_screen), exited. exit_code null means unknown.
 3. When max_wait_ms passes, the result is an error with the screen so far and the command goes on: call \
 wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
-4. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed."""
+4. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
+5. wsh_overlay and wsh_panel show things to people without touching the program; wsh_input_mode takes their keys. \
+A refusal or a wait for approval is an answer: do not get around it. Prompts wsh:core, wsh:drive-process, wsh:tui … teach more."""
 
 
 # --- shapes -------------------------------------------------------------------
@@ -39,6 +65,7 @@ def _session(info: Any) -> Json:
         "running": info.state != "exited",
         "state": info.state,
         "cwd": info.cwd,
+        "tags": info.tags,
     }
     if info.state == "exited":
         shape["exit_code"] = info.exit_code
@@ -63,15 +90,6 @@ def _scrollback(scrollback: Mapping[str, Any]) -> Json:
     }
 
 
-def _given(arguments: Json, *names: str, **renamed: str) -> Json:
-    """Arguments under the operation's names; what was left out stays left out."""
-    pairs = {name: name for name in names} | renamed
-    return {ours: arguments[theirs] for ours, theirs in pairs.items() if theirs in arguments}
-
-
-_DONE = Answer(content={"success": True})
-
-
 # --- sessions -----------------------------------------------------------------
 
 
@@ -93,7 +111,7 @@ async def _create_session(calls: Calls, arguments: Json) -> Answer:
 async def _list_sessions(calls: Calls, arguments: Json) -> Answer:
     if "session" in arguments:
         return Answer(content=_session(await calls("session.get", arguments)))
-    sessions = [_session(info) for info in await calls("session.list")]
+    sessions = [_session(info) for info in await calls("session.list", arguments)]
     # Structured content has to be an object in most revisions; the text is the published array.
     return Answer(content={"sessions": sessions}, text=sessions)
 
@@ -104,13 +122,23 @@ async def _manage_session(calls: Calls, arguments: Json) -> Answer:
         case "kill":
             await calls("session.remove", session)
         case "rename":
-            if "new_name" not in arguments:
-                raise BadArguments("new_name: needed to rename")
-            await calls("session.update", session | {"name": arguments["new_name"]})
+            new = _needed(arguments, "new_name", to="rename")
+            await calls("session.update", session | {"name": new["new_name"]})
+        case "resize":
+            await calls("session.resize", session | _needed(arguments, "cols", "rows", to="resize"))
+        case "add_tags" | "remove_tags" as change:
+            tags = _needed(arguments, "tags", to="change tags")
+            await calls("session.update", session | {change: tags["tags"]})
         case _:
-            # Nobody can be attached yet: the session is looked for, and there is nobody to detach.
-            await calls("session.get", session)
-    return _DONE
+            await calls("session.detach", session)
+    return DONE
+
+
+def _needed(arguments: Json, *names: str, to: str) -> Json:
+    missing = [name for name in names if name not in arguments]
+    if missing:
+        raise BadArguments(f"{missing[0]}: needed to {to}")
+    return {name: arguments[name] for name in names}
 
 
 # --- input and output ---------------------------------------------------------
@@ -120,29 +148,37 @@ async def _send_input(calls: Calls, arguments: Json) -> Answer:
     if "input" not in arguments and "keys" not in arguments:
         raise BadArguments("input: give input, keys or both")
     if "input" in arguments:
-        await calls("input.write", _given(arguments, "session", "encoding", data="input"))
+        await calls("input.write", given(arguments, "session", "encoding", data="input"))
     if "keys" in arguments:
-        await calls("input.press", _given(arguments, "session", "keys"))
-    return _DONE
+        await calls("input.press", given(arguments, "session", "keys"))
+    return DONE
 
 
 async def _get_screen(calls: Calls, arguments: Json) -> Answer:
-    return Answer(content=_screen(await calls("screen.get", arguments)))
+    screen = _screen(await calls("screen.get", given(arguments, "session", "format")))
+    if not arguments.get("picture"):
+        return Answer(content=screen)
+    wanted = {"session": arguments["session"], "format": "png"}
+    drawn = await calls("session.snapshot", wanted)
+    return Answer(content=screen, blocks=[Picture(base64=drawn.data)])
 
 
 async def _get_scrollback(calls: Calls, arguments: Json) -> Answer:
+    if "block" in arguments:
+        wanted = given(arguments, "session", "block", "offset", "limit")
+        page = await calls("block.output", {"limit": SCROLLBACK_ROWS} | wanted)
+        content = {"lines": page.lines, "total": page.total_lines, "offset": page.offset}
+        return Answer(content=content)
     return Answer(content=_scrollback(await calls("scrollback.get", arguments)))
 
 
 async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
-    condition = _given(arguments, text="until", regex="until_regex") or {
+    condition = given(arguments, text="until", regex="until_regex") or {
         "idle_ms": arguments.get("timeout_ms", 2_000),
-        **_given(arguments, "last_generation", "fresh"),
+        **given(arguments, "last_generation", "fresh"),
     }
     try:
-        result = await calls(
-            "session.wait", condition | _given(arguments, "session", "max_wait_ms")
-        )
+        result = await calls("session.wait", condition | given(arguments, "session", "max_wait_ms"))
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
     return Answer(content={"generation": result.generation, "state": result.state})
@@ -150,12 +186,13 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
     view = arguments.get("view", "both")
-    wanted = _given(
+    wanted = given(
         arguments,
         "session",
         "input",
         "timeout_ms",
         "max_wait_ms",
+        "interrupt",
         until_text="until",
         until_regex="until_regex",
     )
@@ -171,6 +208,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
             content |= {
                 "omitted_lines": result.omitted_lines,
                 "omitted_bytes": result.omitted_bytes,
+                "block": result.block,
             }
     content |= {
         "state": result.state,
@@ -206,6 +244,22 @@ async def _failed_with_screen(
     return failed(error, screen=_screen(await calls("screen.get", wanted)))
 
 
+TAIL_LINES = 3
+TAIL_CHARS = 500
+
+
+async def _tail(calls: Calls, arguments: Json) -> str | None:
+    """The last lines on the screen."""
+    wanted = {"session": arguments["session"], "format": "plain"}
+    screen = await calls("screen.get", wanted)
+    shown = [line for line in screen["lines"] if line.strip()]
+    return "\n".join(shown[-TAIL_LINES:])[-TAIL_CHARS:] or None
+
+
+def _bound_ms(arguments: Json) -> int | None:
+    return arguments.get("max_wait_ms", 30_000)
+
+
 # --- resources ----------------------------------------------------------------
 
 
@@ -229,43 +283,22 @@ async def _read_scrollback(calls: Calls, places: Mapping[str, str]) -> object:
 # --- the vocabulary -----------------------------------------------------------
 
 
-def _text(description: str, *words: str) -> Json:
-    return {"type": "string", "description": description} | ({"enum": list(words)} if words else {})
-
-
-def _number(description: str, default: int | None = None, *, low: int | None = None) -> Json:
-    schema: Json = {"type": "integer", "description": description}
-    if default is not None:
-        schema["default"] = default
-    return schema if low is None else schema | {"minimum": low}
-
-
-def _object(required: list[str], **properties: Json) -> Json:
-    return {"type": "object", "properties": properties, "required": required}
-
-
-_STRING, _INTEGER, _BOOLEAN = ({"type": word} for word in ("string", "integer", "boolean"))
-_MAYBE_INTEGER: Json = {"type": ["integer", "null"]}
-_MAYBE_STRING: Json = {"type": ["string", "null"]}
 _LINES: Json = {"type": "array", "description": "a string per row, or its styled spans"}
-
-_SESSION = _text("session name")
-_FORMAT = _text("default: styled", "styled", "plain")
-_QUIET = _number("silence that counts as idle, in ms", 2_000, low=1)
-_MAX_WAIT = _number("overall deadline in ms; the command goes on after it", 30_000, low=1)
+_FORMAT = text("default: styled", "styled", "plain")
+_QUIET = number("silence that counts as idle, in ms", 2_000, low=1)
+_MAX_WAIT = number("overall deadline in ms; the command goes on after it", 30_000, low=1)
 _UNTIL = {
-    "until": _text("return when the output holds this text"),
-    "until_regex": _text("the same with a regular expression"),
+    "until": text("return when the output holds this text"),
+    "until_regex": text("the same with a regular expression"),
 }
-
+_ROWS, _COLS = number("terminal rows", 24), number("terminal columns", 80)
 _SCREEN_FIELDS: Mapping[str, Json] = {
     "lines": _LINES,
     "cursor": {"type": "object"},
-    "rows": _INTEGER,
-    "cols": _INTEGER,
-    "mode": _text("alt: a full-screen program", "normal", "alt"),
+    "rows": INTEGER,
+    "cols": INTEGER,
+    "mode": text("alt: a full-screen program", "normal", "alt"),
 }
-_SUCCESS = _object(["success"], success=_BOOLEAN)
 
 TOOLS = (
     Tool(
@@ -273,25 +306,26 @@ TOOLS = (
         title="Create a terminal session",
         description="Open a new terminal session with a shell (or `command`) that stays until killed.",
         parameters={
-            "name": _text("session name; chosen when left out"),
-            "command": _text("command to run; default: the user's shell"),
-            "rows": _number("terminal rows", 24),
-            "cols": _number("terminal columns", 80),
-            "cwd": _text("working directory"),
+            "name": text("session name; chosen when left out"),
+            "command": text("command to run; default: the user's shell"),
+            "rows": _ROWS,
+            "cols": _COLS,
+            "cwd": text("working directory"),
             "env": {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
                 "description": "additional environment variables",
             },
+            "tags": texts("labels to find it by"),
         },
-        result=_object(
+        result=object_of(
             ["session", "pid", "rows", "cols"],
-            session=_STRING,
-            pid=_MAYBE_INTEGER,
-            rows=_INTEGER,
-            cols=_INTEGER,
-            command=_STRING,
-            cwd=_STRING,
+            session=STRING,
+            pid=MAYBE_INTEGER,
+            rows=INTEGER,
+            cols=INTEGER,
+            command=STRING,
+            cwd=STRING,
         ),
         run=_create_session,
     ),
@@ -299,22 +333,27 @@ TOOLS = (
         name="wsh_list_sessions",
         title="List terminal sessions",
         description="List all sessions with what each is doing, or look at one.",
-        parameters={"session": _text("only this session")},
+        parameters={"session": text("only this session"), "tag": texts("only with one of these")},
         result={"type": "object", "description": "{sessions: [...]}, or the one session asked for"},
         run=_list_sessions,
         is_read_only=True,
     ),
     Tool(
         name="wsh_manage_session",
-        title="Kill, rename or detach a session",
-        description="End a session and its processes, rename it, or detach all clients from it.",
+        title="Kill, rename, resize, tag or detach a session",
+        description="End a session and its processes, rename, resize or tag it, or detach all viewers from it.",
         parameters={
-            "session": _SESSION,
-            "action": _text("what to do", "kill", "rename", "detach"),
-            "new_name": _text("for rename"),
+            "session": SESSION,
+            "action": text(
+                "what to do", "kill", "rename", "detach", "resize", "add_tags", "remove_tags"
+            ),
+            "new_name": text("for rename"),
+            "rows": number("for resize"),
+            "cols": number("for resize"),
+            "tags": texts("for add_tags and remove_tags"),
         },
         required=("session", "action"),
-        result=_SUCCESS,
+        result=SUCCESS,
         run=_manage_session,
         is_destructive=True,
     ),
@@ -326,9 +365,9 @@ TOOLS = (
             "REPLs and full-screen programs; to run a command line use wsh_run_command."
         ),
         parameters={
-            "session": _SESSION,
-            "input": _text("text to send"),
-            "encoding": _text("default: utf8", "utf8", "base64"),
+            "session": SESSION,
+            "input": text("text to send"),
+            "encoding": text("default: utf8", "utf8", "base64"),
             "keys": {
                 "type": "array",
                 "items": {"type": "string"},
@@ -337,7 +376,7 @@ TOOLS = (
             },
         },
         required=("session",),
-        result=_SUCCESS,
+        result=SUCCESS,
         run=_send_input,
         is_destructive=True,
     ),
@@ -345,9 +384,13 @@ TOOLS = (
         name="wsh_get_screen",
         title="Read the screen",
         description="The visible screen of a session, as a person sees it.",
-        parameters={"session": _SESSION, "format": _FORMAT},
+        parameters={
+            "session": SESSION,
+            "format": _FORMAT,
+            "picture": flag("true: a PNG image, for what text cannot tell"),
+        },
         required=("session",),
-        result=_object(list(_SCREEN_FIELDS), **_SCREEN_FIELDS),
+        result=object_of(list(_SCREEN_FIELDS), **_SCREEN_FIELDS),
         run=_get_screen,
         is_read_only=True,
     ),
@@ -356,13 +399,14 @@ TOOLS = (
         title="Read the scrollback",
         description="Rows that a session printed, screen included; offset -100 starts 100 rows before the end.",
         parameters={
-            "session": _SESSION,
-            "offset": _number("first row from the oldest; negative counts from the newest", 0),
-            "limit": _number("rows", 100, low=0),
+            "session": SESSION,
+            "offset": number("first row from the oldest; negative counts from the newest", 0),
+            "limit": number("rows", 100, low=0),
             "format": _FORMAT,
+            "block": text("lines of this command's output instead; from wsh_run_command"),
         },
         required=("session",),
-        result=_object(["lines", "total"], lines=_LINES, total=_INTEGER, offset=_INTEGER),
+        result=object_of(["lines", "total"], lines=_LINES, total=INTEGER, offset=INTEGER),
         run=_get_scrollback,
         is_read_only=True,
     ),
@@ -374,18 +418,19 @@ TOOLS = (
             "Not needed after wsh_run_command, unless its deadline passed."
         ),
         parameters={
-            "session": _SESSION,
+            "session": SESSION,
             "timeout_ms": _QUIET,
             "max_wait_ms": _MAX_WAIT,
             **_UNTIL,
-            "last_generation": _number("wait for activity after this generation first"),
+            "last_generation": number("wait for activity after this generation first"),
             "fresh": {"type": "boolean", "description": "count silence from now"},
         },
         required=("session",),
-        result=_object(["generation"], generation=_INTEGER, state=_STRING),
+        result=object_of(["generation"], generation=INTEGER, state=STRING),
         run=_await_quiesce,
         is_read_only=True,
-        waits=True,
+        tail=_tail,
+        bound_ms=_bound_ms,
     ),
     Tool(
         name="wsh_run_command",
@@ -395,27 +440,29 @@ TOOLS = (
             "Returns as soon as the command ends, waits for input, or draws a full-screen program."
         ),
         parameters={
-            "session": _SESSION,
-            "input": _text("command line, or text for the running program; Enter is added"),
-            "timeout_ms": _number(
+            "session": SESSION,
+            "input": text("command line, or text for the running program; Enter is added"),
+            "timeout_ms": number(
                 "silence that counts as an end, in ms, where the shell does not tell", 2_000, low=1
             ),
             "max_wait_ms": _MAX_WAIT,
             "format": _FORMAT,
             **_UNTIL,
-            "view": _text("what to return; default: both", "screen", "output", "both"),
+            "view": text("what to return; default: both", "screen", "output", "both"),
+            "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
         },
         required=("session", "input"),
-        result=_object(
+        result=object_of(
             ["generation", "exit_code", "state", "completed_by", "cwd", "duration_ms"],
             screen={"type": "object"},
-            generation=_INTEGER,
-            exit_code=_MAYBE_INTEGER,
-            output=_MAYBE_STRING,
-            omitted_lines=_INTEGER,
-            omitted_bytes=_INTEGER,
-            state=_STRING,
-            completed_by=_text(
+            generation=INTEGER,
+            exit_code=MAYBE_INTEGER,
+            output=MAYBE_STRING,
+            omitted_lines=INTEGER,
+            omitted_bytes=INTEGER,
+            block=STRING,
+            state=STRING,
+            completed_by=text(
                 "mark: it ended; input, fullscreen: it waits",
                 "mark",
                 "exit",
@@ -425,14 +472,16 @@ TOOLS = (
                 "idle",
                 "deadline",
             ),
-            cwd=_STRING,
+            cwd=STRING,
             duration_ms={"type": "number"},
-            match=_STRING,
+            match=STRING,
         ),
         run=_run_command,
         is_destructive=True,
-        waits=True,
+        tail=_tail,
+        bound_ms=_bound_ms,
     ),
+    *wsh_visual.TOOLS,
 )
 
 RESOURCES = (
@@ -442,6 +491,7 @@ RESOURCES = (
         title="Terminal sessions",
         description="All sessions and what each is doing.",
         read=_read_sessions,
+        changes_with="sessions",
     ),
     Resource(
         uri="wsh://sessions/{name}/screen",
@@ -449,6 +499,7 @@ RESOURCES = (
         title="Screen of a session",
         description="The visible screen.",
         read=_read_screen,
+        changes_with="session",
     ),
     Resource(
         uri="wsh://sessions/{name}/scrollback",
@@ -456,7 +507,14 @@ RESOURCES = (
         title="Scrollback of a session",
         description=f"The last {SCROLLBACK_ROWS} rows.",
         read=_read_scrollback,
+        changes_with="session",
     ),
 )
 
-WSH = Dialect(name="wsh", instructions=INSTRUCTIONS, tools=TOOLS, resources=RESOURCES)
+WSH = Dialect(
+    name="wsh",
+    instructions=INSTRUCTIONS,
+    tools=TOOLS,
+    resources=RESOURCES,
+    prompts=PROMPTS,
+)

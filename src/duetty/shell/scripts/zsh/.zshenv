@@ -11,6 +11,7 @@
 #   A  _duetty_draw, with `cwd` if it has control characters. Not PS1, which is drawn more than once.
 #   B  PS1, after the user's text
 #   C  _duetty_run, the first of preexec_functions, with the command line
+#   Q  the same before it, where there is a gate: SIGINT in there takes the line back
 # PS1 and PS2 carry the marks while a line is edited, and are the user's own while a command runs;
 # PROMPT_EOL_MARK the other way round.
 # `sched` runs _duetty_draw after all precmd functions and before the prompt, whatever they did
@@ -19,6 +20,8 @@
 builtin unset _duetty_nonce
 { IFS= builtin read -r _duetty_nonce <&9; exec 9<&- } 2>/dev/null
 builtin typeset -g +x _duetty_nonce
+builtin typeset -g +x _duetty_gate=${_DUETTY_GATE-}
+builtin unset _DUETTY_GATE
 
 if [[ -n ${_DUETTY_ZDOTDIR+set} ]]; then
     builtin export ZDOTDIR=$_DUETTY_ZDOTDIR
@@ -85,8 +88,27 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         return back
     }
 
+    # Ask whether the line may run that zsh is about to run.
+    _duetty_ask() {
+        builtin local id=$RANDOM$RANDOM cmdline= expanded= answer=
+        [[ -e $_duetty_gate.armed && $(<$_duetty_gate.armed) == 2 ]] && return 0
+        builtin local text=${1:-$3}
+        (( $#text && $#text <= 4096 )) && cmdline=';cmdline='${(qqqq)text}
+        (( $#3 && $#3 <= 8192 )) && expanded=';expanded='${(qqqq)3}
+        {
+            builtin print -rn -- $'\e]133;Q;nonce='$_duetty_nonce';id='$id$cmdline$expanded$'\a' >/dev/tty
+            IFS= builtin read -r -t 604800 answer
+        } 2>/dev/null <>$_duetty_gate
+        [[ $answer == "$_duetty_nonce $id allow" ]] && return 0
+        answer=${answer#"$_duetty_nonce $id deny "}
+        builtin print -r -- ${answer:-duetty: nobody answered, so this line was not run} >/dev/tty
+        builtin kill -INT $$
+        return 1
+    }
+
     _duetty_run() {
         builtin emulate -L zsh -o no_xtrace
+        [[ -z $_duetty_gate ]] || _duetty_ask "$@" || return
         builtin local text=${1:-$3} cmdline=
         (( $#text && $#text <= 4096 )) && cmdline=';cmdline='${(qqqq)text}
         builtin print -rn -- $'\e]133;C;nonce='$_duetty_nonce$cmdline$'\a' >/dev/tty 2>/dev/null

@@ -1,0 +1,10 @@
+"""Approvals: a question put to a person, and its answer.
+
+Knows nothing of policy or operations: it is told what is asked about, asks
+whoever is there, and ends each question exactly once.
+"""
+
+from duetty.approvals.desk import MAX_PENDING, ApprovalEntry, Approvals, Granted
+from duetty.approvals.question import Answer, HostAsk, Question
+
+__all__ = ["MAX_PENDING", "Answer", "ApprovalEntry", "Approvals", "Granted", "HostAsk", "Question"]

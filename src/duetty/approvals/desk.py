@@ -1,0 +1,552 @@
+"""Where questions wait for a person: asked, answered once, seen by all."""
+
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import anyio
+
+from duetty.approvals.question import Answer, HostAsk, Question, is_covered
+from duetty.calls import Actor, Scope
+from duetty.clock import Clock
+from duetty.errors import (
+    ApprovalExpired,
+    ApprovalNotFound,
+    ApprovalRejected,
+    ApprovalSettled,
+    BadArguments,
+    Exhausted,
+    NotAPerson,
+    PolicyDenied,
+    ScopeMissing,
+)
+from duetty.events import Subscription
+from duetty.ids import Seq
+from duetty.store import ApprovalRecord, StandingRecord, Store
+
+MAX_PENDING = 100
+"""Questions at once. A person who has a hundred to answer answers none of them well."""
+
+MAX_STANDING = 1_000
+EXPIRY_LOOK_S = 1.0
+MAX_NOTE = 500
+
+log = logging.getLogger("duetty.approvals")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Granted:
+    """A yes."""
+
+    approval: str
+    """Id of the question, or of the standing approval that made it unnecessary."""
+
+    by: str
+    command_line: str | None = None
+    """To be run instead, if the person changed it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalEntry:
+    """A question was asked or settled."""
+
+    seq: Seq
+    record: ApprovalRecord
+
+
+@dataclass(slots=True)
+class _Waiting:
+    record: ApprovalRecord
+    until_s: float
+    settled: anyio.Event
+    asked: bool = True
+    """Somebody's call waits for it; False for one that came over from an earlier server."""
+
+
+Judge = Callable[[ApprovalRecord, str], str | None]
+"""Why a command line that a person put in place may not run at all; None if it may."""
+
+
+class Recorder(Protocol):
+    """The audit trail, as far as it is needed here."""
+
+    def record(self, kind: str, **fields: object) -> int: ...
+
+
+class Approvals:
+    def __init__(
+        self, store: Store, trail: Recorder, clock: Clock, *, wait_s: float, ask: str = "present"
+    ) -> None:
+        self._store = store
+        self._trail = trail
+        self._clock = clock
+        self._wait_s = wait_s
+        self._ask = ask
+        self._waiting: dict[str, _Waiting] = {}
+        self._kept: dict[str, ApprovalRecord] = {}
+        """Granted to calls that ended with an earlier server: taken once, by the same call."""
+
+        self._settled: OrderedDict[str, ApprovalRecord] = OrderedDict()
+        """The last ones, to tell a second answerer who was first."""
+
+        self._standing: dict[str, StandingRecord] = {}
+        self._attending: dict[int, str] = {}
+        self._next_attendance = 0
+        self._seq = Seq(0)
+        self._subscriptions: set[Subscription[ApprovalEntry]] = set()
+        self._stopping = False
+        self.judge: Judge = lambda record, line: None
+        """Judges a changed command line; set by whoever decides calls."""
+
+    # --- an earlier server's ------------------------------------------------------
+
+    def restore(
+        self,
+        found: Iterable[ApprovalRecord],
+        standing: Iterable[StandingRecord],
+        *,
+        settled: Mapping[str, str],
+    ) -> None:
+        """Take up what an earlier server left. `settled`: what the trail knows was ended already."""
+        self._standing = {each.id: each for each in standing}
+        now_ns = self._clock.wall_ns()
+        for record in found:
+            if (state := settled.get(record.id)) is not None and record.state == "pending":
+                # Killed between the answer and its place in the store. The call died with it.
+                self._store.save_approval(replace(record, state=state, used=True))
+                continue
+            left_s = (record.expires_at_ns - now_ns) / 1e9
+            record = replace(record, asker_gone=True)
+            if record.state == "granted":
+                if left_s > 0:
+                    self._kept[record.digest] = record
+                continue
+            left_s = min(
+                left_s, self._wait_s
+            )  # a clock that jumped must not make it wait for years
+            until_s = self._clock.monotonic_s() + left_s
+            self._waiting[record.id] = _Waiting(record, until_s, anyio.Event(), asked=False)
+            if left_s <= 0:
+                self._end(record.id, "expired", by="time", via="expiry")
+            else:
+                self._store.save_approval(record)
+
+    async def expire(self) -> None:
+        """End questions that nobody's call waits for, when their time is up. Runs forever."""
+        while True:
+            await anyio.sleep(EXPIRY_LOOK_S)
+            now_s = self._clock.monotonic_s()
+            for id_, waiting in list(self._waiting.items()):
+                if not waiting.asked and waiting.until_s <= now_s:
+                    self._end(id_, "expired", by="time", via="expiry")
+
+    def stop(self) -> None:
+        """The server ends: calls that are cancelled from now on leave their questions standing."""
+        self._stopping = True
+        for subscription in self._subscriptions:
+            subscription.close()
+
+    # --- who is there ---------------------------------------------------------------
+
+    @contextmanager
+    def attending(self, actor: Actor, where: str) -> Generator[None]:
+        """While inside, this actor, if it may answer, counts as somebody who can be asked."""
+        if not may_answer(actor):
+            yield
+            return
+        self._next_attendance += 1
+        place = self._next_attendance
+        self._attending[place] = where
+        try:
+            yield
+        finally:
+            del self._attending[place]
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether a person looks at a session, or at the list of them, now."""
+        return bool(self._attending)
+
+    def can_ask(self, host: HostAsk | None = None) -> bool:
+        if self._ask == "never":
+            return False
+        return self._ask == "always" or host is not None or bool(self._attending)
+
+    # --- asking ---------------------------------------------------------------------
+
+    def covered(self, question: Question) -> Granted | None:
+        """A yes that was given before and covers this, if there is one."""
+        if question.command_line is None:
+            return None
+        for standing in self._standing.values():
+            if is_covered(question, standing):
+                return Granted(approval=standing.id, by=standing.created_by)
+        return None
+
+    def remembers(self, question: Question) -> bool:
+        """Whether it was asked through an earlier server, and is open or was granted since."""
+        return question.digest in self._kept or any(
+            not waiting.asked and waiting.record.digest == question.digest
+            for waiting in self._waiting.values()
+        )
+
+    async def obtain(
+        self, question: Question, *, call: str | None = None, host: HostAsk | None = None
+    ) -> Granted:
+        """Ask, and wait for the answer.
+
+        Raises:
+            ApprovalRejected: a person said no.
+            ApprovalExpired: nobody answered in time.
+            Exhausted: too many questions wait already.
+        """
+        if (kept := self._kept.pop(question.digest, None)) is not None:
+            return self._taken(kept, call)
+        waiting = self._left_behind(question) or self._put(question, call)
+        id_ = waiting.record.id
+        try:
+            await self._wait(waiting, host)
+        except BaseException:
+            if self._stopping:
+                waiting.asked = False
+            elif id_ in self._waiting:
+                self._end(id_, "withdrawn", by=question.actor.name, via="disconnect")
+            raise
+        if id_ in self._waiting:
+            self._end(id_, "expired", by="time", via="expiry")
+        return _granted(waiting.record)
+
+    async def _wait(self, waiting: _Waiting, host: HostAsk | None) -> None:
+        left_s = waiting.until_s - self._clock.monotonic_s()
+        with anyio.move_on_after(left_s):
+            if host is None:
+                await waiting.settled.wait()
+                return
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._ask_host, waiting.record, host)
+                await waiting.settled.wait()
+                tasks.cancel_scope.cancel()
+
+    async def _ask_host(self, record: ApprovalRecord, host: HostAsk) -> None:
+        try:
+            answer = await host(record)
+        except Exception:
+            # The host may have gone, or know no such question: others may still answer.
+            log.warning("host_did_not_answer", exc_info=True)
+            return
+        if answer is None or record.id not in self._waiting:
+            return
+        by = Actor(kind="person", name=f"host of {record.actor_name}")
+        try:
+            self.settle(record.id, answer, by=by, via="elicitation")
+        except (BadArguments, PolicyDenied) as error:
+            log.warning("host_answer_refused", extra={"code": error.code})
+
+    def _left_behind(self, question: Question) -> _Waiting | None:
+        """The same question, asked through an earlier server: it goes on, it is not asked twice."""
+        for waiting in self._waiting.values():
+            if not waiting.asked and waiting.record.digest == question.digest:
+                waiting.asked = True
+                self._change(waiting, replace(waiting.record, asker_gone=False))
+                return waiting
+        return None
+
+    def _put(self, question: Question, call: str | None) -> _Waiting:
+        if len(self._waiting) >= MAX_PENDING:
+            raise Exhausted(
+                f"{MAX_PENDING} questions wait for a person", hint="have somebody answer them first"
+            )
+        now_ns = self._clock.wall_ns()
+        record = ApprovalRecord(
+            id=secrets.token_hex(5),
+            digest=question.digest,
+            operation=question.operation,
+            session=question.session,
+            session_id=question.session_id,
+            actor_kind=question.actor.kind,
+            actor_name=question.actor.name,
+            command_line=question.command_line,
+            cwd=question.cwd,
+            reason=question.reason,
+            rule=question.rule,
+            classes=question.classes,
+            suggestion=question.suggestion,
+            standing_rule=question.standing_rule,
+            asked_at_ns=now_ns,
+            expires_at_ns=now_ns + int(self._wait_s * 1e9),
+        )
+        waiting = _Waiting(record, self._clock.monotonic_s() + self._wait_s, anyio.Event())
+        self._waiting[record.id] = waiting
+        self._trail.record(
+            "approval",
+            event="asked",
+            approval=record.id,
+            call=call,
+            operation=record.operation,
+            session=record.session,
+            actor={"kind": record.actor_kind, "name": record.actor_name},
+            command_line=record.command_line,
+            reason=record.reason,
+            expires_at_ns=record.expires_at_ns,
+        )
+        self._change(waiting, record)
+        return waiting
+
+    def _taken(self, kept: ApprovalRecord, call: str | None) -> Granted:
+        used = replace(kept, used=True)
+        self._store.save_approval(used)
+        self._trail.record("approval", event="used", approval=kept.id, call=call)
+        self._tell(used)
+        return _granted(kept)
+
+    # --- answering ------------------------------------------------------------------
+
+    def settle(self, id_: str, answer: Answer, *, by: Actor, via: str) -> ApprovalRecord:
+        """Answer; the first answer counts.
+
+        Raises:
+            NotAPerson, ScopeMissing: if this actor may not answer.
+            ApprovalNotFound: if there is no such question.
+            ApprovalSettled: if it is settled already.
+            PolicyDenied: if the changed command line may not run at all; the question stays.
+            BadArguments: if the answer does not fit the question; it stays.
+        """
+        check_may_answer(by)
+        waiting = self._waiting.get(id_)
+        if waiting is None:
+            raise self._not_waiting(id_)
+        if waiting.until_s <= self._clock.monotonic_s():
+            self._end(id_, "expired", by="time", via="expiry")
+            raise self._not_waiting(id_)
+        record = waiting.record
+        if not answer.granted:
+            return self._end(id_, "rejected", by=by.name, via=via, answer=answer)
+        self._check_edit(record, answer)
+        standing = self._checked_standing(record, answer, by)
+        settled = self._end(id_, "granted", by=by.name, via=via, answer=answer)
+        if standing is not None:
+            self._stand(standing)
+        return settled
+
+    def _check_edit(self, record: ApprovalRecord, answer: Answer) -> None:
+        if answer.command_line is None:
+            return
+        if record.command_line is None:
+            raise BadArguments(f"{record.operation} has no command line to change")
+        if not answer.command_line.strip():
+            raise BadArguments("the changed command line is empty", hint="decline instead")
+        if answer.covers != "once":
+            raise BadArguments("a changed command line is approved once", hint="leave `covers` out")
+        if (reason := self.judge(record, answer.command_line)) is not None:
+            raise PolicyDenied(
+                f"the changed command line may not run: {reason}",
+                hint="change it again, or decline",
+            )
+
+    def _checked_standing(
+        self, record: ApprovalRecord, answer: Answer, by: Actor
+    ) -> StandingRecord | None:
+        if answer.covers == "once":
+            return None
+        if record.command_line is None:
+            raise BadArguments(f"{record.operation} can only be approved once")
+        if record.standing_rule is None:
+            raise BadArguments(
+                "this line can only be approved once: it is grave, or its text does not tell what it does",
+                hint="approve it once",
+            )
+        if answer.covers == "session" and record.session_id is None:
+            raise BadArguments("this was not asked for a session")
+        if answer.covers == "standing" and answer.rule != record.standing_rule:
+            raise BadArguments(
+                "`rule` is not the rule that would be saved",
+                hint="show `standing_rule` of the approval, and send back what was shown",
+            )
+        if len(self._standing) >= MAX_STANDING:
+            raise Exhausted(f"there are {MAX_STANDING} standing approvals", hint="revoke some")
+        return StandingRecord(
+            id=secrets.token_hex(5),
+            rule=record.standing_rule
+            + (f", in session {record.session!a} only" if answer.covers == "session" else ""),
+            operation=record.operation,
+            session_id=record.session_id if answer.covers == "session" else None,
+            session=record.session if answer.covers == "session" else None,
+            actor_kind=record.actor_kind,
+            actor_name=record.actor_name,
+            command_line=record.command_line,
+            cwd=record.cwd,
+            created_at_ns=self._clock.wall_ns(),
+            created_by=by.name,
+        )
+
+    def _end(
+        self, id_: str, state: str, *, by: str, via: str, answer: Answer | None = None
+    ) -> ApprovalRecord:
+        """The one place where a question ends."""
+        waiting = self._waiting.pop(id_)
+        note = None if answer is None or answer.note is None else answer.note[:MAX_NOTE]
+        granted = answer is not None and answer.granted
+        record = replace(
+            waiting.record,
+            state=state,
+            settled_at_ns=self._clock.wall_ns(),
+            settled_by=by,
+            via=via,
+            covers=answer.covers if granted and answer is not None else None,
+            edited=answer.command_line if granted and answer is not None else None,
+            note=note,
+            asker_gone=not waiting.asked,
+            used=waiting.asked,
+        )
+        # The trail comes first: what it does not have did not happen.
+        self._trail.record(
+            "approval",
+            event=state,
+            approval=id_,
+            operation=record.operation,
+            session=record.session,
+            by=by,
+            via=via,
+            covers=record.covers,
+            edited=record.edited,
+            note=note,
+        )
+        self._settled[id_] = record
+        while len(self._settled) > MAX_PENDING:
+            self._settled.popitem(last=False)
+        if granted and not waiting.asked:
+            self._kept[record.digest] = record
+        self._change(waiting, record)
+        waiting.settled.set()
+        return record
+
+    def _not_waiting(self, id_: str) -> ApprovalNotFound | ApprovalSettled:
+        record = self._settled.get(id_)
+        if record is None:
+            return ApprovalNotFound(id_)
+        return ApprovalSettled(
+            f"it is {record.state} already, by {record.settled_by}",
+            details={"state": record.state, "settled_by": record.settled_by},
+        )
+
+    # --- answers that stay --------------------------------------------------------
+
+    def standing(self) -> list[StandingRecord]:
+        """Those in force, oldest first."""
+        return list(self._standing.values())
+
+    def _stand(self, record: StandingRecord) -> None:
+        self._standing[record.id] = record
+        self._trail.record("standing", event="saved", standing=record.id, rule=record.rule)
+        self._store.save_standing_approval(record)
+
+    def revoke(self, id_: str, *, by: Actor) -> StandingRecord:
+        """From now on it covers nothing.
+
+        Raises:
+            NotAPerson, ScopeMissing: if this actor may not.
+            ApprovalNotFound: if there is none.
+        """
+        check_may_answer(by)
+        record = self._standing.pop(id_, None)
+        if record is None:
+            raise ApprovalNotFound(id_)
+        record = replace(record, revoked_at_ns=self._clock.wall_ns())
+        self._trail.record("standing", event="revoked", standing=id_, rule=record.rule, by=by.name)
+        self._store.save_standing_approval(record)
+        return record
+
+    def keep_sessions(self, session_ids: Collection[str]) -> None:
+        """All other sessions are gone, and with them what was approved for them."""
+        for record in [
+            each
+            for each in self._standing.values()
+            if each.session_id is not None and each.session_id not in session_ids
+        ]:
+            del self._standing[record.id]
+            gone = replace(record, revoked_at_ns=self._clock.wall_ns())
+            self._store.save_standing_approval(gone)
+
+    # --- looking --------------------------------------------------------------------
+
+    @property
+    def seq(self) -> Seq:
+        """Counts what was asked and settled."""
+        return self._seq
+
+    def pending(self) -> list[ApprovalRecord]:
+        """Oldest first."""
+        return [waiting.record for waiting in self._waiting.values()]
+
+    @contextmanager
+    def subscribe(self) -> Generator[Subscription[ApprovalEntry]]:
+        subscription = Subscription[ApprovalEntry]()
+        self._subscriptions.add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._subscriptions.discard(subscription)
+
+    def _change(self, waiting: _Waiting, record: ApprovalRecord) -> None:
+        waiting.record = record
+        self._store.save_approval(record)
+        self._tell(record)
+
+    def _tell(self, record: ApprovalRecord) -> None:
+        self._seq = Seq(self._seq + 1)
+        for subscription in self._subscriptions:
+            subscription.offer(ApprovalEntry(seq=self._seq, record=record))
+
+
+def may_answer(actor: Actor) -> bool:
+    return actor.kind == "person" and bool(ANSWERING & actor.scopes) and actor.session is None
+
+
+def check_may_answer(actor: Actor) -> None:
+    """Raises:
+    NotAPerson: for an agent or a node, whatever its credential allows.
+    ScopeMissing: for a person whose credential does not allow it.
+    """
+    if actor.kind != "person":
+        raise NotAPerson(
+            "an agent's credential cannot answer for a person",
+            hint="answer on the page, in an attached terminal, or with `duetty approve`",
+        )
+    if not may_answer(actor):
+        raise ScopeMissing(
+            "answering needs the scope 'approve' or 'admin', for all sessions",
+            details={"needs": sorted(ANSWERING), "has": sorted(actor.scopes)},
+        )
+
+
+ANSWERING = frozenset(scope for scope in Scope if scope.value in ("approve", "admin"))
+"""What a person's credential must allow, one of them."""
+
+
+def _granted(record: ApprovalRecord) -> Granted:
+    """The answer as the caller sees it.
+
+    Raises:
+        ApprovalRejected, ApprovalExpired: if it is not a yes.
+    """
+    details = {"approval": record.id, "reason": record.reason, "classes": list(record.classes)}
+    if record.state == "granted":
+        return Granted(
+            approval=record.id, by=record.settled_by or "a person", command_line=record.edited
+        )
+    if record.state == "expired":
+        raise ApprovalExpired(
+            "nobody answered in time, so it was not run",
+            hint="do not ask for the same again by yourself; tell the person that you wait",
+            details=details,
+        )
+    raise ApprovalRejected(
+        "a person declined it" + (f": {record.note}" if record.note else ""),
+        hint=record.suggestion
+        or "do not try the same again; ask the person what they want instead",
+        details=details | {"by": record.settled_by, "note": record.note},
+    )

@@ -1,0 +1,89 @@
+"""What is asked, what may be answered, and what an answer that stays would cover."""
+
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from duetty.calls import Actor
+from duetty.store import ApprovalRecord, Covers, StandingRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Everything that the answer depends on."""
+
+    operation: str
+    actor: Actor
+    session: str | None = None
+    session_id: str | None = None
+    command_line: str | None = None
+    cwd: str | None = None
+    reason: str
+    rule: str | None = None
+    classes: tuple[str, ...] = ()
+    suggestion: str | None = None
+    policy: str = ""
+    """Digest of the rules in force: an answer given under others is void."""
+
+    can_stand: bool = False
+    """Whether the line always does the same, so that an answer may cover it again."""
+
+    @property
+    def digest(self) -> str:
+        """What an answer is bound to."""
+        facts = (
+            self.operation,
+            self.actor.kind,
+            self.actor.name,
+            self.session_id,
+            self.command_line,
+            self.cwd,
+            self.policy,
+        )
+        return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+
+    @property
+    def standing_rule(self) -> str | None:
+        """What a standing approval of this would say; None where there is no such thing."""
+        if not self.can_stand or self.command_line is None:
+            return None
+        return (
+            f"allow {self.operation} of {self.command_line!a} in {self.cwd or 'any directory'}"
+            f" for {self.actor.kind} {self.actor.name!a}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a person says."""
+
+    granted: bool
+    covers: Covers = "once"
+    command_line: str | None = None
+    """To be run in place of the one that was asked for."""
+
+    rule: str | None = None
+    """The standing rule that the person was shown; must be the one that would be saved."""
+
+    note: str | None = None
+
+
+HostAsk = Callable[[ApprovalRecord], Awaitable[Answer | None]]
+"""Puts the question to the person at the asking agent's own host; None if they gave no answer.
+
+The MCP edge hands one in with a call whose client can be asked (elicitation). It
+is cancelled when somebody else answers first.
+"""
+
+
+def is_covered(question: Question, standing: StandingRecord) -> bool:
+    """Whether an answer that stays covers this: the same line, word for word, in the same place."""
+    return (
+        standing.revoked_at_ns is None
+        and standing.operation == question.operation
+        and standing.command_line == question.command_line
+        and standing.cwd == question.cwd
+        and (standing.actor_kind, standing.actor_name) == (question.actor.kind, question.actor.name)
+        and standing.session_id in (None, question.session_id)
+    )

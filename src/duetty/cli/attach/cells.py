@@ -1,0 +1,55 @@
+"""Rows of cells, as the outer terminal is to show them.
+
+A cell is one column. The second column of a wide character is `HALF`, so a row has
+exactly as many cells as the screen has columns and places can be compared one by one.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from duetty.vt.cells import PLAIN, GridRow, Style
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+
+
+class Cell(NamedTuple):
+    """What one column shows. `text` is one grapheme, or nothing for `HALF`."""
+
+    text: str
+    style: Style = PLAIN
+    link: str | None = None
+
+
+BLANK = Cell(" ")
+HALF = Cell("")
+
+CellRow = tuple[Cell, ...]
+
+
+@lru_cache(maxsize=64)
+def blank_row(cols: int) -> CellRow:
+    return (BLANK,) * cols
+
+
+@lru_cache(maxsize=8192)
+def cell(text: str, style: Style = PLAIN, link: str | None = None) -> Cell:
+    """Shared, so that comparing two rows is mostly comparing addresses.
+
+    Never a control character, whatever an emulator would keep in a cell.
+    """
+    return Cell(CONTROL.sub("\ufffd", text), style, link)
+
+
+def cells_of(row: GridRow) -> CellRow:
+    """A row in pieces, column by column."""
+    if len(row) == 1 and row[0].style is PLAIN and row[0].link is None and not row[0].is_whole:
+        return tuple([cell(char) for char in row[0].text])
+    cells: list[Cell] = []
+    for text, cols, style, link, is_whole in row:
+        if is_whole:
+            cells.append(cell(text, style, link))
+            cells += [HALF] * (cols - 1)
+        else:
+            cells += [cell(char, style, link) for char in text]
+    return tuple(cells)

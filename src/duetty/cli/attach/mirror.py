@@ -1,0 +1,160 @@
+"""The session's terminal, once more, on this side: fed with the same bytes, read as cells.
+
+Silent: the server's own terminal answers the program's questions, and only that one.
+"""
+
+import re
+from dataclasses import dataclass
+
+from duetty.vt import Terminal
+from duetty.vt.cells import GridRow, pieces
+from duetty.vt.values import Modes
+
+SCROLLBACK_ROWS = 12_000
+"""Room for rows that scroll off between two frames, and for what is replayed at the start."""
+
+KEPT_ROWS = 6_000
+"""Beyond this the rows that were painted are dropped, so that counting new ones stays exact."""
+
+_DROP_SCROLLBACK = b"\x1b[3J"
+
+_INTRODUCER = b"\x1b"
+"""ESC. The emulator reads UTF-8, where the single-byte introducers of old are no such thing."""
+
+_JOINING = re.compile(
+    rb"[\xcc\xcd\xd2\xd6-\xdf\xe0\xe1\xea\xf0\xf3]|\xe2[\x80\x83]|\xe3[\x80\x82]|\xef\xb8|\A[\x80-\xbf]"
+)
+"""Characters that may join the one before them, or the rest of one.
+
+The emulator does not count a cell as changed when a mark is added to it, so after
+these every row is read again.
+"""
+
+_STEADY_BLOCK = 2
+"""The cursor of a terminal whose program never chose one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What the program shows at one moment."""
+
+    rows: tuple[GridRow, ...]
+    cols: int
+    alternate: bool
+    cursor_row: int
+    cursor_col: int
+    cursor_visible: bool
+    cursor_shape: int
+    modes: Modes
+
+
+class Mirror:
+    def __init__(self, *, cols: int, rows: int) -> None:
+        self._cols, self._rows = cols, rows
+        self._terminal = self._new()
+        self._grid: tuple[GridRow, ...] = ()
+        self._modes: tuple[Modes, int] | None = None
+        self._above = 0
+        """Rows above the primary screen that were taken already."""
+        self.bells = 0
+        self.title_changed = False
+
+    def _new(self) -> Terminal:
+        terminal = Terminal(cols=self._cols, rows=self._rows, scrollback_rows=SCROLLBACK_ROWS)
+        terminal.silent = True
+        return terminal
+
+    @property
+    def title(self) -> str:
+        return self._terminal.title
+
+    @property
+    def is_updating(self) -> bool:
+        """The program is within a frame of its own and asked not to be shown half drawn."""
+        return self._terminal.native.mode(2026)
+
+    def feed(self, data: bytes) -> None:
+        if _INTRODUCER in data or self._terminal.native.unfinished():
+            # Only a sequence can change a mode, or the cursor's shape.
+            self._modes = None
+        if _JOINING.search(data):
+            self._grid = ()
+        changes = self._terminal.feed(data)
+        self.bells += changes.bells
+        self.title_changed |= changes.title_changed
+
+    def restore(self, snapshot: bytes, *, replay: bool) -> None:
+        """Begin anew from a snapshot. Its scrollback is new to the person only if `replay`."""
+        self._terminal.close()
+        self._terminal = self._new()
+        self._grid, self._modes = (), None
+        self.feed(snapshot)
+        self.title_changed = True
+        self.bells = 0
+        self._above = 0 if replay else self._rows_above()
+
+    def resize(self, *, cols: int, rows: int) -> None:
+        if (cols, rows) == (self._cols, self._rows):
+            return
+        self._cols, self._rows = cols, rows
+        self._terminal.resize(cols=cols, rows=rows)
+        self._grid = ()
+        self._above = self._rows_above()
+
+    def close(self) -> None:
+        self._terminal.close()
+
+    def _rows_above(self) -> int:
+        """Rows of scrollback; of the primary screen, so only asked while that is shown."""
+        return self._terminal.native.number("total_rows") - self._rows
+
+    def take_scrolled(self) -> list[GridRow]:
+        """Rows that left the top of the primary screen since the last take, oldest first."""
+        if self._terminal.alternate_active:
+            return []
+        above = self._rows_above()
+        new = above - self._above
+        native = self._terminal.native
+        found = (
+            [pieces(row) for row in native.rows(first=self._above, count=new)] if new > 0 else []
+        )
+        self._above = above
+        if above > KEPT_ROWS and native.unfinished() == b"":
+            self._terminal.feed(_DROP_SCROLLBACK)
+            self._above = self._rows_above()
+        return found
+
+    def forget_scrolled(self) -> None:
+        """What scrolled off until now is not wanted."""
+        if not self._terminal.alternate_active:
+            self._above = self._rows_above()
+
+    def seen(self) -> Seen:
+        terminal = self._terminal
+        self._grid = self._read_grid(terminal.take_dirty())
+        cursor = terminal.cursor
+        if self._modes is None:
+            self._modes = terminal.modes(), terminal.native.cursor_shape()
+        modes, shape = self._modes
+        return Seen(
+            rows=self._grid,
+            cols=self._cols,
+            alternate=terminal.alternate_active,
+            cursor_row=cursor.row,
+            cursor_col=cursor.col,
+            cursor_visible=cursor.visible,
+            cursor_shape=0 if shape == _STEADY_BLOCK else shape,
+            modes=modes,
+        )
+
+    def _read_grid(self, dirty: frozenset[int]) -> tuple[GridRow, ...]:
+        """The screen; of one that was read before, only from the first changed row to the last."""
+        before = self._grid
+        if len(before) != self._rows:
+            return self._terminal.grid()
+        if not dirty:
+            return before
+        first, last = min(dirty), max(dirty)
+        native = self._terminal.native
+        read = native.rows(first=self._rows_above() + first, count=last - first + 1)
+        return (*before[:first], *[pieces(row) for row in read], *before[last + 1 :])

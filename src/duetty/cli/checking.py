@@ -1,0 +1,294 @@
+"""What `duetty doctor` looks at: each thing once, with what is wrong and how to mend it."""
+
+import importlib.util
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from duetty import __version__
+from duetty.client import Client
+from duetty.config import Paths, load_settings
+from duetty.errors import DuettyError
+
+Verdict = Literal["ok", "warning", "broken"]
+
+LOW_BYTES, NO_BYTES = 1 << 30, 64 << 20
+"""Free space below which journals soon, or already, cannot be written."""
+
+CLOCK_S = 5.0
+PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "websockets", "rich")
+SHELLS = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
+"""The oldest version whose integration is tested."""
+
+
+class Finding(NamedTuple):
+    what: str
+    verdict: Verdict
+    said: str
+    mend: str | None = None
+
+
+def findings(paths: Paths) -> Iterator[Finding]:
+    """Every check, one after the other; a check that fails itself is a finding too."""
+    client = Client(paths.server_socket)
+    checks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
+        ("python", _python),
+        ("packages", _packages),
+        ("emulator", _emulator),
+        ("settings", lambda: _settings(paths)),
+        ("directories", lambda: _directories(paths)),
+        ("disk", lambda: _disk(paths)),
+        ("server", lambda: _server(paths, client)),
+        ("keeper", lambda: _keeper(paths, client)),
+        ("shells", _shells),
+        ("terminal", _terminal),
+        ("tmux", _tmux),
+        ("clock", _clock),
+        ("mcp", _mcp),
+        ("browser", _browser),
+    )
+    for what, check in checks:
+        try:
+            yield from check()
+        except (DuettyError, OSError, ValueError, subprocess.SubprocessError) as error:
+            yield Finding(what, "broken", f"could not be checked: {error}")
+
+
+def _python() -> Iterator[Finding]:
+    yield Finding("python", "ok", f"{platform.python_version()} at {sys.executable}")
+    if platform.system() != "Linux":
+        yield Finding("system", "warning", f"{platform.system()} is not tested", "use Linux")
+    else:
+        yield Finding("system", "ok", f"Linux {platform.release()}")
+
+
+def _packages() -> Iterator[Finding]:
+    yield Finding("duetty", "ok", f"{__version__} at {Path(__file__).parents[1]}")
+    missing: list[str] = []
+    found: list[str] = []
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        mend = "install Duetty again: pip install --force-reinstall duetty"
+        yield Finding("packages", "broken", f"missing: {', '.join(missing)}", mend)
+    else:
+        yield Finding("packages", "ok", ", ".join(found))
+
+
+def _emulator() -> Iterator[Finding]:
+    try:
+        from duetty.vt import Terminal
+
+        terminal = Terminal(cols=10, rows=2)
+        terminal.feed(b"ok")
+        text = terminal.text(join_wraps=True)
+        terminal.close()
+    except (ImportError, OSError, MemoryError) as error:
+        yield Finding("emulator", "broken", f"does not load: {error}", "install pyghostty again")
+        return
+    is_right = text.strip() == "ok"
+    yield Finding("emulator", "ok" if is_right else "broken", f"drew {text.strip()!r}")
+
+
+def _settings(paths: Paths) -> Iterator[Finding]:
+    try:
+        loaded = load_settings(paths, os.environ)
+    except DuettyError as error:
+        yield Finding("settings", "broken", error.message, error.hint)
+        return
+    changed = sum(origin != "default" for origin in loaded.origins.values())
+    there = str(paths.config_file) if paths.config_file.exists() else "no file"
+    yield Finding("settings", "ok", f"{there}, {changed} not at their defaults")
+
+
+def _directories(paths: Paths) -> Iterator[Finding]:
+    for what, place in (("state", paths.state), ("runtime", paths.runtime)):
+        if not place.exists():
+            yield Finding(what, "ok", f"{place} (made when a server starts)")
+            continue
+        found = place.stat()
+        mode = stat.S_IMODE(found.st_mode)
+        if found.st_uid != os.getuid():
+            mend = "set DUETTY_HOME to a directory of yours"
+            yield Finding(what, "broken", f"{place} belongs to user {found.st_uid}", mend)
+        elif mode & 0o077:
+            yield Finding(
+                what, "broken", f"{place} is open to others ({mode:04o})", f"chmod 700 {place}"
+            )
+        elif not os.access(place, os.W_OK | os.X_OK):
+            yield Finding(what, "broken", f"{place} cannot be written", f"chmod u+rwx {place}")
+        else:
+            yield Finding(what, "ok", f"{place} ({mode:04o})")
+    token = paths.token_file
+    if token.exists() and stat.S_IMODE(token.stat().st_mode) & 0o077:
+        yield Finding("token", "broken", f"{token} is readable by others", f"chmod 600 {token}")
+
+
+def _disk(paths: Paths) -> Iterator[Finding]:
+    place = next(each for each in (paths.state, *paths.state.parents) if each.exists())
+    free = shutil.disk_usage(place).free
+    said = f"{free / (1 << 30):.1f} GiB free for {place}"
+    mend = "free some space, or lower journal.limit_mib"
+    if free < NO_BYTES:
+        yield Finding("disk", "broken", said, mend)
+    elif free < LOW_BYTES:
+        yield Finding("disk", "warning", said, mend)
+    else:
+        yield Finding("disk", "ok", said)
+
+
+def _server(paths: Paths, client: Client) -> Iterator[Finding]:
+    socket = paths.server_socket
+    if not socket.exists():
+        yield Finding("server", "ok", "does not run (`duetty` or `duetty server` starts one)")
+        return
+    if stat.S_IMODE(socket.stat().st_mode) & 0o077:
+        yield Finding("socket", "broken", f"{socket} is open to others", f"chmod 600 {socket}")
+    try:
+        status: dict[str, Any] = client.get("/server/info")
+    except DuettyError as error:
+        mend = "it was killed: `duetty server` takes its sessions back"
+        yield Finding("server", "broken", f"does not answer: {error.message}", mend)
+        return
+    said = f"{status['version']} at {status['address']}, pid {status['pid']}"
+    if status["version"] != __version__:
+        mend = "`duetty server --replace` takes over; sessions go on"
+        yield Finding("server", "warning", f"{said}; this is {__version__}", mend)
+    else:
+        yield Finding("server", "ok", f"{said}, {status['sessions']} sessions")
+    for part, reason in status["degraded"].items():
+        yield Finding("server", "warning", f"{part}: {reason}", f"see {paths.log_file}")
+
+
+def _keeper(paths: Paths, client: Client) -> Iterator[Finding]:
+    if not paths.keeper_socket.exists():
+        yield Finding("keeper", "ok", "does not run (a server starts it)")
+        return
+    if paths.server_socket.exists() and client.is_up():
+        pid = client.get("/server/info")["keeper_pid"]
+        if pid is None:
+            mend = "running programs go on; new sessions need `duetty server --replace`"
+            yield Finding("keeper", "broken", "the server has lost it", mend)
+        else:
+            yield Finding("keeper", "ok", f"pid {pid}, held by the server")
+        return
+    from duetty.keeper.client import KeeperClient
+
+    try:
+        KeeperClient.connect(paths.keeper_socket).close()
+    except DuettyError as error:
+        mend = "nothing is lost if it is gone: `duetty server` starts a new one"
+        yield Finding("keeper", "warning", error.message, mend)
+        return
+    mend = "`duetty server` takes its programs back, `duetty stop` ends them"
+    yield Finding("keeper", "warning", "holds programs, and no server runs", mend)
+
+
+def _shells() -> Iterator[Finding]:
+    preferred = os.environ.get("SHELL", "")
+    for name, oldest in SHELLS.items():
+        path = shutil.which(name)
+        if path is None:
+            if Path(preferred).name == name:
+                yield Finding(name, "broken", f"$SHELL is {preferred}, which is not there")
+            continue
+        found = _version(path)
+        text = ".".join(str(part) for part in found)
+        mark = ", your shell" if Path(preferred).name == name else ""
+        if found and found < oldest:
+            mend = f"commands are told apart from version {'.'.join(map(str, oldest))} on"
+            yield Finding(name, "warning", f"{text}{mark}", mend)
+        else:
+            yield Finding(name, "ok", f"{text}{mark}; announces its commands")
+    if preferred and Path(preferred).name not in (*SHELLS, "sh", "dash"):
+        yield Finding(
+            "shell",
+            "warning",
+            f"{preferred} announces no commands: ends are guessed from silence",
+            "set session.shell to bash, zsh or fish",
+        )
+
+
+def _version(path: str) -> tuple[int, ...]:
+    import re
+
+    said = subprocess.run(  # noqa: S603 - the shells that are installed here
+        [path, "--version"], capture_output=True, text=True, timeout=5, check=False
+    ).stdout
+    found = re.search(r"(\d+)\.(\d+)", said)
+    return (int(found[1]), int(found[2])) if found else ()
+
+
+def _terminal() -> Iterator[Finding]:
+    if not sys.stdout.isatty():
+        yield Finding("terminal", "ok", "standard output is none")
+        return
+    from duetty.cli.attach.outer import abilities_of
+
+    term = os.environ.get("TERM", "")
+    abilities = abilities_of(os.environ)
+    cols, rows = os.get_terminal_size(1)
+    said = f"{term or 'TERM is not set'}, {cols}x{rows}, {abilities.depth.name.lower()} colour"
+    if not term or term == "dumb":
+        yield Finding("terminal", "warning", said, "attach needs a terminal with cursor control")
+    elif int(abilities.depth) < 256:
+        mend = "if it knows more colours: export COLORTERM=truecolor"
+        yield Finding("terminal", "warning", said, mend)
+    else:
+        yield Finding("terminal", "ok", said)
+    encoding = (sys.stdout.encoding or "").lower()
+    if "utf" not in encoding:
+        mend = "export LANG=C.UTF-8"
+        yield Finding("encoding", "warning", f"{encoding or 'unknown'} instead of UTF-8", mend)
+
+
+def _tmux() -> Iterator[Finding]:
+    if "TMUX" not in os.environ:
+        return
+    yield Finding("tmux", "ok", "this is inside tmux: Ctrl+\\ reaches Duetty, Ctrl+B reaches tmux")
+
+
+def _clock() -> Iterator[Finding]:
+    """Against the file system's, which is another machine's on a network disk."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile() as file:
+        behind_s = time.time() - os.fstat(file.fileno()).st_mtime
+    is_sane = abs(behind_s) < CLOCK_S and time.time() > 1_700_000_000
+    zone = time.strftime("%Y-%m-%d %H:%M:%S %Z")
+    mend = None if is_sane else "set the clock: records carry wrong times, tokens end wrongly"
+    yield Finding("clock", "ok" if is_sane else "warning", zone, mend)
+
+
+def _mcp() -> Iterator[Finding]:
+    """Imported for real, in a process of its own: it takes half a second and might fail."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import mcp.server"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        last = done.stderr.strip().splitlines()[-1:] or ["no reason given"]
+        yield Finding("mcp", "broken", f"the SDK does not import: {last[0]}", "install it again")
+    else:
+        yield Finding("mcp", "ok", "the SDK imports; hosts start `duetty mcp`")
+
+
+def _browser() -> Iterator[Finding]:
+    if importlib.util.find_spec("playwright") is None and not shutil.which("chromium"):
+        return  # only tests want one
+    name = next((each for each in ("chromium", "google-chrome") if shutil.which(each)), None)
+    yield Finding("browser", "ok", f"{name or 'none found'} (only the page's tests need one)")

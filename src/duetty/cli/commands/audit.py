@@ -1,0 +1,113 @@
+"""`duetty audit`."""
+
+import argparse
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+from duetty.cli.commands.token import seconds
+from duetty.cli.reach import add_instance, reach
+from duetty.cli.show import add_json, as_json, as_table
+
+EXAMPLES = (
+    ("duetty audit", "the last 50 records"),
+    ("duetty audit --decision deny --since 1d", "what was refused today"),
+    ("duetty audit --actor bot --session build", "what one agent did in one session"),
+    ("duetty audit --call 5e1f…", "one call from question to outcome"),
+    ("duetty audit verify", "whether anything was changed"),
+    ("duetty audit export > audit.jsonl", "everything, as it stands"),
+)
+
+EXIT_BROKEN = 1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    parser.add_argument("act", nargs="?", choices=("list", "verify", "export"), default="list")
+    parser.add_argument("--kind", choices=("call", "outcome", "approval", "standing", "trail"))
+    parser.add_argument("--actor", help="name, or kind:name")
+    parser.add_argument("--operation", help="for example command.run")
+    parser.add_argument("-s", "--session")
+    parser.add_argument("--call", help="all records of one call")
+    parser.add_argument("--decision", choices=("allow", "ask", "deny"))
+    parser.add_argument("--outcome", help="done, or an error's code")
+    parser.add_argument("--text", help="anywhere in the record")
+    parser.add_argument("--since", metavar="TIME", help="30min, 8h, 7d … ago, at most")
+    parser.add_argument("-n", "--limit", type=int, default=50, help="how many (default 50)")
+    add_json(parser, note="; newest first")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    if arguments.act == "verify":
+        return _verify(client.get("/audit/verify", wait_s=300), arguments)
+    if arguments.act == "export":
+        with client.lines("/audit/export", wait_s=300) as lines:
+            for line in lines:
+                sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        return 0
+    names = ("kind", "actor", "operation", "session", "call", "decision", "outcome", "text")
+    found = client.get(
+        "/audit",
+        limit=arguments.limit,
+        since_s=None if arguments.since is None else seconds(arguments.since),
+        **{name: getattr(arguments, name) for name in names},
+    )
+    if arguments.json:
+        as_json(found)
+    elif not found:
+        print("Nothing of that kind is recorded.")
+    else:
+        as_table(
+            (
+                "WHEN",
+                "SEQ",
+                "KIND",
+                "CALL",
+                "WHO",
+                "WHAT",
+                "SESSION",
+                "DECISION",
+                "OUTCOME",
+                "TEXT",
+            ),
+            [_row(each) for each in reversed(found)],
+        )
+    return 0
+
+
+def _verify(found: dict[str, Any], arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        as_json(found)
+    else:
+        print(
+            f"{found['records']} records in {found['files']} files,"
+            f" {found['first_seq']} to {found['last_seq']}: "
+            + ("intact." if found["intact"] else "NOT intact.")
+        )
+        for each in found["problems"]:
+            seq = "-" if each["seq"] is None else each["seq"]
+            print(f"  {each['file']} line {each['line']}, record {seq}: {each['what']}")
+        if not found["anchored"]:
+            print("  (the store remembers no end yet: a cut off end would not show)")
+    return 0 if found["intact"] else EXIT_BROKEN
+
+
+def _row(record: dict[str, Any]) -> tuple[str, ...]:
+    actor: dict[str, Any] = record.get("actor") or {}
+    decision: dict[str, Any] = record.get("decision") or {}
+    judged: dict[str, Any] = record.get("judged") or {}
+    at = datetime.fromtimestamp(record["at_ns"] / 1e9, UTC)
+    return (
+        at.isoformat(" ", "seconds")[:19],
+        str(record["seq"]),
+        record["kind"],
+        str(record.get("call") or "-"),
+        actor.get("name") or str(record.get("by") or "-"),
+        str(record.get("operation") or record.get("event") or "-"),
+        str(record.get("session") or "-"),
+        decision.get("decision", "-"),
+        str(record.get("outcome") or record.get("event") or "-"),
+        str(judged.get("command_line") or record.get("command_line") or record.get("rule") or ""),
+    )

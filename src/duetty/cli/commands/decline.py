@@ -1,0 +1,29 @@
+"""`duetty decline`."""
+
+import argparse
+from urllib.parse import quote
+
+from duetty.cli.commands.approvals import told
+from duetty.cli.commands.approve import find
+from duetty.cli.reach import add_instance, reach
+
+EXAMPLES = (
+    ("duetty decline", "the only question that waits"),
+    ("duetty decline 3f2a --note 'ask me tomorrow'", "and say why"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    parser.add_argument("id", nargs="?", help="as `duetty approvals` shows it")
+    parser.add_argument("--note", help="told to whoever asked")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    approval = find(client, arguments.id)
+    client.post(
+        f"/approvals/{quote(approval['id'])}/decline", {"note": arguments.note, "via": "cli"}
+    )
+    print("\n".join(["Declined:", *told(approval)]))
+    return 0

@@ -1,0 +1,41 @@
+"""`duetty doctor`."""
+
+import argparse
+
+from duetty.cli.checking import Finding, findings
+from duetty.cli.reach import add_instance, paths_of
+from duetty.cli.show import add_json, as_json, wants_colour
+
+EXAMPLES = (
+    ("duetty doctor", "everything, with what to do about it"),
+    ("duetty doctor --json", "for scripts; exit code 1 if something is broken"),
+)
+_SIGNS = {"ok": ("✓", "32"), "warning": ("!", "33"), "broken": ("✗", "31")}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    found = list(findings(paths_of(arguments)))
+    if arguments.json:
+        as_json([each._asdict() for each in found])
+    else:
+        for each in found:
+            _show(each)
+    broken = sum(each.verdict == "broken" for each in found)
+    if not arguments.json:
+        warnings = sum(each.verdict == "warning" for each in found)
+        print(f"\n{len(found)} checks, {warnings} warnings, {broken} broken.")
+    return 1 if broken else 0
+
+
+def _show(finding: Finding) -> None:
+    sign, colour = _SIGNS[finding.verdict]
+    if wants_colour():
+        sign = f"\033[{colour}m{sign}\033[m"
+    print(f"{sign} {finding.what:<12} {finding.said}")
+    if finding.mend:
+        print(f"  {'':<12} → {finding.mend}")

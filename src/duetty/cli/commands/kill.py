@@ -1,0 +1,49 @@
+"""`duetty kill`."""
+
+import argparse
+from typing import cast
+
+from duetty.cli.main import complain
+from duetty.cli.reach import add_instance, reach
+from duetty.client import RemoteError, session_path
+from duetty.errors import BadArguments
+
+EXAMPLES = (
+    ("duetty kill build", "end its programs and forget it; its history stays"),
+    ("duetty kill build --keep", "end its programs; screen and scrollback stay readable"),
+    ("duetty kill --all", "every session"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    parser.add_argument("session", nargs="*", metavar="SESSION")
+    parser.add_argument("-a", "--all", action="store_true", help="every session")
+    parser.add_argument("-k", "--keep", action="store_true", help="keep it readable")
+    parser.add_argument(
+        "-s",
+        "--signal",
+        choices=("HUP", "INT", "TERM", "KILL"),
+        default="HUP",
+        help="what its programs get first (default HUP); KILL follows",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    names = cast("list[str]", arguments.session)
+    if arguments.all:
+        names = [each["name"] for each in client.get("/sessions")]
+    elif not names:
+        raise BadArguments("which session?", hint="name one, or give --all")
+    failed = 0
+    for name in names:
+        try:
+            if arguments.keep:
+                client.post(session_path(name, "/close"), {"signal": arguments.signal})
+            else:
+                client.delete(session_path(name) + f"?signal={arguments.signal}")
+        except RemoteError as error:
+            complain(error)
+            failed += 1
+    return 1 if failed else 0

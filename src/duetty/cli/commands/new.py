@@ -1,0 +1,90 @@
+"""`duetty`, alone or as `duetty new`: a session in this directory, in this terminal."""
+
+import argparse
+import os
+import shlex
+from pathlib import Path
+
+from duetty.cli.commands.attach import add_view_arguments, attach, refuse_nesting
+from duetty.cli.commands.run import command_words
+from duetty.cli.environment import callers_environment
+from duetty.cli.reach import add_instance, paths_of, reach_or_spawn
+
+EXAMPLES = (
+    ("duetty", "a shell here"),
+    ("duetty --name build", "the same, under a name"),
+    ("duetty new -- htop", "a program instead of a shell"),
+    ("duetty --sandbox=any", "a shell that can write in this directory only"),
+    ("duetty new -d --name srv -- npm start", "opened, not shown"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    parser.add_argument("-n", "--name", help="name of the session; a number when left out")
+    parser.add_argument("-t", "--tag", action="append", default=[], help="a tag; may be repeated")
+    parser.add_argument("-d", "--detached", action="store_true", help="open it, and do not show it")
+    add_sandbox(parser)
+    add_view_arguments(parser)
+    parser.add_argument(
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
+        help="what to run, to the end of the line; the shell when left out",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not arguments.detached:
+        refuse_nesting(arguments)
+        _need_terminal()
+    words = command_words(arguments.command)
+    client = reach_or_spawn(arguments)
+    body: dict[str, object] = {
+        "name": arguments.name,
+        "command": words[0] if len(words) == 1 else shlex.join(words) if words else None,
+        "cwd": str(Path.cwd()),
+        "env": callers_environment(os.environ),
+        "inherit_env": False,
+        "tags": arguments.tag,
+        "sandbox": arguments.sandbox,
+        "workspaces": workspaces(arguments),
+    }
+    if not arguments.detached:
+        size = os.get_terminal_size(1)
+        body |= {"cols": size.columns or 80, "rows": size.lines or 24}
+    name = str(client.post("/sessions", body)["name"])
+    if arguments.detached:
+        print(name)
+        return 0
+    return attach(paths_of(arguments), name, arguments)
+
+
+def add_sandbox(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sandbox",
+        nargs="?",
+        const="any",
+        choices=("none", "any", "landlock", "bubblewrap"),
+        help="confine it; without a word the best there is",
+    )
+    parser.add_argument(
+        "--workspace",
+        action="append",
+        metavar="DIR",
+        help="what it may write in a sandbox (default: the settings', or this directory)",
+    )
+
+
+def workspaces(arguments: argparse.Namespace) -> list[str] | None:
+    """A person who asks for a sandbox here means this directory, unless they say another."""
+    if arguments.workspace:
+        return [str(Path(each).absolute()) for each in arguments.workspace]
+    return [str(Path.cwd())] if arguments.sandbox not in (None, "none") else None
+
+
+def _need_terminal() -> None:
+    """Before a session is opened that nobody would see."""
+    from duetty.cli.attach.outer import Outer
+
+    Outer().close()

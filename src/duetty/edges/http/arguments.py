@@ -1,0 +1,140 @@
+"""A request's arguments: from its path, its query, its body."""
+
+import base64
+import json
+from collections.abc import Mapping
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+from urllib.parse import parse_qsl
+
+import anyio
+from starlette.requests import ClientDisconnect, Request
+
+from duetty.errors import BadArguments, Deadline
+from duetty.ops import Operation
+
+MAX_BODY_BYTES = 1024 * 1024
+MAX_QUERY_FIELDS = 200
+
+BODY_S = 30.0
+"""How long a whole body may take: a mebibyte at 35 kB/s, and a slow attacker no longer."""
+
+BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+
+
+class BodyTooLarge(BadArguments):
+    code = "body_too_large"
+
+
+class UnsupportedMediaType(BadArguments):
+    code = "unsupported_media_type"
+
+
+class RequestTimeout(Deadline):
+    """The request did not arrive in time."""
+
+    code = "request_timeout"
+
+
+class Arguments:
+    """How one operation's arguments are found in its requests."""
+
+    def __init__(self, operation: Operation[Any, Any]) -> None:
+        self._raw_body = operation.route.raw_body
+        self._has_json = operation.route.method in BODY_METHODS and self._raw_body is None
+        fields = operation.params.model_fields
+        # What has a JSON body says everything there; `server` may stand in both places.
+        named = {name: field for name, field in fields.items() if not self._has_json}
+        self._many = {name for name, field in named.items() if takes_many(field.annotation)}
+        self._names = {*named, "server"} - {self._raw_body, "encoding" if self._raw_body else None}
+
+    async def read(self, request: Request) -> dict[str, object]:
+        """Raises: DuettyError: if the request is not well-formed."""
+        arguments = self._query(request)
+        if self._raw_body is not None:
+            body = await body_of(request)
+            arguments |= {self._raw_body: base64.b64encode(body).decode(), "encoding": "base64"}
+        elif self._has_json:
+            arguments |= await _json_body(request)
+        return arguments | dict(request.path_params)
+
+    def _query(self, request: Request) -> dict[str, object]:
+        found: dict[str, list[str]] = {}
+        for name, value in _fields(request.scope["query_string"]):
+            if name in self._names:  # as published: an unknown query parameter changes nothing
+                found.setdefault(name, []).append(value)
+        twice = [
+            name for name, values in found.items() if len(values) > 1 and name not in self._many
+        ]
+        if twice:
+            raise BadArguments(f"{twice[0]}: given more than once")
+        return {name: values if name in self._many else values[0] for name, values in found.items()}
+
+
+def _fields(query: bytes) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            query.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MAX_QUERY_FIELDS,
+        )
+    except ValueError as error:
+        raise BadArguments(
+            "the query is not well-formed", hint="it is UTF-8, percent-encoded"
+        ) from error
+
+
+def takes_many(annotation: object) -> bool:
+    """Whether a field holds several values, so that a query may name it several times."""
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        return any(takes_many(part) for part in get_args(annotation))
+    if origin is Annotated:
+        return takes_many(get_args(annotation)[0])
+    return (origin or annotation) in (list, tuple, set, frozenset)
+
+
+async def _json_body(request: Request) -> Mapping[str, object]:
+    body = await body_of(request)
+    if not body.strip():
+        return {}
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise UnsupportedMediaType(
+            "the body must be JSON", hint="send 'Content-Type: application/json'"
+        )
+    try:
+        parsed = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadArguments(f"the body is not JSON: {error}") from error
+    if not isinstance(parsed, dict):
+        raise BadArguments("the body must be a JSON object")
+    return parsed  # type: ignore[return-value]  # keys of a JSON object are strings
+
+
+async def body_of(request: Request) -> bytes:
+    """The whole body, if it is not too large and does not take too long."""
+    declared = request.headers.get("content-length", "0")
+    if declared.isdigit() and int(declared[:20]) > MAX_BODY_BYTES:
+        raise _too_large()
+    chunks: list[bytes] = []
+    size = 0
+    try:
+        with anyio.fail_after(BODY_S):
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > MAX_BODY_BYTES:
+                    raise _too_large()
+                chunks.append(chunk)
+    except ClientDisconnect as error:
+        raise BadArguments("the client went away before its request was complete") from error
+    except TimeoutError as error:
+        raise RequestTimeout(f"the body did not arrive within {BODY_S:.0f} s") from error
+    return b"".join(chunks)
+
+
+def _too_large() -> BodyTooLarge:
+    return BodyTooLarge(
+        f"the body has more than {MAX_BODY_BYTES} bytes", hint="send it in several requests"
+    )

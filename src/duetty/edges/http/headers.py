@@ -1,0 +1,41 @@
+"""Headers on every answer, errors included."""
+
+from collections.abc import Mapping
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+API_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+"""An answer of the API is read by programs: shown in a browser, it loads and runs nothing."""
+
+DOCUMENT_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+"""A screen as a page or picture: what a program printed, shown without any right of ours."""
+
+HEADERS: Mapping[str, str] = {
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "content-security-policy": API_POLICY,
+    "permissions-policy": "geolocation=(), microphone=(), camera=()",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+ENCODED = tuple((name.encode(), value.encode()) for name, value in HEADERS.items())
+
+
+class SecurityHeaders:
+    """Pure ASGI, so that it is on every answer and costs next to nothing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                given = {name for name, _ in message["headers"]}  # the page has a policy of its own
+                ours = [header for header in ENCODED if header[0] not in given]
+                message["headers"] = [*message["headers"], *ours]
+            await send(message)
+
+        await self._app(scope, receive, send_with_headers)

@@ -1,0 +1,133 @@
+"""A route for each operation: the table says what, this says how it looks over HTTP."""
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import anyio
+from pydantic import BaseModel
+from pydantic_core import to_json
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route as StarletteRoute
+
+from duetty.calls import Actor
+from duetty.edges.http.arguments import Arguments
+from duetty.edges.http.auth import Guard
+from duetty.edges.http.errors import error_response
+from duetty.edges.http.headers import DOCUMENT_POLICY
+from duetty.errors import AuthInvalid, BadArguments, DuettyError, Unavailable
+from duetty.ops import Dispatcher, Operation, Stream
+
+Stopping = Callable[[], Awaitable[object]]
+"""Returns when the server is about to end."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class ServerStopping(Unavailable):
+    code = "server_stopping"
+
+
+def operation_routes(
+    dispatcher: Dispatcher, guard: Guard, stopping: Stopping
+) -> list[StarletteRoute]:
+    """One for each path, so that a wrong method is told all the right ones."""
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for operation in dispatcher.operations.values():
+        methods = by_path.setdefault(operation.route.path, {})
+        methods[operation.route.method] = _endpoint(operation, dispatcher, guard, stopping)
+    return [
+        StarletteRoute(path, _by_method(methods), methods=list(methods))
+        for path, methods in sorted(by_path.items(), key=lambda item: _order(item[0]))
+    ]
+
+
+def _order(path: str) -> tuple[str, ...]:
+    """A word before a placeholder: `/sessions/{session}/input/mode` is not a session's own."""
+    return tuple("~" if part.startswith("{") else part for part in path.split("/"))
+
+
+def _by_method(methods: Mapping[str, Endpoint]) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await methods["GET" if request.method == "HEAD" else request.method](request)
+
+    return endpoint
+
+
+def _endpoint(
+    operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard, stopping: Stopping
+) -> Endpoint:
+    arguments = Arguments(operation)
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            actor = guard.admit(request)
+            given = await arguments.read(request)
+            call = dispatcher.call(actor, operation.name, given, streaming=True)
+            if operation.waits:
+                result = await _while_wanted(call, actor, request, guard, stopping)
+            else:
+                result = await call
+        except DuettyError as error:
+            return error_response(error)
+        return _answer(result, operation.route.status)
+
+    return endpoint
+
+
+def _answer(result: object, status: int) -> Response:
+    if status == 204:
+        return Response(status_code=204)
+    if isinstance(result, Stream):
+        headers = {"content-security-policy": DOCUMENT_POLICY}
+        if result.filename is not None:
+            name = re.sub(r"[^\w.-]", "_", result.filename, flags=re.ASCII)
+            headers["content-disposition"] = f'attachment; filename="{name}"'
+        if isinstance(result.content, bytes):
+            return Response(result.content, media_type=result.media_type, headers=headers)
+        return StreamingResponse(result.content, media_type=result.media_type, headers=headers)
+    return Response(_encoded(result), status_code=status, media_type="application/json")
+
+
+def _encoded(result: object) -> bytes:
+    if isinstance(result, BaseModel):
+        return result.model_dump_json().encode("utf-8", "replace")
+    return to_json(result, inf_nan_mode="null")
+
+
+async def _while_wanted(
+    call: Awaitable[Any], actor: Actor, request: Request, guard: Guard, stopping: Stopping
+) -> Any:
+    """A wait ends with its client, its token and the server: an abandoned one would hold up a
+    session. What was typed goes on in any case.
+    """
+    outcome: list[Any] = []
+    ended: list[DuettyError] = []
+    async with anyio.create_task_group() as tasks:
+
+        def end(error: DuettyError) -> None:
+            ended.append(error)
+            tasks.cancel_scope.cancel()
+
+        async def watch_client() -> None:
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+            end(BadArguments("the client went away; the command goes on"))
+
+        async def watch_server() -> None:
+            await stopping()
+            end(ServerStopping("the server is stopping; the command goes on"))
+
+        tasks.start_soon(watch_client)
+        tasks.start_soon(watch_server)
+        revoked = AuthInvalid("this token is no longer valid; the command goes on")
+        with guard.live.joined(actor, lambda: end(revoked)):
+            try:
+                outcome.append(await call)
+            except DuettyError as error:  # a task group would wrap it
+                ended.append(error)
+        tasks.cancel_scope.cancel()
+    if not outcome:
+        raise ended[0]
+    return outcome[0]

@@ -1,0 +1,199 @@
+"""Server-sent events: what the JSON WebSockets tell, for those who have no WebSocket.
+
+`GET /sessions/{name}/events` and `GET /events`. A stream begins with a `sync` (the
+screen) or `sessions` (the list), unless `Last-Event-ID` shows that nothing was missed.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import anyio.abc
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from duetty.calls import Actor
+from duetty.edges.http.auth import Guard
+from duetty.edges.http.errors import error_response
+from duetty.edges.http.websocket.feed import TOLD_EVENTS, Feed, Wanted, parse_wanted
+from duetty.edges.http.websocket.socket import Doors, encoded
+from duetty.errors import BadArguments, DuettyError
+from duetty.ops import Dispatcher, Lagged, View, Watch, lifecycle_shape
+
+SEND_S = 30.0
+"""How long one event may wait for a client that does not read."""
+
+COMMENT_S = 15.0
+"""Between two lines that say nothing, so that proxies keep the stream and dead clients are found."""
+
+USUAL_EVENTS = ",".join(sorted(set(TOLD_EVENTS.values()) - {"input"}))
+"""Of a session, unless others are asked for: what happens, not every line of it."""
+
+
+def sse_routes(
+    dispatcher: Dispatcher, guard: Guard, stopping: Callable[[], Awaitable[object]]
+) -> list[Route]:
+    doors = Doors(dispatcher, guard, stopping)
+
+    async def of_session(request: Request) -> Response:
+        try:
+            actor = guard.admit(request)
+            wanted = parse_wanted(_params(request), needs_activity=False)
+            following = dispatcher.follow(actor, request.path_params["session"])
+            view = following.__enter__()
+        except DuettyError as error:
+            return error_response(error)
+        last_id = request.headers.get("last-event-id")
+
+        async def feed(stream: "_Stream") -> None:
+            await _feed_session(stream, view, wanted, last_id)
+
+        return _EventStream(
+            feed, actor, guard, stopping, lambda: following.__exit__(None, None, None)
+        )
+
+    async def of_server(request: Request) -> Response:
+        try:
+            actor = guard.admit(request)
+            counted = doors.counted()
+            counted.__enter__()
+        except DuettyError as error:
+            return error_response(error)
+        last_id = request.headers.get("last-event-id")
+
+        async def feed(stream: "_Stream") -> None:
+            with dispatcher.watch(actor) as watch, suppress(anyio.EndOfStream):
+                await _feed_list(stream, watch, last_id)
+
+        return _EventStream(
+            feed, actor, guard, stopping, lambda: counted.__exit__(None, None, None)
+        )
+
+    return [
+        Route("/events", of_server, methods=["GET"]),
+        Route("/sessions/{session}/events", of_session, methods=["GET"]),
+    ]
+
+
+def _params(request: Request) -> dict[str, Any]:
+    query = request.query_params
+    params: dict[str, Any] = {
+        "events": [word.strip() for word in query.get("events", USUAL_EVENTS).split(",")],
+        "format": query.get("format", "styled"),
+    }
+    for name in ("interval_ms", "idle_timeout_ms", "quiesce_ms"):
+        if name in query:
+            if not query[name].isdecimal():
+                raise BadArguments(f"{name}: a whole number, not negative")
+            params[name] = int(query[name])
+    return params
+
+
+async def _feed_session(stream: "_Stream", view: View, wanted: Wanted, last_id: str | None) -> None:
+    async def tell(event: dict[str, Any]) -> None:
+        name = event.get("event") or event["type"]
+        await stream.send(name, event, id_=view.seq)
+
+    feed = Feed(view, tell)
+    feed.subscribe(wanted, sync=last_id != str(view.seq))
+    await feed.run()
+    await stream.send("end", {"event": "end", "reason": view.ended}, id_=view.seq)
+
+
+async def _feed_list(stream: "_Stream", watch: Watch, last_id: str | None) -> None:
+    if last_id != str(watch.seq):
+        await stream.send_list(watch)
+    while True:
+        entry = await watch.receive()
+        if isinstance(entry, Lagged):
+            await stream.send_list(watch)
+            continue
+        shape = lifecycle_shape(entry.event)
+        if shape is not None and watch.may_see(entry.event.name):
+            await stream.send(shape["event"], shape, id_=entry.seq)
+
+
+class _Stream:
+    """Writes events; one that cannot be sent in time ends everything."""
+
+    def __init__(self, send: Send, scope: anyio.CancelScope) -> None:
+        self._send = send
+        self._scope = scope
+
+    async def send(self, name: str, event: dict[str, Any], *, id_: int) -> None:
+        await self.write(f"id: {id_}\nevent: {name}\ndata: {encoded(event)}\n\n")
+
+    async def send_list(self, watch: Watch) -> None:
+        seq, listed = watch.seq, watch.sessions()
+        await self.send("sessions", {"event": "sessions", "params": {"sessions": listed}}, id_=seq)
+
+    async def write(self, text: str) -> None:
+        with anyio.move_on_after(SEND_S) as bound:
+            await self._send(
+                {"type": "http.response.body", "body": text.encode(), "more_body": True}
+            )
+        if bound.cancelled_caught:
+            self._scope.cancel()
+
+    async def keep_alive(self) -> None:
+        while True:
+            await anyio.sleep(COMMENT_S)
+            await self.write(":\n\n")
+
+
+class _EventStream(Response):
+    media_type = "text/event-stream"
+
+    def __init__(
+        self,
+        feed: Callable[[_Stream], Awaitable[None]],
+        actor: Actor,
+        guard: Guard,
+        stopping: Callable[[], Awaitable[object]],
+        close: Callable[[], object],
+    ) -> None:
+        super().__init__(headers={"x-accel-buffering": "no"})  # a proxy in front passes events on
+        del self.headers["content-length"]
+        self._feed = feed
+        self._actor = actor
+        self._guard = guard
+        self._stopping = stopping
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["method"] == "HEAD":
+                await super().__call__(scope, receive, send)
+                return
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": 200,
+                    "headers": self.raw_headers,
+                }
+            )
+            async with anyio.create_task_group() as tasks:
+                await self._serve(tasks, receive, _Stream(send, tasks.cancel_scope))
+        finally:
+            self._close()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _serve(self, tasks: anyio.abc.TaskGroup, receive: Receive, stream: _Stream) -> None:
+        async def watch_client() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        async def watch_server() -> None:
+            await self._stopping()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch_client)
+        tasks.start_soon(watch_server)
+        tasks.start_soon(stream.keep_alive)
+        with self._guard.live.joined(self._actor, tasks.cancel_scope.cancel):
+            await self._feed(stream)
+        tasks.cancel_scope.cancel()

@@ -1,0 +1,62 @@
+"""`/sessions/{name}/ws/json`: methods and events of one session."""
+
+from typing import Any
+
+from starlette.websockets import WebSocket
+
+from duetty.edges.http.websocket.feed import Feed, parse_wanted
+from duetty.edges.http.websocket.requests import Request, Requests
+from duetty.edges.http.websocket.socket import (
+    DETACHED,
+    SESSION_ENDED,
+    Doors,
+    Socket,
+    refuse,
+)
+from duetty.errors import DuettyError
+from duetty.ops import Dispatcher, View
+
+
+async def json_session_endpoint(doors: Doors, websocket: WebSocket) -> None:
+    dispatcher = doors.dispatcher
+    try:
+        actor = doors.admit(websocket)
+        with dispatcher.follow(actor, websocket.path_params["session"]) as view:
+            await doors.serve(
+                websocket, actor, lambda socket: _Connection(dispatcher, socket, view).run()
+            )
+    except DuettyError as error:
+        await refuse(websocket, error)
+
+
+class _Connection:
+    def __init__(self, dispatcher: Dispatcher, socket: Socket, view: View) -> None:
+        self._dispatcher = dispatcher
+        self._socket = socket
+        self._view = view
+        self._feed = Feed(view, socket.send_json)
+
+    async def run(self) -> None:
+        await self._socket.send_json({"connected": True})
+        self._socket.tasks.start_soon(self._follow, self._view.is_exited)
+        with self._dispatcher.captures(self._socket.actor) as captures:
+            self._socket.tasks.start_soon(captures.keep)
+            requests = Requests(
+                self._dispatcher,
+                self._socket,
+                captures,
+                session=lambda: self._view.name,
+                subscribe=self._subscribe,
+            )
+            await requests.run()
+
+    async def _follow(self, was_exited: bool) -> None:
+        # One that comes after the end wants to read what is left.
+        await self._feed.run(until_exit=not was_exited)
+        self._socket.end(DETACHED if self._view.ended == "detached" else SESSION_ENDED)
+
+    async def _subscribe(self, request: Request) -> None:
+        wanted = parse_wanted(request.params, needs_activity=False)
+        result: dict[str, Any] = {"events": request.params["events"]}
+        await self._socket.send_json(request.answer(result=result))
+        self._feed.subscribe(wanted)

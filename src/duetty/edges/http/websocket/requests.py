@@ -1,0 +1,164 @@
+"""Requests of the JSON WebSockets: read, called one at a time, answered by id."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, cast
+
+import anyio
+
+from duetty.edges.http.websocket.methods import SUPERSEDING, find_method, is_of_session
+from duetty.edges.http.websocket.socket import Socket, error_shape, outcome, parsed
+from duetty.errors import BadArguments, Conflict, DuettyError, Exhausted
+from duetty.ops import Captures, Dispatcher, UnknownOperation
+
+MAX_WAITS = 32
+"""Waits of one connection that are under way; everything else is done one at a time."""
+
+HELD_S = 1.0
+"""A call that takes longer, because a person is asked first, does not hold up the next ones."""
+
+
+class SessionRequired(BadArguments):
+    """The method is about a session, and none was named."""
+
+    code = "session_required"
+
+
+class IdleSuperseded(Conflict):
+    """The same connection has begun another wait."""
+
+    code = "idle_superseded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    id: Any
+    method: str
+    params: dict[str, Any]
+    session: str | None
+
+    def answer(self, **outcome: Any) -> dict[str, Any]:
+        named = {} if self.id is None else {"id": self.id}
+        of_session = {} if self.session is None else {"session": self.session}
+        return {**named, "method": self.method, **of_session, **outcome}
+
+
+Subscribe = Callable[[Request], Awaitable[None]]
+
+
+class Requests:
+    """What one connection asks for; `session` is the one it is about, if it is about one."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        socket: Socket,
+        captures: Captures,
+        *,
+        session: Callable[[], str] | None,
+        subscribe: Subscribe,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._socket = socket
+        self._captures = captures
+        self._session = session
+        self._subscribe = subscribe
+        self._owner = f"ws-{secrets.token_hex(4)}"
+        self._waits = 0
+        self._idle: dict[str, anyio.CancelScope] = {}
+
+    async def run(self) -> None:
+        """Until the peer goes."""
+        while (message := await self._socket.receive()) is not None:
+            if isinstance(message, bytes):
+                continue  # as published: they mean nothing here
+            await self._take(message)
+
+    async def _take(self, text: str) -> None:
+        try:
+            request = _parse(text)
+        except DuettyError as error:
+            await self._socket.send_json({"error": error_shape(error)})
+            return
+        try:
+            await self._do(request)
+        except DuettyError as error:
+            await self._socket.send_json(request.answer(error=error_shape(error)))
+
+    async def _do(self, request: Request) -> None:
+        if request.method == "subscribe":
+            await self._subscribe(request)
+            return
+        found = find_method(request.method)
+        if found is None or (self._session and "session" not in found[1].params.model_fields):
+            raise UnknownOperation(
+                f"no method {request.method[:60]!r}", hint="see docs/websocket.md for the methods"
+            )
+        if self._waits >= MAX_WAITS:
+            raise Exhausted(f"{MAX_WAITS} waits are under way on this connection")
+        self._waits += 1
+        done = anyio.Event()
+        self._socket.tasks.start_soon(self._answer, request, done)
+        if not found[1].waits:
+            with anyio.move_on_after(HELD_S):
+                await done.wait()
+
+    async def _answer(self, request: Request, done: anyio.Event) -> None:
+        try:
+            is_idle = request.method in SUPERSEDING
+            call = self._idle_result(request) if is_idle else self._result(request)
+            await self._socket.send_json(request.answer(**await outcome(call)))
+        finally:
+            self._waits -= 1
+            done.set()
+
+    async def _idle_result(self, request: Request) -> Any:
+        place = request.session or ""
+        if (earlier := self._idle.get(place)) is not None:
+            earlier.cancel()
+        with anyio.CancelScope() as scope:
+            self._idle[place] = scope
+            try:
+                return await self._result(request)
+            finally:
+                if self._idle.get(place) is scope:
+                    del self._idle[place]
+        raise IdleSuperseded("another await_idle of this connection took its place")
+
+    async def _result(self, request: Request) -> Any:
+        found = find_method(request.method)
+        assert found is not None
+        method, operation = found
+        arguments = method.arguments(request.params)
+        name = method.operation
+        session = self._session() if self._session else request.session
+        if session is not None and "session" in operation.params.model_fields:
+            arguments["session"] = session
+        if is_of_session(operation) and "session" not in arguments:
+            raise SessionRequired(
+                f"{request.method} is about a session", hint='name it: "session": "…"'
+            )
+        if request.method == "set_server_mode" and not isinstance(
+            arguments.get("persistent"), bool
+        ):
+            name, arguments = "server.persistent", {}
+        if name == "input.capture":
+            arguments.setdefault("owner", self._owner)
+        result = await self._dispatcher.call(self._socket.actor, name, arguments)
+        if name == "input.capture":
+            self._captures.note(arguments["session"], arguments["owner"])
+        return {} if method.empty else result
+
+
+def _parse(text: str) -> Request:
+    fields = parsed(text)
+    method, params, session = fields.get("method"), fields.get("params"), fields.get("session")
+    if not isinstance(method, str):
+        raise BadArguments("method: a name is missing")
+    if session is not None and not isinstance(session, str):
+        raise BadArguments("session: a name")
+    if params is not None and not isinstance(params, dict):
+        raise BadArguments("params: an object")
+    given = cast("dict[str, Any]", params or {})
+    return Request(id=fields.get("id"), method=method, params=given, session=session)

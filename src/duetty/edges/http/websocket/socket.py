@@ -1,0 +1,206 @@
+"""What every WebSocket here has in common: who may come, bounded sends, an end with a reason."""
+
+import json
+import logging
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, cast
+
+import anyio
+import anyio.abc
+import anyio.lowlevel
+from pydantic_core import PydanticSerializationError, to_json
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from duetty.calls import Actor
+from duetty.edges.http.auth import Guard
+from duetty.edges.http.errors import error_response
+from duetty.errors import BadArguments, DuettyError, Exhausted
+from duetty.ops import Dispatcher
+
+log = logging.getLogger("duetty.websocket")
+
+SEND_S = 5.0
+"""How long one message may wait for a peer that does not read; then the connection ends."""
+
+CLOSE_S = 2.0
+
+ABORT = "duetty.abort"
+"""The extension of the scope that drops the connection at once."""
+
+MAX_CONNECTIONS = 256
+"""WebSockets that are not about one session; those about one count as its viewers."""
+
+
+class Closing(NamedTuple):
+    code: int
+    reason: str
+
+
+SESSION_ENDED = Closing(1000, "session ended")
+DONE = Closing(1000, "done")
+STOPPING = Closing(1001, "server stopping")
+REVOKED = Closing(1008, "credential revoked")
+TOO_SLOW = Closing(1013, "too slow")
+CRASHED = Closing(1011, "internal error")
+DETACHED = Closing(1000, "detached")
+
+
+class Socket:
+    """An accepted WebSocket. Sending never fails: it ends the whole connection instead."""
+
+    def __init__(self, websocket: WebSocket, actor: Actor, tasks: anyio.abc.TaskGroup) -> None:
+        self.actor = actor
+        self.tasks = tasks
+        self.closing = DONE
+        self._websocket = websocket
+
+    def end(self, closing: Closing) -> None:
+        """Close for this reason; everything that serves the connection is cancelled."""
+        if not self.tasks.cancel_scope.cancel_called:
+            self.closing = closing
+            self.tasks.cancel_scope.cancel()
+
+    async def send_json(self, message: object) -> None:
+        await self._send({"type": "websocket.send", "text": encoded(message)})
+
+    async def send_bytes(self, data: bytes) -> None:
+        await self._send({"type": "websocket.send", "bytes": data})
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        with anyio.move_on_after(SEND_S) as bound:
+            try:
+                await self._websocket.send(message)
+            except (WebSocketDisconnect, RuntimeError):
+                self.end(DONE)
+        if bound.cancelled_caught:
+            self.end(TOO_SLOW)
+        if self.tasks.cancel_scope.cancel_called:
+            await anyio.lowlevel.checkpoint()
+
+    async def receive(self) -> str | bytes | None:
+        """The next message; None when the peer has gone."""
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            return None
+        text = message.get("text")
+        return text if text is not None else message["bytes"]
+
+    async def close(self) -> None:
+        """Say why and go; from a peer that does not take even that, without a word."""
+        with anyio.move_on_after(CLOSE_S, shield=True) as bound:
+            if self._websocket.client_state is WebSocketState.CONNECTED:
+                with suppress(WebSocketDisconnect, RuntimeError):  # the peer was faster
+                    await self._websocket.close(self.closing.code, self.closing.reason)
+        if bound.cancelled_caught:
+            self._websocket.scope["extensions"][ABORT]["call"]()
+
+
+def encoded(message: object) -> str:
+    try:
+        return to_json(message, inf_nan_mode="null").decode()
+    except PydanticSerializationError:  # a lone surrogate in a name or a path
+        plain = to_json(message, inf_nan_mode="null", fallback=str, serialize_unknown=True)
+        return plain.decode("utf-8", "replace")
+
+
+def parsed(text: str | bytes) -> dict[str, Any]:
+    """The JSON object in a message.
+
+    Raises:
+        BadArguments: if there is none.
+    """
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadArguments("the message is not JSON") from error
+    if not isinstance(message, dict):
+        raise BadArguments("the message is not a JSON object")
+    return cast("dict[str, Any]", message)
+
+
+def error_shape(error: DuettyError) -> dict[str, Any]:
+    shape: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.hint:
+        shape["hint"] = error.hint
+    if error.details:
+        shape["details"] = error.details
+    return shape
+
+
+async def outcome(call: Awaitable[Any]) -> dict[str, Any]:
+    """`result` or `error` of a call; the connection outlives a call that crashes."""
+    try:
+        return {"result": await call}
+    except DuettyError as error:
+        return {"error": error_shape(error)}
+    except Exception:
+        log.exception("call_crashed")
+        message = "something went wrong here; the server's log says what"
+        return {"error": {"code": DuettyError.code, "message": message}}
+
+
+Serve = Callable[[Socket], Awaitable[None]]
+
+
+class Doors:
+    """What the endpoints share: who decides, who answers, how many may stay."""
+
+    def __init__(
+        self, dispatcher: Dispatcher, guard: Guard, stopping: Callable[[], Awaitable[object]]
+    ) -> None:
+        self.dispatcher = dispatcher
+        self._guard = guard
+        self._stopping = stopping
+        self._connections = 0
+
+    @contextmanager
+    def counted(self) -> Generator[None]:
+        """One of the connections that belong to no session.
+
+        Raises:
+            Exhausted: if there are too many.
+        """
+        if self._connections >= MAX_CONNECTIONS:
+            raise Exhausted(f"{MAX_CONNECTIONS} WebSockets are open", hint="close some of them")
+        self._connections += 1
+        try:
+            yield
+        finally:
+            self._connections -= 1
+
+    def admit(self, websocket: WebSocket) -> Actor:
+        """Who it is.
+
+        Raises:
+            DuettyError: if it may not come in.
+        """
+        return self._guard.admit(websocket)
+
+    async def serve(self, websocket: WebSocket, actor: Actor, serve: Serve) -> None:
+        """Accept, serve until either side ends it, close with the reason."""
+        await websocket.accept()
+        socket: Socket | None = None
+        try:
+            async with anyio.create_task_group() as tasks:
+                socket = served = Socket(websocket, actor, tasks)
+                tasks.start_soon(self._watch_server, served)
+                with self._guard.live.joined(actor, lambda: served.end(REVOKED)):
+                    await serve(served)
+                served.end(served.closing)
+        except Exception:
+            if socket is not None:
+                socket.closing = CRASHED
+            raise
+        finally:
+            if socket is not None:
+                await socket.close()
+
+    async def _watch_server(self, socket: Socket) -> None:
+        await self._stopping()
+        socket.end(STOPPING)
+
+
+async def refuse(websocket: WebSocket, error: DuettyError) -> None:
+    """Answer an upgrade with the error, as any other request."""
+    await websocket.send_denial_response(error_response(error))

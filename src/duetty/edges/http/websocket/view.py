@@ -1,0 +1,222 @@
+"""`/ws/view`: any number of sessions on one WebSocket, for those who show them. See docs/viewing.md."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from pydantic import ValidationError
+from starlette.websockets import WebSocket
+
+from duetty.edges.http.websocket import messages
+from duetty.edges.http.websocket.flow import WINDOW_BYTES
+from duetty.edges.http.websocket.frames import Kind, parse_frame
+from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, outcome, parsed, refuse
+from duetty.edges.http.websocket.stream import Stream
+from duetty.errors import BadArguments, DuettyError, Exhausted, ScopeMissing
+from duetty.ops import Dispatcher, Lagged
+
+MAX_STREAMS = 256
+"""Sessions on one connection; a page with more shows some of them without following."""
+
+MAX_CALLS = 32
+"""Calls of one connection that are under way; waits take long."""
+
+
+async def view_endpoint(doors: Doors, websocket: WebSocket) -> None:
+    try:
+        actor = doors.admit(websocket)
+        with doors.counted():
+            await doors.serve(
+                websocket, actor, lambda socket: _Connection(doors.dispatcher, socket).run()
+            )
+    except DuettyError as error:
+        await refuse(websocket, error)
+
+
+class _Connection:
+    def __init__(self, dispatcher: Dispatcher, socket: Socket) -> None:
+        self._dispatcher = dispatcher
+        self._socket = socket
+        self._streams: dict[int, Stream] = {}
+        self._calls = 0
+        self._watching: anyio.CancelScope | None = None
+        self._asking: anyio.CancelScope | None = None
+        self._on: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
+            "open": self._open,
+            "ack": self._ack,
+            "size": self._size,
+            "hold": self._hold,
+            "mode": self._mode,
+            "close": self._close,
+            "watch": self._watch,
+            "call": self._call,
+        }
+
+    async def run(self) -> None:
+        node = self._dispatcher.node
+        await self._socket.send_json(
+            {
+                "type": "hello",
+                "server_id": node.server_id,
+                "version": node.version,
+                "window_bytes": WINDOW_BYTES,
+            }
+        )
+        while (message := await self._socket.receive()) is not None:
+            if isinstance(message, bytes):
+                await self._take_frame(message)
+            else:
+                await self._take_text(message)
+
+    # --- what the viewer says -----------------------------------------------------
+
+    async def _take_frame(self, message: bytes) -> None:
+        frame = parse_frame(message)
+        if frame is None or frame.kind is not Kind.INPUT:
+            await self._tell(BadArguments("a binary frame of a viewer is input: kind 3"))
+            return
+        try:
+            self._stream(frame.stream).type(frame.data)
+        except DuettyError as error:
+            await self._tell(error, stream=frame.stream)
+
+    async def _take_text(self, text: str) -> None:
+        fields: dict[str, Any] = {}
+        try:
+            fields = parsed(text)
+            take = self._on.get(str(fields.get("type")))
+            if take is None:
+                raise BadArguments(
+                    f"no message type {str(fields.get('type'))[:40]!r}",
+                    hint=f"one of {', '.join(self._on)}",
+                )
+            await take(fields)
+        except ValidationError as error:
+            await self._tell(messages.bad_fields(error), **_named(fields))
+        except DuettyError as error:
+            await self._tell(error, **_named(fields))
+
+    async def _tell(self, error: DuettyError, **named: Any) -> None:
+        await self._socket.send_json({"type": "error", **named, "error": error_shape(error)})
+
+    def _stream(self, number: int) -> Stream:
+        stream = self._streams.get(number)
+        if stream is None:
+            raise BadArguments(f"no stream {number} is open")
+        return stream
+
+    async def _open(self, fields: dict[str, Any]) -> None:
+        wanted = messages.Open.model_validate(fields)
+        if wanted.stream in self._streams:
+            raise BadArguments(f"stream {wanted.stream} is open already", hint="close it first")
+        if len(self._streams) >= MAX_STREAMS:
+            raise Exhausted(f"{MAX_STREAMS} streams are open on this connection")
+        stream = Stream(self._dispatcher, self._socket, wanted)
+        self._streams[wanted.stream] = stream
+        self._socket.tasks.start_soon(self._follow, stream)
+
+    async def _follow(self, stream: Stream) -> None:
+        try:
+            await stream.run()
+        except DuettyError as error:
+            await self._tell(error, stream=stream.number)
+        finally:
+            if self._streams.get(stream.number) is stream:
+                del self._streams[stream.number]
+
+    async def _ack(self, fields: dict[str, Any]) -> None:
+        wanted = messages.Ack.model_validate(fields)
+        # One that was ended meanwhile may still be acknowledged: that is no mistake.
+        if (stream := self._streams.get(wanted.stream)) is not None:
+            stream.ack(wanted.offset)
+
+    async def _size(self, fields: dict[str, Any]) -> None:
+        wanted = messages.StreamSize.model_validate(fields)
+        self._stream(wanted.stream).view.set_size(cols=wanted.cols, rows=wanted.rows)
+
+    async def _hold(self, fields: dict[str, Any]) -> None:
+        wanted = messages.Hold.model_validate(fields)
+        self._stream(wanted.stream).view.hold(on=wanted.on)
+
+    async def _mode(self, fields: dict[str, Any]) -> None:
+        wanted = messages.ChangeMode.model_validate(fields)
+        self._stream(wanted.stream).change_mode(wanted.mode)
+
+    async def _close(self, fields: dict[str, Any]) -> None:
+        wanted = messages.OfStream.model_validate(fields)
+        if (stream := self._streams.pop(wanted.stream, None)) is not None:
+            stream.scope.cancel()
+
+    async def _watch(self, fields: dict[str, Any]) -> None:
+        wanted = messages.Watch.model_validate(fields)
+        if self._watching is not None:
+            self._watching.cancel()
+            self._watching = None
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
+        if wanted.on:
+            self._watching = anyio.CancelScope()
+            self._socket.tasks.start_soon(self._follow_list, self._watching)
+            self._asking = anyio.CancelScope()
+            self._socket.tasks.start_soon(self._follow_approvals, self._asking)
+
+    async def _call(self, fields: dict[str, Any]) -> None:
+        wanted = messages.Call.model_validate(fields)
+        if self._calls >= MAX_CALLS:
+            raise Exhausted(f"{MAX_CALLS} calls are under way on this connection")
+        self._calls += 1
+        self._socket.tasks.start_soon(self._answer, wanted)
+
+    async def _answer(self, call: messages.Call) -> None:
+        try:
+            told = await outcome(
+                self._dispatcher.call(self._socket.actor, call.operation, call.arguments)
+            )
+            type_ = "error" if "error" in told else "result"
+            await self._socket.send_json({"type": type_, "id": call.id, **told})
+        finally:
+            self._calls -= 1
+
+    # --- the list of sessions -----------------------------------------------------
+
+    async def _follow_list(self, scope: anyio.CancelScope) -> None:
+        with scope:
+            try:
+                await self._tell_list()
+            except DuettyError as error:
+                await self._tell(error)
+
+    async def _tell_list(self) -> None:
+        """The whole list, then every change of it; the list again after falling behind."""
+        with self._dispatcher.watch(self._socket.actor) as watch, suppress(anyio.EndOfStream):
+            await self._socket.send_json({"type": "sessions", "sessions": watch.sessions()})
+            while True:
+                entry = await watch.receive()
+                if isinstance(entry, Lagged):
+                    await self._socket.send_json({"type": "sessions", "sessions": watch.sessions()})
+                elif (shape := watch.change_shape(entry)) is not None:
+                    await self._socket.send_json({"type": "session", **shape})
+
+    # --- questions to a person ------------------------------------------------------
+
+    async def _follow_approvals(self, scope: anyio.CancelScope) -> None:
+        """What waits for an answer, then each question as it is asked and settled."""
+        with (
+            scope,
+            suppress(anyio.EndOfStream, ScopeMissing),  # the list told what is missing
+            self._dispatcher.asked(self._socket.actor) as asked,
+        ):
+            await self._socket.send_json({"type": "approvals", "approvals": asked.pending()})
+            while True:
+                if (changed := await asked.receive()) is not None:
+                    await self._socket.send_json({"type": "approval", "approval": changed})
+                else:
+                    waiting = asked.pending()
+                    await self._socket.send_json({"type": "approvals", "approvals": waiting})
+
+
+def _named(fields: dict[str, Any]) -> dict[str, Any]:
+    """What an error is about, as the viewer itself called it."""
+    return {name: fields[name] for name in ("id", "stream") if name in fields}

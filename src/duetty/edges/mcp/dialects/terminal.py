@@ -1,0 +1,96 @@
+"""Dialect `terminal`: one tool for everything, as its published contract says.
+
+The contract itself, its aliases, checks, routes and failures, is in `ops/contract`:
+over HTTP it is the same. Here a request and an answer only change their envelope.
+"""
+
+from typing import Any, cast
+
+from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Tool
+from duetty.errors import DuettyError
+from duetty.wire.contract import TerminalAnswer, TerminalParams
+
+OPERATION = "terminal.act"
+
+INSTRUCTIONS = """\
+One tool, terminal, with four actions: execute, read_output, terminate, list.
+execute runs execution.command in a terminal that a person can see (mode interactive, the default); the answer's \
+target.session names that terminal for read_output, terminate and further execute calls. Without a person's view it \
+fails with PM_TERM_GUI_UNAVAILABLE: ask for a view and retry, never switch to headless by yourself. \
+invocation.mode = headless runs a command as a process of its own, only if policy proves it harmless.
+A non-zero exit_code is an answer, not an error. Errors have a PM_TERM_ code, details.fields with a hint per field, \
+and details.retriable. Never retry PM_TERM_DECLINED or PM_TERM_BLOCKED_DESTRUCTIVE as it was; after PM_TERM_TIMEOUT \
+look with read_output first."""
+
+
+async def _terminal(calls: Calls, arguments: Json) -> Answer:
+    try:
+        answer: TerminalAnswer = await calls(OPERATION, _with_directory(calls, arguments))
+    except DuettyError as error:
+        if not error.code.startswith("PM_TERM_"):
+            raise
+        told: Json = {"code": error.code, "message": error.message}
+        told |= {"hint": error.hint, "details": dict(error.details)}
+        return Answer(content={"error": told}, failure=error.message)
+    return Answer(
+        content=answer.model_dump(mode="json"),
+        text=answer.model_dump(mode="json", exclude_none=True),
+    )
+
+
+def _with_directory(calls: Calls, arguments: Json) -> Json:
+    """With the directory in which the agent's host works, where it told us."""
+    runtime = arguments.get("runtime", {})
+    if not calls.caller.cwd or not isinstance(runtime, dict):
+        return arguments
+    hints = cast("Json", runtime)
+    return {**arguments, "runtime": {"default_cwd": calls.caller.cwd, **hints}}
+
+
+async def _tail(calls: Calls, arguments: Json) -> str | None:
+    """The newest output of the terminal that is meant, where one is named."""
+    asked: Json = {"action": "read_output", "target": arguments.get("target")}
+    if asked["target"] is None:
+        return None
+    if "invocation" in arguments:
+        asked["invocation"] = arguments["invocation"]
+    answer: Any = await calls(OPERATION, asked)
+    shown = answer.result.output or answer.result.stdout or ""
+    return shown[-500:].rstrip() or None
+
+
+def _bound_ms(arguments: Json) -> int | None:
+    execution = arguments.get("execution")
+    if not isinstance(execution, dict):
+        return None
+    said = cast("Json", execution)
+    bound = said.get("timeout", said.get("timeout_ms"))
+    return bound if isinstance(bound, int) else None
+
+
+_SCHEMA = TerminalParams.model_json_schema()
+
+TOOLS = (
+    Tool(
+        name="terminal",
+        title="Terminal",
+        description=(
+            "Run commands in terminals that a person can see, read what they printed, end them, list them. "
+            "action: execute (execution.command; execution.intent open_only opens a terminal and runs nothing), "
+            "read_output, terminate (target.session), list. invocation.mode headless: no terminal, proven commands only."
+        ),
+        parameters={
+            name: {key: value for key, value in field.items() if key not in ("title", "default")}
+            for name, field in _SCHEMA["properties"].items()
+        },
+        required=_SCHEMA["required"],
+        result=TerminalAnswer.model_json_schema(mode="serialization"),
+        run=_terminal,
+        is_destructive=True,
+        checks_itself=True,
+        tail=_tail,
+        bound_ms=_bound_ms,
+    ),
+)
+
+TERMINAL = Dialect(name="terminal", instructions=INSTRUCTIONS, tools=TOOLS)

@@ -1,0 +1,70 @@
+"""What a tool answered, as the protocol tells it."""
+
+from mcp import types as t
+from pydantic_core import to_json
+
+from duetty.edges.mcp.dialect import Answer, Picture, Prompt, Resource, Tool
+
+
+def tool_result(answer: Answer) -> t.CallToolResult:
+    if answer.blocks is not None:
+        content = [_block(block) for block in answer.blocks]
+    else:
+        content = [_block(json_text(answer.content if answer.text is None else answer.text))]
+    if answer.failure is not None:
+        content.insert(0, t.TextContent(text=answer.failure))
+    return t.CallToolResult(
+        content=content,
+        structured_content=answer.content,
+        is_error=answer.failure is not None,
+    )
+
+
+def _block(block: str | Picture) -> t.ContentBlock:
+    if isinstance(block, Picture):
+        return t.ImageContent(data=block.base64, mime_type=block.media_type)
+    return t.TextContent(text=block)
+
+
+def json_text(value: object) -> str:
+    return to_json(value, inf_nan_mode="null").decode()
+
+
+def listed_tool(tool: Tool) -> t.Tool:
+    return t.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema(),
+        output_schema=tool.result,
+        annotations=t.ToolAnnotations(
+            read_only_hint=tool.is_read_only,
+            destructive_hint=tool.is_destructive,
+            open_world_hint=not tool.is_read_only,
+        ),
+        execution=t.ToolExecution(task_support="optional") if tool.tail is not None else None,
+    )
+
+
+def listed_resource(resource: Resource, session: str | None) -> t.Resource:
+    return t.Resource(
+        uri=resource.uri if session is None else resource.of(session),
+        name=resource.name if session is None else f"{session} {resource.name}",
+        title=resource.title if session is None else f"{resource.title}: {session}",
+        description=resource.description,
+        mime_type="application/json",
+    )
+
+
+def listed_template(resource: Resource) -> t.ResourceTemplate:
+    return t.ResourceTemplate(
+        uri_template=resource.uri,
+        name=resource.name,
+        title=resource.title,
+        description=resource.description,
+        mime_type="application/json",
+    )
+
+
+def listed_prompt(prompt: Prompt) -> t.Prompt:
+    return t.Prompt(name=prompt.name, title=prompt.title, description=prompt.description)

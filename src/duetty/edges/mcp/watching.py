@@ -1,0 +1,201 @@
+"""Subscriptions: a client is told that a resource changed, in both eras, a few times a second at most.
+
+Each subscription has a watch of its own, so a client that does not read holds up
+nobody else. A watch is a loop over an operation that waits; it costs nothing while
+nothing happens.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+from mcp import MCPError
+from mcp import types as t
+from mcp.server.connection import Connection
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourcesListChanged,
+    ResourceUpdated,
+)
+
+from duetty.edges.mcp.dialect import Calls, Resource
+from duetty.edges.mcp.sdk import Context
+from duetty.errors import Deadline, DuettyError
+from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
+
+COALESCE_S = 0.25
+"""The least time between two messages about one resource: a program may print all the time."""
+
+WAIT_MS = 3_600_000
+MAX_WATCHES = 1_024
+MAX_PER_CONNECTION = 100
+NAME_CHANGES = (SessionCreated, SessionRenamed, SessionRemoved)
+
+Tell = Callable[[], Awaitable[object]]
+Watching = Callable[[Tell], Awaitable[None]]
+
+
+class Watches:
+    """The subscriptions of one dialect's server."""
+
+    def __init__(self, find: Callable[[str], tuple[Resource, str | None] | None]) -> None:
+        self._find = find
+        self._open = 0
+        self._by_connection: dict[Connection, dict[str, anyio.CancelScope]] = {}
+        self.group: TaskGroup | None = None
+        """Who owns the watches of the handshake era; set while the server runs."""
+
+    # --- handshake era: a connection that lives, and messages on it -------------
+
+    async def subscribe(self, connection: Connection, calls: Calls, uri: str) -> None:
+        """Tell this connection of changes from now on, until it goes or is unsubscribed."""
+        found = self._find(uri)
+        if found is None:
+            raise MCPError(
+                code=t.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:500]}
+            )
+        watch = await _watch(*found, calls)
+
+        async def tell() -> None:
+            await connection.send_resource_updated(uri)
+
+        self._start(connection, uri, watch, tell)
+
+    def unsubscribe(self, connection: Connection, uri: str) -> None:
+        scope = self._by_connection.get(connection, {}).pop(uri, None)
+        if scope is not None:
+            scope.cancel()
+
+    def follow_list(self, connection: Connection, calls: Calls) -> None:
+        """A connection of that era is told when sessions come and go, without asking for it."""
+
+        async def tell() -> None:
+            await connection.send_resource_list_changed()
+
+        self._start(connection, "", partial(_watch_names, calls), tell)
+
+    def _start(self, connection: Connection, uri: str, watch: Watching, tell: Tell) -> None:
+        mine = self._by_connection.get(connection)
+        if mine is None:
+            mine = self._by_connection[connection] = {}
+            connection.exit_stack.callback(self._drop, connection)
+        if uri in mine:
+            return
+        if len(mine) > MAX_PER_CONNECTION or self._open >= MAX_WATCHES:
+            raise MCPError(code=t.INTERNAL_ERROR, message="Subscription limit reached")
+        assert self.group is not None
+        scope = mine[uri] = anyio.CancelScope()
+        self._open += 1
+        self.group.start_soon(self._run, scope, watch, tell)
+
+    async def _run(self, scope: anyio.CancelScope, watch: Watching, tell: Tell) -> None:
+        try:
+            with scope:
+                await watch(tell)
+        except (DuettyError, anyio.EndOfStream):
+            return  # what was watched is gone, or no longer allowed
+        finally:
+            self._open -= 1
+
+    def _drop(self, connection: Connection) -> None:
+        for scope in self._by_connection.pop(connection, {}).values():
+            scope.cancel()
+
+    # --- modern era: one request whose answer is the stream ---------------------
+
+    async def listen(
+        self, context: Context, params: t.SubscriptionsListenRequestParams, calls: Calls
+    ) -> t.SubscriptionsListenResult:
+        wanted = params.notifications
+        uris = list(dict.fromkeys(str(uri) for uri in wanted.resource_subscriptions or ()))
+        needed = len(uris) + bool(wanted.resources_list_changed)
+        if len(uris) > MAX_PER_CONNECTION or self._open + needed > MAX_WATCHES:
+            raise MCPError(code=t.INTERNAL_ERROR, message="Subscription limit reached")
+        bus = InMemorySubscriptionBus()
+        ended = t.SubscriptionsListenResult()
+        self._open += needed
+        try:
+            async with anyio.create_task_group() as tasks:
+                for uri in uris:
+                    # One that does not exist is taken, as the revision says, and never told of.
+                    if (found := self._find(uri)) is not None:
+                        with suppress(DuettyError):
+                            watch = await _watch(*found, calls)
+                            tasks.start_soon(_quietly, watch, _updated(bus, uri))
+                if wanted.resources_list_changed:
+                    tasks.start_soon(_quietly, partial(_watch_names, calls), _list_changed(bus))
+                ended = await ListenHandler(bus)(context, params)
+                tasks.cancel_scope.cancel()
+        finally:
+            self._open -= needed
+        return ended
+
+
+def _updated(bus: InMemorySubscriptionBus, uri: str) -> Tell:
+    async def tell() -> None:
+        await bus.publish(ResourceUpdated(uri=uri))
+
+    return tell
+
+
+def _list_changed(bus: InMemorySubscriptionBus) -> Tell:
+    async def tell() -> None:
+        await bus.publish(ResourcesListChanged())
+
+    return tell
+
+
+async def _quietly(watch: Watching, tell: Tell) -> None:
+    try:
+        await watch(tell)
+    except (DuettyError, anyio.EndOfStream):
+        return  # what was watched is gone, or no longer allowed
+
+
+async def _watch(resource: Resource, session: str | None, calls: Calls) -> Watching:
+    """A watch over what happens from now on."""
+    if resource.changes_with == "sessions" or session is None:
+        return partial(_watch_list, calls)
+    known = await calls("session.wait", {"session": session, "idle_ms": 0})
+    return partial(_watch_session, calls, session, known)
+
+
+async def _watch_session(calls: Calls, session: str, known: Any, tell: Tell) -> None:
+    """Until the session is gone; its end is told, too."""
+    while known.state != "exited":
+        wanted = {"session": session, "idle_ms": 0, "last_generation": known.generation}
+        try:
+            known = await calls("session.wait", wanted | {"max_wait_ms": WAIT_MS})
+        except Deadline:
+            continue
+        except DuettyError:
+            await tell()
+            return
+        await tell()
+        await anyio.sleep(COALESCE_S)
+
+
+async def _watch_list(calls: Calls, tell: Tell) -> None:
+    """Every change of what a list of sessions shows."""
+    await _watch_sessions(calls, tell, lambda event: True)
+
+
+async def _watch_names(calls: Calls, tell: Tell) -> None:
+    """Sessions that come, go, or get another name."""
+    await _watch_sessions(calls, tell, lambda event: isinstance(event, NAME_CHANGES))
+
+
+async def _watch_sessions(calls: Calls, tell: Tell, matters: Callable[[object], bool]) -> None:
+    with calls.watch() as watch:
+        while True:
+            item = await watch.receive()
+            if isinstance(item, Lagged) or (matters(item.event) and watch.may_see(item.event.name)):
+                # What follows at once is told with it.
+                with anyio.move_on_after(COALESCE_S):
+                    while True:
+                        await watch.receive()
+                await tell()

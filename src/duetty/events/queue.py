@@ -1,0 +1,91 @@
+"""A follower's bounded queue: what it cannot take it is told it missed."""
+
+from collections import deque
+from typing import Generic, Protocol, TypeVar
+
+import anyio
+import anyio.lowlevel
+
+from duetty.events.types import Lagged
+from duetty.ids import Seq
+
+SUBSCRIBER_ENTRIES = 256
+"""Room per subscriber. One that falls this far behind is told so, not waited for."""
+
+
+class Numbered(Protocol):
+    @property
+    def seq(self) -> Seq: ...
+
+
+T = TypeVar("T", bound=Numbered)
+
+
+class Subscription(Generic[T]):
+    """One follower's queue; between a check and `wait` there must be no await."""
+
+    __slots__ = ("_arrived", "_closed", "_missed_through", "_queue", "wants_output")
+
+    def __init__(self) -> None:
+        self.wants_output = True
+        """Whether output wakes it; one that cannot take more has no use for that."""
+
+        self._queue: deque[T] = deque()
+        self._missed_through: Seq | None = None
+        self._arrived = anyio.Event()
+        self._closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Nothing more will come; what is queued can still be taken."""
+        return self._closed
+
+    def offer(self, entry: T) -> None:
+        """Queue the entry, or note that it was missed; never waits."""
+        if self._missed_through is not None or len(self._queue) >= SUBSCRIBER_ENTRIES:
+            self._missed_through = entry.seq
+        else:
+            self._queue.append(entry)
+        self._arrived.set()
+
+    def wake(self) -> None:
+        """Something happened that is no entry: whoever waits looks again."""
+        self._arrived.set()
+
+    def clear(self) -> None:
+        """Forget what is queued or missed: a snapshot has all of it."""
+        self._queue.clear()
+        self._missed_through = None
+
+    def close(self) -> None:
+        self._closed = True
+        self._arrived.set()
+
+    def take(self) -> T | Lagged | None:
+        """The next entry, if one is there."""
+        if self._queue:
+            return self._queue.popleft()
+        if self._missed_through is not None:
+            missed, self._missed_through = self._missed_through, None
+            return Lagged(missed_through=missed)
+        return None
+
+    async def wait(self) -> None:
+        """Until something was offered, woken or closed since the last wait."""
+        if not self._arrived.is_set():
+            await self._arrived.wait()
+            # As in `Pulse`: a flood must not keep a deadline away from us.
+            await anyio.lowlevel.checkpoint_if_cancelled()
+        self._arrived = anyio.Event()
+
+    async def receive(self) -> T | Lagged:
+        """The next entry.
+
+        Raises:
+            anyio.EndOfStream: when the source is gone and everything was received.
+        """
+        while (entry := self.take()) is None:
+            if self._closed:
+                raise anyio.EndOfStream
+            await self.wait()
+        return entry

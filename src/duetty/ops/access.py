@@ -1,0 +1,259 @@
+"""Who may call: stored tokens, browsers that signed in, links and tickets that work once.
+
+Knows secrets only by their digests. How a secret is shown (header, cookie,
+query) is the edge's business.
+"""
+
+import hashlib
+import hmac
+import secrets
+import string
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import anyio
+
+from duetty.calls import EVERY_SCOPE, Actor, Scope
+from duetty.clock import Clock
+from duetty.errors import Exhausted
+from duetty.store import Store, TokenRecord, new_token
+
+LINK_S = 600
+"""How long a one-time link works; it is printed for the person who starts the server."""
+
+BROWSER_S = 30 * 24 * 3600
+TICKET_S = 30.0
+MAX_LINKS = 64
+MAX_TICKETS = 1_024
+MAX_BROWSERS = 1_024
+MAX_TOKENS = 1_024
+"""Valid ones. Those that are not are forgotten after a while, oldest first."""
+
+KEPT_NS = 30 * 24 * 3600 * 10**9
+"""How long a revoked or expired token stays listed: somebody may wonder where it went."""
+
+EXPIRY_LOOK_S = 1.0
+"""Between two looks for connections whose token has expired meanwhile."""
+
+_ALNUM = string.ascii_letters + string.digits
+
+
+def digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode(errors="surrogatepass")).digest()
+
+
+class _Ticket(NamedTuple):
+    actor: Actor
+    until_s: float
+
+
+@dataclass(eq=False, slots=True)
+class _Connection:
+    token: str
+    close: Callable[[], object]
+
+
+class Live:
+    """Connections that outlast one request, so that they can end with their token."""
+
+    def __init__(self) -> None:
+        self._connections: set[_Connection] = set()
+
+    @contextmanager
+    def joined(self, actor: Actor, close: Callable[[], object]) -> Generator[None]:
+        """While inside, `close` is called (once, from the loop, and must not wait) when the
+        actor's token is revoked or expires.
+        """
+        if actor.token is None:
+            yield
+            return
+        connection = _Connection(actor.token, close)
+        self._connections.add(connection)
+        try:
+            yield
+        finally:
+            self._connections.discard(connection)
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        return frozenset(connection.token for connection in self._connections)
+
+    def close(self, token: str) -> None:
+        ending = [each for each in self._connections if each.token == token]
+        self._connections.difference_update(ending)
+        for connection in ending:
+            connection.close()
+
+
+class Access:
+    def __init__(self, store: Store, clock: Clock, *, own_token: str) -> None:
+        self._store = store
+        self._clock = clock
+        self._own_digest = digest(own_token)
+        self._links: dict[bytes, float] = {}
+        self._tickets: dict[bytes, _Ticket] = {}
+        self.live = Live()
+
+    # --- tokens ---------------------------------------------------------------
+
+    def issue(
+        self,
+        name: str,
+        *,
+        scopes: Iterable[Scope],
+        session: str | None = None,
+        expires_in_s: float | None = None,
+    ) -> tuple[str, TokenRecord]:
+        """A token to hand out once, and what is kept of it.
+
+        Raises:
+            Exhausted: if there are too many.
+        """
+        self._forget_old()
+        if len(self._valid("token")) >= MAX_TOKENS:
+            raise Exhausted(f"there are {MAX_TOKENS} tokens", hint="revoke one")
+        now_ns = self._clock.wall_ns()
+        token, record = new_token(
+            name,
+            scopes=sorted(scopes),
+            created_at_ns=now_ns,
+            session=session,
+            expires_at_ns=None if expires_in_s is None else now_ns + int(expires_in_s * 1e9),
+        )
+        self._store.add_token(record)
+        return token, record
+
+    def tokens(self) -> list[TokenRecord]:
+        """All that are remembered, browsers too, oldest first."""
+        return self._store.tokens()
+
+    def revoke(self, token: str) -> TokenRecord:
+        """By id. Refused at once; what it holds open is closed.
+
+        Raises:
+            TokenNotFound: if there is none.
+        """
+        record = self._store.revoke_token(token)
+        self.live.close(token)
+        return record
+
+    def by_token(self, token: str) -> Actor | None:
+        if hmac.compare_digest(digest(token), self._own_digest):
+            return Actor(kind="agent", name="token")
+        record = self._store.valid_token(token)
+        return None if record is None else _actor(record, kind="agent")
+
+    # --- browsers -------------------------------------------------------------
+
+    def new_link_code(self) -> str:
+        """A code that signs one browser in, once."""
+        now_s = self._clock.monotonic_s()
+        code = secrets.token_urlsafe(24)
+        _drop(self._links, [each for each, until_s in self._links.items() if until_s < now_s])
+        if len(self._links) >= MAX_LINKS:
+            self._links.pop(next(iter(self._links)))
+        self._links[digest(code)] = now_s + LINK_S
+        return code
+
+    def sign_in(self, code: str) -> str | None:
+        """The cookie that this code buys, the first time; it outlives the server."""
+        until_s = self._links.pop(digest(code), None)
+        if until_s is None or until_s < self._clock.monotonic_s():
+            return None
+        self._forget_old()
+        browsers = self._valid("browser")
+        for oldest in browsers[: max(0, len(browsers) - MAX_BROWSERS + 1)]:
+            self.revoke(oldest.id)
+        now_ns = self._clock.wall_ns()
+        cookie, record = new_token(
+            "browser",
+            kind="browser",
+            scopes=sorted(EVERY_SCOPE),
+            created_at_ns=now_ns,
+            expires_at_ns=now_ns + BROWSER_S * 10**9,
+        )
+        self._store.add_token(record)
+        return cookie
+
+    def by_cookie(self, cookie: str) -> Actor | None:
+        record = self._store.valid_token(cookie, kind="browser")
+        return None if record is None else _actor(record, kind="person")
+
+    # --- tickets --------------------------------------------------------------
+
+    def new_ticket(self, actor: Actor) -> str:
+        """What a WebSocket upgrade may carry in its address: for this actor, once, and soon.
+
+        Raises:
+            Exhausted: if too many wait to be used.
+        """
+        now_s = self._clock.monotonic_s()
+        _drop(self._tickets, [each for each, it in self._tickets.items() if it.until_s <= now_s])
+        if len(self._tickets) >= MAX_TICKETS:
+            raise Exhausted(
+                f"{MAX_TICKETS} tickets wait to be used", hint=f"they expire in {TICKET_S:.0f} s"
+            )
+        ticket = "".join(secrets.choice(_ALNUM) for _ in range(32))
+        self._tickets[digest(ticket)] = _Ticket(actor, now_s + TICKET_S)
+        return ticket
+
+    def by_ticket(self, ticket: str) -> Actor | None:
+        """Whoever asked for it, if it is new enough and their token still good; it is used up."""
+        found = self._tickets.pop(digest(ticket), None)
+        if found is None or found.until_s <= self._clock.monotonic_s():
+            return None
+        return found.actor if self.is_good(found.actor) else None
+
+    # --- time -----------------------------------------------------------------
+
+    def is_good(self, actor: Actor) -> bool:
+        """Whether what let this actor in would still do so."""
+        if actor.token is None:
+            return True
+        record = self._store.token(actor.token)
+        return record is not None and record.is_valid(self._clock.wall_ns())
+
+    async def close_expired(self) -> None:
+        """Ends connections when their token's time is up; runs as long as the server."""
+        while True:
+            await anyio.sleep(EXPIRY_LOOK_S)
+            for token in self.live.tokens:
+                record = self._store.token(token)
+                if record is None or not record.is_valid(self._clock.wall_ns()):
+                    self.live.close(token)
+
+    def _valid(self, kind: str) -> list[TokenRecord]:
+        now_ns = self._clock.wall_ns()
+        return [
+            each for each in self._store.tokens() if each.kind == kind and each.is_valid(now_ns)
+        ]
+
+    def _forget_old(self) -> None:
+        """Tokens that are long dead, and the oldest dead ones when there are many."""
+        now_ns = self._clock.wall_ns()
+        dead = [each for each in self._store.tokens() if not each.is_valid(now_ns)]
+        old = [each for each in dead if _died_ns(each) + KEPT_NS < now_ns]
+        for record in old or dead[: max(0, len(dead) - MAX_TOKENS)]:
+            self._store.forget_token(record.id)
+
+
+def _died_ns(record: TokenRecord) -> int:
+    ends = [at for at in (record.revoked_at_ns, record.expires_at_ns) if at is not None]
+    return min(ends, default=record.created_at_ns)
+
+
+def _actor(record: TokenRecord, *, kind: str) -> Actor:
+    return Actor(
+        kind="person" if kind == "person" else "agent",
+        name=record.name,
+        scopes=frozenset(scope for scope in Scope if scope in record.scopes),
+        session=record.session,
+        token=record.id,
+    )
+
+
+def _drop(kept: dict[bytes, Any], keys: list[bytes]) -> None:
+    for key in keys:
+        del kept[key]

@@ -1,0 +1,164 @@
+"""Operations on questions to a person: see them, answer them, take an answer back."""
+
+import anyio
+
+from duetty.approvals import Answer
+from duetty.calls import Actor, Effect
+from duetty.errors import (
+    ApprovalNotFound,
+    ApprovalSettled,
+    Exhausted,
+    NotAPerson,
+    PolicyDenied,
+)
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.ops.shapes import time_text
+from duetty.policy import visible
+from duetty.store import ApprovalRecord, StandingRecord
+from duetty.wire.approvals import (
+    ApprovalInfo,
+    ApprovalList,
+    ApprovalsParams,
+    ApproveParams,
+    DeclineParams,
+    StandingInfo,
+    StandingParams,
+)
+from duetty.wire.params import Nothing
+from duetty.wire.results import Done
+
+SETTLED = 100
+
+
+async def _list(params: ApprovalsParams, services: Services, actor: Actor) -> ApprovalList:
+    approvals = services.approvals
+    if params.after is not None and params.wait_ms:
+        with anyio.move_on_after(params.wait_ms / 1000), approvals.subscribe() as entries:
+            while approvals.seq <= params.after and not entries.is_closed:
+                await entries.wait()
+    found = approvals.pending()
+    if params.settled:
+        stored = await anyio.to_thread.run_sync(lambda: services.store.approvals(limit=SETTLED))
+        found += [each for each in stored if each.state != "pending"]
+    return ApprovalList(
+        seq=approvals.seq,
+        approvals=[approval_info(each) for each in found if actor.session in (None, each.session)],
+    )
+
+
+async def _approve(params: ApproveParams, services: Services, actor: Actor) -> ApprovalInfo:
+    answer = Answer(
+        granted=True,
+        covers=params.covers,
+        command_line=params.command_line,
+        rule=params.rule,
+        note=params.note,
+    )
+    return approval_info(
+        services.approvals.settle(params.approval, answer, by=actor, via=params.via)
+    )
+
+
+async def _decline(params: DeclineParams, services: Services, actor: Actor) -> ApprovalInfo:
+    answer = Answer(granted=False, note=params.note)
+    return approval_info(
+        services.approvals.settle(params.approval, answer, by=actor, via=params.via)
+    )
+
+
+async def _standing(params: Nothing, services: Services, actor: Actor) -> list[StandingInfo]:
+    return [_standing_info(each) for each in services.approvals.standing()]
+
+
+async def _revoke(params: StandingParams, services: Services, actor: Actor) -> Done:
+    services.approvals.revoke(params.standing, by=actor)
+    return Done()
+
+
+def approval_info(record: ApprovalRecord) -> ApprovalInfo:
+    return ApprovalInfo(
+        id=record.id,
+        state=record.state,
+        operation=record.operation,
+        session=record.session,
+        actor=f"{record.actor_kind}:{record.actor_name}",
+        command_line=record.command_line,
+        shown=None if record.command_line is None else visible(record.command_line),
+        cwd=record.cwd,
+        reason=record.reason,
+        rule=record.rule,
+        classes=list(record.classes),
+        suggestion=record.suggestion,
+        standing_rule=record.standing_rule,
+        asked_at=time_text(record.asked_at_ns),
+        expires_at=time_text(record.expires_at_ns),
+        settled_at=None if record.settled_at_ns is None else time_text(record.settled_at_ns),
+        settled_by=record.settled_by,
+        via=record.via,
+        covers=record.covers,
+        edited=record.edited,
+        note=record.note,
+    )
+
+
+def _standing_info(record: StandingRecord) -> StandingInfo:
+    return StandingInfo(
+        id=record.id,
+        rule=record.rule,
+        session=record.session,
+        created_at=time_text(record.created_at_ns),
+        created_by=record.created_by,
+    )
+
+
+LIST = Operation(
+    name="approval.list",
+    summary="Questions that wait for a person; waits for the next change when asked to.",
+    effect=Effect.READ,
+    params=ApprovalsParams,
+    result=ApprovalList,
+    run=_list,
+    route=Route(method="GET", path="/approvals"),
+    waits=True,
+    shared=True,
+)
+APPROVE = Operation(
+    name="approval.approve",
+    summary="Say yes to a question: once, for the session, or by a standing approval. A person's.",
+    effect=Effect.CONTROL,
+    params=ApproveParams,
+    result=ApprovalInfo,
+    run=_approve,
+    route=Route(method="POST", path="/approvals/{approval}/approve"),
+    errors=(ApprovalNotFound, ApprovalSettled, NotAPerson, PolicyDenied, Exhausted),
+)
+DECLINE = Operation(
+    name="approval.decline",
+    summary="Say no to a question. A person's.",
+    effect=Effect.CONTROL,
+    params=DeclineParams,
+    result=ApprovalInfo,
+    run=_decline,
+    route=Route(method="POST", path="/approvals/{approval}/decline"),
+    errors=(ApprovalNotFound, ApprovalSettled, NotAPerson),
+)
+STANDING = Operation(
+    name="approval.standing",
+    summary="Answers that also cover later calls, as the rules they are.",
+    effect=Effect.READ,
+    params=Nothing,
+    result=list[StandingInfo],
+    run=_standing,
+    route=Route(method="GET", path="/approvals/standing"),
+)
+REVOKE = Operation(
+    name="approval.revoke",
+    summary="Take a standing approval back. A person's.",
+    effect=Effect.CONTROL,
+    params=StandingParams,
+    result=Done,
+    run=_revoke,
+    route=Route(method="DELETE", path="/approvals/standing/{standing}", status=204),
+    errors=(ApprovalNotFound, NotAPerson),
+)

@@ -1,0 +1,55 @@
+"""Questions to a person, followed by whoever looks at the list of sessions."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from duetty.approvals import ApprovalEntry
+from duetty.calls import Actor, Scope
+from duetty.events import Lagged, Subscription
+from duetty.ops.approvals import approval_info
+from duetty.ops.permits import permit
+from duetty.ops.services import Services
+from duetty.wire.approvals import ApprovalInfo
+
+
+class Asked:
+    """What waits now, and each question as it is asked or settled."""
+
+    def __init__(
+        self, services: Services, actor: Actor, entries: Subscription[ApprovalEntry]
+    ) -> None:
+        self._services = services
+        self._actor = actor
+        self._entries = entries
+
+    def pending(self) -> list[ApprovalInfo]:
+        """All that wait; changes go on from here."""
+        self._entries.clear()
+        return [
+            approval_info(each)
+            for each in self._services.approvals.pending()
+            if self._actor.session in (None, each.session)
+        ]
+
+    async def receive(self) -> ApprovalInfo | None:
+        """The next change; None after falling behind: take `pending` again.
+
+        Raises:
+            anyio.EndOfStream: when the server ends.
+        """
+        while True:
+            entry = await self._entries.receive()
+            if isinstance(entry, Lagged):
+                return None
+            if self._actor.session in (None, entry.record.session):
+                return approval_info(entry.record)
+
+
+@contextmanager
+def follow_approvals(services: Services, actor: Actor) -> Generator[Asked]:
+    """Raises:
+    ScopeMissing: if the actor may not read.
+    """
+    permit(actor, Scope.READ)
+    with services.approvals.subscribe() as entries:
+        yield Asked(services, actor, entries)

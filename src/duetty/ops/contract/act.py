@@ -1,0 +1,82 @@
+"""The terminal contract as one operation: bridge, check, gate, route, and failures in its words."""
+
+import logging
+from secrets import token_hex
+
+from duetty.calls import Actor, Effect
+from duetty.errors import DuettyError
+from duetty.ops.contract.compat import Bridged, alias_info, bridge
+from duetty.ops.contract.failures import FAILURES, Internal, TerminalFailure, failure_of
+from duetty.ops.contract.gate import check_headless
+from duetty.ops.contract.request import Request, checked
+from duetty.ops.contract.routing import MATRIX
+from duetty.ops.contract.steps import Doing
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.wire.contract import Metadata, TerminalAnswer, TerminalParams
+
+log = logging.getLogger("duetty.contract")
+
+
+async def _act(params: TerminalParams, services: Services, actor: Actor) -> TerminalAnswer:
+    given, trace_id = params.given(), token_hex(8)
+    bridged: Bridged | None = None
+    request: Request | None = None
+    try:
+        bridged = bridge(given, takes_aliases=services.settings.terminal_aliases)
+        request = checked(bridged)
+        check_headless(request)
+        doing = Doing(request=request, services=services, actor=actor)
+        target, result = await MATRIX[request.action, request.mode].serve(doing)
+    except DuettyError as error:
+        failure = failure_of(error)
+        if isinstance(failure, Internal):
+            log.warning("terminal_call_failed", extra={"trace_id": trace_id, "code": error.code})
+        told = _told(failure, given.get("action"), bridged, request, trace_id)
+        raise told from (None if failure is error else error)
+    except Exception as error:
+        # The last resort: what happened is for the log, not for the caller.
+        log.exception("terminal_call_crashed", extra={"trace_id": trace_id})
+        failure = Internal("something went wrong here", reason="crashed")
+        raise _told(failure, given.get("action"), bridged, request, trace_id) from error
+    metadata = _metadata(given.get("action"), bridged, request, trace_id)
+    return TerminalAnswer(action=request.action, target=target, result=result, metadata=metadata)
+
+
+def _told(
+    failure: TerminalFailure,
+    action: object,
+    bridged: Bridged | None,
+    request: Request | None,
+    trace_id: str,
+) -> TerminalFailure:
+    return failure.told(_metadata(action, bridged, request, trace_id))
+
+
+def _metadata(
+    action: object, bridged: Bridged | None, request: Request | None, trace_id: str
+) -> Metadata:
+    return Metadata(
+        trace_id=trace_id,
+        alias=bridged.alias if bridged is not None else alias_info(action),
+        shape=bridged.shape if bridged is not None else "canonical",
+        lifted=list(bridged.lifted) if bridged is not None else [],
+        mode=request.mode if request is not None else None,
+        intent=request.intent if request is not None else None,
+        route=MATRIX[request.action, request.mode].name if request is not None else None,
+    )
+
+
+ACT = Operation(
+    name="terminal.act",
+    summary="The terminal contract: execute, read_output, terminate, list, in one request shape.",
+    effect=Effect.CONTROL,
+    params=TerminalParams,
+    result=TerminalAnswer,
+    run=_act,
+    route=Route(method="POST", path="/terminal"),
+    waits=True,
+    shared=True,
+    composed=True,
+    errors=FAILURES,
+)

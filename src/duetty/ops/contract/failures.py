@@ -1,0 +1,255 @@
+"""The ten failures of the terminal contract, and which of them each error of ours is.
+
+A payload always has the same parts: code and message, a hint, and in `details` the
+hints per field, the allowed values, whether a retry can help, and the trace id.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, get_args
+
+from duetty.errors import (
+    ApprovalExpired,
+    ApprovalRejected,
+    BadArguments,
+    BadCommand,
+    BadWorkingDirectory,
+    Conflict,
+    Deadline,
+    DuettyError,
+    Exhausted,
+    InputRejected,
+    InvalidSessionName,
+    KeeperUnavailable,
+    NotFound,
+    PolicyDenied,
+    Refused,
+    ScopeMissing,
+    ServerUnreachable,
+    SessionBusy,
+    SessionExited,
+    SessionNameConflict,
+    Unavailable,
+)
+from duetty.wire.contract import Action, Metadata, Mode, Reason
+
+ACTIONS: tuple[str, ...] = get_args(Action)
+MODES: tuple[str, ...] = get_args(Mode)
+
+
+class TerminalFailure(DuettyError):
+    """A failure as the contract tells it."""
+
+    retriable: ClassVar[bool] = False
+    retry: ClassVar[str] = "never"
+    """What has to happen before another attempt makes sense."""
+
+    guidance: ClassVar[str] = ""
+    """The hint, where nothing better is known."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        fields: Mapping[str, str] | None = None,
+        allowed: Sequence[str] = (),
+        **known: object,
+    ) -> None:
+        super().__init__(message, hint=hint or self.guidance or None)
+        self.details = {
+            "fields": dict(fields or {}),
+            "allowed": list(allowed),
+            "retriable": self.retriable,
+            "retry": self.retry,
+            "trace_id": None,
+            **known,
+        }
+
+    def told(self, metadata: Metadata) -> "TerminalFailure":
+        """The same with what is known of the request."""
+        self.details = {
+            **self.details,
+            "trace_id": metadata.trace_id,
+            "metadata": metadata.model_dump(),
+        }
+        return self
+
+
+class InvalidAction(TerminalFailure, BadArguments):
+    """Terminal contract: the action is neither canonical nor an alias."""
+
+    code = "PM_TERM_INVALID_ACTION"
+    retry = "after_change"
+    guidance = f"use one of the canonical actions: {', '.join(ACTIONS)}"
+
+
+class InvalidPayload(TerminalFailure, BadArguments):
+    """Terminal contract: a field is missing, unknown or of the wrong kind; `fields` says which."""
+
+    code = "PM_TERM_INVALID_PAYLOAD"
+    retry = "after_change"
+    guidance = "details.fields says what each field should be"
+
+
+class InvalidMode(TerminalFailure, BadArguments):
+    """Terminal contract: no such mode, or not for this action and intent."""
+
+    code = "PM_TERM_INVALID_MODE"
+    retry = "after_change"
+    guidance = "details.allowed has the modes that can be used"
+
+
+class Declined(TerminalFailure, Refused):
+    """Terminal contract: a person said no, or nobody answered in time."""
+
+    code = "PM_TERM_DECLINED"
+    guidance = "do not try the same again; ask the person what they want instead"
+
+
+class TimedOut(TerminalFailure, Deadline):
+    """Terminal contract: it took longer than the caller allowed; what was printed so far is in `details`."""
+
+    code = "PM_TERM_TIMEOUT"
+    retriable = True
+    retry = "by_policy"
+    guidance = "give a longer execution.timeout"
+
+
+class Disconnected(TerminalFailure, Unavailable):
+    """Terminal contract: the way to the terminal was cut."""
+
+    code = "PM_TERM_DISCONNECTED"
+    retriable = True
+    retry = "after_reconnect"
+    guidance = (
+        "connect again, list, then look with read_output at what became of it before retrying"
+    )
+
+
+class GuiUnavailable(TerminalFailure, Conflict):
+    """Terminal contract: nobody can see a terminal now; nothing ran."""
+
+    code = "PM_TERM_GUI_UNAVAILABLE"
+    retriable = True
+    retry = "after_view"
+    guidance = "have a person open the page or run `duetty attach`, then retry"
+
+
+class Blocked(TerminalFailure, Refused):
+    """Terminal contract: policy does not let it run; `reason` says why."""
+
+    code = "PM_TERM_BLOCKED_DESTRUCTIVE"
+    retry = "after_change"
+    guidance = "change the command, or have a person change the policy"
+
+
+class TargetNotFound(TerminalFailure, NotFound):
+    """Terminal contract: none of the caller's terminals is meant by this target, in this mode."""
+
+    code = "PM_TERM_NOT_FOUND"
+    retry = "after_list"
+    guidance = "call with action list in the same mode, then retry with a target from there"
+
+
+class Internal(TerminalFailure):
+    """Terminal contract: something failed here; the server's log has the trace id."""
+
+    code = "PM_TERM_INTERNAL"
+    guidance = "the server's log has this trace_id"
+
+
+FAILURES: tuple[type[TerminalFailure], ...] = (
+    InvalidAction,
+    InvalidPayload,
+    InvalidMode,
+    Declined,
+    TimedOut,
+    Disconnected,
+    GuiUnavailable,
+    Blocked,
+    TargetNotFound,
+    Internal,
+)
+
+CODE_OF: Mapping[type[DuettyError], type[TerminalFailure]] = {
+    BadArguments: InvalidPayload,
+    SessionNameConflict: InvalidPayload,
+    NotFound: TargetNotFound,
+    SessionExited: TargetNotFound,
+    Refused: Blocked,
+    ApprovalRejected: Declined,
+    ApprovalExpired: Declined,
+    SessionBusy: TimedOut,
+    Deadline: TimedOut,
+    KeeperUnavailable: Disconnected,
+    InputRejected: Disconnected,
+    ServerUnreachable: Disconnected,
+    DuettyError: Internal,
+}
+"""The nearest class in an error's own tree decides."""
+
+FIELD_OF: Mapping[type[DuettyError], str] = {
+    BadWorkingDirectory: "execution.cwd",
+    BadCommand: "runtime.shell",
+    InvalidSessionName: "runtime.name",
+    SessionNameConflict: "runtime.name",
+}
+"""Which field of the request an error is about."""
+
+REASONS: Mapping[str, Reason] = {
+    "destructive": "destructive",
+    "not_allowlisted": "not_allowlisted",
+    "not_provable": "not_provable",
+    "denied_by_rule": "denied_by_rule",
+    "asked_by_rule": "denied_by_rule",
+}
+
+
+def failure_of(error: DuettyError) -> TerminalFailure:
+    """The error in the contract's words."""
+    if isinstance(error, TerminalFailure):
+        return error
+    kind = next(CODE_OF[each] for each in type(error).__mro__ if each in CODE_OF)
+    if kind is InvalidPayload:
+        return _invalid(error)
+    if kind is Blocked:
+        return _blocked(error)
+    if kind is Declined:
+        answered = "expired" if isinstance(error, ApprovalExpired) else "declined"
+        return Declined(
+            error.message,
+            hint=error.hint,
+            reason=answered,
+            approval=error.details.get("approval"),
+            note=error.details.get("note"),
+        )
+    if kind is Internal:
+        # Our own codes say enough, and never what was typed.
+        limit = "; a limit was reached" if isinstance(error, Exhausted) else ""
+        return Internal(f"it could not be done here{limit}", hint=error.hint, reason=error.code)
+    if kind is TargetNotFound:
+        return TargetNotFound(error.message, reason=error.code)
+    return kind(error.message, hint=None if kind is Disconnected else error.hint, reason=error.code)
+
+
+def _invalid(error: DuettyError) -> InvalidPayload:
+    place = next((FIELD_OF[each] for each in type(error).__mro__ if each in FIELD_OF), None)
+    fields = error.details.get("fields")
+    if place is not None:
+        told = {place: error.message}
+    elif isinstance(fields, Mapping):
+        told = {str(name): str(problem) for name, problem in fields.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # made by dispatch
+    else:
+        told = {"request": error.message}
+    return InvalidPayload(error.message, hint=error.hint, fields=told)
+
+
+def _blocked(error: DuettyError) -> Blocked:
+    reason: Reason = "denied_by_rule"
+    rule = error.details.get("rule")
+    if isinstance(error, PolicyDenied):
+        reason = REASONS.get(str(error.details.get("reason")), "denied_by_rule")
+    elif isinstance(error, ScopeMissing):
+        rule = f"scope:{error.details.get('needs', 'session')}"
+    classes = error.details.get("classes", ())
+    return Blocked(error.message, hint=error.hint, reason=reason, rule=rule, classes=classes)

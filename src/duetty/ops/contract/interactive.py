@@ -1,0 +1,239 @@
+"""Interactive routes: a session that a person can see."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import anyio
+
+from duetty.errors import Deadline, DuettyError, Refused
+from duetty.ops.contract.failures import TargetNotFound, TimedOut
+from duetty.ops.contract.owners import session_of, sessions_of
+from duetty.ops.contract.steps import DIALECT, Doing, Outcome
+from duetty.ops.contract.view import obtain_view
+from duetty.ops.contract.words import line_of
+from duetty.ops.services import Services
+from duetty.session import Session
+from duetty.wire.contract import Executed, OutputRead, TargetInfo, Terminated
+
+READ_LINES = 2_000
+"""Of a command's output that a read looks at, from its end."""
+
+REMOVE_S = 5.0
+"""To take a terminal away again that was opened for a command which may not run."""
+
+_AT_REST = ("prompt", "awaiting_input", "awaiting_password", "fullscreen", "exited")
+
+
+async def execute(doing: Doing) -> Outcome:
+    request = doing.request
+    if request.target is not None:
+        session = session_of(doing.services, doing.actor, request.target)
+        if session.is_exited:
+            raise TargetNotFound("this terminal has ended", reason="session_exited")
+        await obtain_view(request, doing.services)
+        return await _run(doing, session, opened=False)
+    await obtain_view(request, doing.services)
+    if request.intent == "open_only":
+        session = await _open(doing)
+        opened = Executed(
+            status="opened",
+            opened=True,
+            exit_code=None,
+            output=None,
+            cwd=session.cwd,
+            state=session.state().word,
+        )
+        return _target(session), opened
+    free = _free_session(doing)
+    if free is not None:
+        with _taken(doing.services, free):
+            return await _run(doing, free, opened=False)
+    session = await _open(doing)
+    try:
+        with _taken(doing.services, session):
+            return await _run(doing, session, opened=True)
+    except Refused:
+        await _take_away(doing, session)
+        raise
+
+
+@contextmanager
+def _taken(services: Services, session: Session) -> Generator[None]:
+    """While inside, no other call without a target takes it for free."""
+    services.taken.add(session.profile.id)
+    try:
+        yield
+    finally:
+        services.taken.discard(session.profile.id)
+
+
+def _free_session(doing: Doing) -> Session | None:
+    """The caller's newest terminal of this contract, if it waits for a command line.
+
+    Not where the call says what kind of terminal it wants.
+    """
+    request = doing.request
+    about = {"cols", "rows", "name", "shell", "sandbox"} & request.runtime.model_fields_set
+    if about or {"cwd", "env"} & request.execution.model_fields_set:
+        return None
+    free = [
+        each
+        for each in sessions_of(doing.services, doing.actor)
+        if DIALECT in each.profile.tags
+        and each.profile.owner == doing.actor.identity
+        and each.has_marks
+        and each.state().word == "prompt"
+        and not each.run_lock.locked()
+        and each.profile.id not in doing.services.taken
+    ]
+    return max(free, key=lambda each: each.profile.created_at_ns, default=None)
+
+
+async def _open(doing: Doing) -> Session:
+    run, runtime = doing.request.execution, doing.request.runtime
+    info = await doing.call(
+        "session.open",
+        {
+            "name": runtime.name,
+            "command": runtime.shell,
+            "cols": runtime.cols,
+            "rows": runtime.rows,
+            "cwd": run.cwd or runtime.default_cwd,
+            "env": run.env or None,
+            "sandbox": runtime.sandbox,
+            "tags": [DIALECT],
+        },
+    )
+    return doing.services.registry.find(info.name)
+
+
+async def _take_away(doing: Doing, session: Session) -> None:
+    with anyio.move_on_after(REMOVE_S, shield=True):
+        try:
+            await doing.call("session.remove", {"session": session.name, "grace_ms": 200})
+        except DuettyError:
+            return  # it stays, and can be seen in the list
+
+
+async def _run(doing: Doing, session: Session, *, opened: bool) -> Outcome:
+    request = doing.request
+    command = request.execution.command or ""
+    line = command if request.words is None else line_of(request.words, session.profile.shell)
+    try:
+        ran = await doing.call(
+            "command.run",
+            {
+                "session": session.name,
+                "input": line,
+                "max_wait_ms": doing.timeout_ms,
+                "max_output_bytes": doing.output_bytes,
+                "screen": False,
+            },
+        )
+    except Deadline as error:
+        raise _timed_out(doing, session, error.message, output=None, has_run=False) from error
+    if ran.completed_by == "deadline":
+        message = f"it did not end within {doing.timeout_ms} ms and goes on"
+        raise _timed_out(doing, session, message, output=ran.output, has_run=True)
+    return _target(session), Executed(
+        status=_status(ran),
+        opened=opened,
+        exit_code=ran.exit_code,
+        output=ran.output,
+        omitted_bytes=ran.omitted_bytes,
+        cwd=ran.cwd,
+        state=ran.state,
+        duration_ms=ran.duration_ms,
+        known_by=ran.completed_by,
+    )
+
+
+def _status(ran: Any) -> Any:
+    if ran.completed_by == "input":
+        return "awaiting_password" if ran.state == "awaiting_password" else "awaiting_input"
+    return "fullscreen" if ran.completed_by == "fullscreen" else "completed"
+
+
+def _timed_out(
+    doing: Doing, session: Session, message: str, *, output: str | None, has_run: bool
+) -> TimedOut:
+    hint = "look with read_output, or give it up with terminate; execute would type it again"
+    return TimedOut(
+        message,
+        hint=hint if has_run else None,
+        target=_target(session).model_dump(),
+        still_running=has_run,
+        partial={"output": output, "stdout": None, "stderr": None},
+        timeout_ms=doing.timeout_ms,
+    )
+
+
+async def read_output(doing: Doing) -> Outcome:
+    session = session_of(doing.services, doing.actor, doing.request.target or "")
+    if doing.request.timeout_ms is not None and session.state().word not in _AT_REST:
+        await _wait_rest(doing, session)
+    name = {"session": session.name}
+    info = await doing.call("session.get", name)
+    screen = await doing.call("screen.get", {**name, "format": "plain"})
+    lines = [str(line).rstrip() for line in screen["lines"]]
+    blocks = await doing.call("block.list", {**name, "limit": 1})
+    output, omitted, last = None, 0, blocks[0] if blocks else None
+    if last is not None:
+        page = await doing.call(
+            "block.output", {**name, "block": last.id, "offset": -READ_LINES, "limit": READ_LINES}
+        )
+        kept = _last_lines(page.lines, doing.output_bytes)
+        output, omitted = "\n".join(kept), page.total_lines - len(kept)
+    return _target(session), OutputRead(
+        state=info.state,
+        command=last.command_line if last is not None else None,
+        exit_code=info.exit_code if last is None else last.exit_code,
+        exit_signal=info.exit_signal,
+        output=output,
+        omitted_lines=omitted,
+        screen=lines,
+        cwd=info.cwd,
+    )
+
+
+async def _wait_rest(doing: Doing, session: Session) -> None:
+    """Until what runs has ended or waits for somebody; no longer than the caller said."""
+    wait = {"state": list(_AT_REST), "max_wait_ms": doing.request.timeout_ms}
+    try:
+        await doing.call("session.wait", {"session": session.name, **wait})
+    except Deadline:
+        return  # what there is by now is the answer
+    except DuettyError:
+        if not session.is_exited:
+            raise
+
+
+def _last_lines(lines: list[str], limit_bytes: int) -> list[str]:
+    """As many whole lines from the end as fit; at least the end of the last one."""
+    kept: list[str] = []
+    room = limit_bytes
+    for line in reversed(lines):
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    if lines and not kept:
+        return [lines[-1].encode("utf-8", "replace")[-limit_bytes:].decode("utf-8", "ignore")]
+    return kept[::-1]
+
+
+async def terminate(doing: Doing) -> Outcome:
+    session = session_of(doing.services, doing.actor, doing.request.target or "")
+    was_running = not session.is_exited
+    info = await doing.call("session.close", {"session": session.name})
+    return _target(session), Terminated(
+        state=info.state,
+        exit_code=info.exit_code,
+        exit_signal=info.exit_signal,
+        was_running=was_running,
+    )
+
+
+def _target(session: Session) -> TargetInfo:
+    return TargetInfo(session=session.name, mode="interactive")

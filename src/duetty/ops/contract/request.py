@@ -1,0 +1,243 @@
+"""A request as everything behind the contract's door sees it: canonical, checked, whole.
+
+Pure: the same request gives the same value or the same failure, always. Judged in
+this order: action, mode, the shape of every part, what the action needs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from duetty.ops.contract.compat import LIFTED, Bridged
+from duetty.ops.contract.failures import ACTIONS, MODES, InvalidMode, InvalidPayload
+from duetty.wire.contract import (
+    Action,
+    Compat,
+    ExecutionGiven,
+    Intent,
+    InvocationGiven,
+    Mode,
+    RuntimeGiven,
+    TargetGiven,
+)
+
+MAX_PROBLEMS = 20
+MAX_NAME_CHARS = 100
+
+PARTS: Mapping[str, TypeAdapter[Any]] = {
+    "invocation": TypeAdapter(InvocationGiven),
+    "runtime": TypeAdapter(RuntimeGiven),
+    "execution": TypeAdapter(ExecutionGiven),
+    "target": TypeAdapter(TargetGiven),
+    "compat": TypeAdapter(Compat),
+}
+
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    action: Action
+    mode: Mode
+    intent: Intent | None
+    """Of an execute."""
+
+    execution: ExecutionGiven
+    runtime: RuntimeGiven
+    target: str | None
+
+    @property
+    def timeout_ms(self) -> int | None:
+        given = self.execution.timeout
+        return given if given is not None else self.execution.timeout_ms
+
+    @property
+    def words(self) -> tuple[str, ...] | None:
+        """The command as words, where it was given so; None for a command line."""
+        run = self.execution
+        return (run.command, *run.args) if run.command is not None and run.args else None
+
+
+NEW_TERMINAL = ("cols", "rows", "name", "shell", "sandbox")
+"""Hints about a terminal that is opened for the call."""
+
+RUNTIME_FOR: Mapping[str, frozenset[tuple[Action, Mode]]] = {
+    **{name: frozenset[tuple[Action, Mode]]({("execute", "interactive")}) for name in NEW_TERMINAL},
+    "default_cwd": frozenset(
+        (cast("Action", action), cast("Mode", mode)) for action in ACTIONS for mode in MODES
+    ),
+    "open_page": frozenset({("execute", "interactive")}),
+    "background": frozenset({("execute", "headless")}),
+    "max_output_bytes": frozenset(
+        {
+            ("execute", "interactive"),
+            ("execute", "headless"),
+            ("read_output", "interactive"),
+            ("read_output", "headless"),
+        }
+    ),
+    "stdout_offset": frozenset({("read_output", "headless")}),
+    "stderr_offset": frozenset({("read_output", "headless")}),
+}
+"""Where each hint means something; elsewhere it is an error, not a silence."""
+
+EXECUTION_FOR: Mapping[Action, frozenset[str]] = {
+    "execute": frozenset(ExecutionGiven.model_fields),
+    "read_output": frozenset({"timeout", "timeout_ms"}),
+    "terminate": frozenset(),
+    "list": frozenset(),
+}
+
+
+def mode_of(given: Mapping[str, Any]) -> Mode:
+    """The mode that was asked for.
+
+    Raises:
+        InvalidMode: if it is none of the two.
+    """
+    invocation = given.get("invocation")
+    said = cast("dict[str, Any]", invocation).get("mode") if isinstance(invocation, dict) else None
+    if isinstance(said, str) and said not in MODES:
+        raise InvalidMode(
+            "this mode is not known",
+            fields={"invocation.mode": f"one of {', '.join(MODES)}"},
+            allowed=MODES,
+        )
+    return "headless" if said == "headless" else "interactive"
+
+
+def checked(bridged: Bridged) -> Request:
+    """Raises:
+    InvalidMode: if the mode is unknown, or not for this intent.
+    InvalidPayload: if anything else does not fit.
+    """
+    mode = mode_of(bridged.parts)
+    parts, problems = _parts(bridged.parts)
+    problems = {**bridged.problems, **problems}
+    if problems:
+        raise _invalid(problems)
+    execution = cast("ExecutionGiven", parts["execution"])
+    runtime = cast("RuntimeGiven", parts["runtime"])
+    target = cast("TargetGiven", parts["target"])
+    problems = _unfitting(bridged.action, mode, execution, runtime)
+    problems |= _target_problems(bridged.action, target)
+    request = Request(
+        action=bridged.action,
+        mode=mode,
+        intent=execution.intent or "execute_command" if bridged.action == "execute" else None,
+        execution=execution,
+        runtime=runtime,
+        target=target.identity,
+    )
+    if bridged.action == "execute" and not problems:
+        problems = _execute_problems(request)
+    if problems:
+        raise _invalid(problems)
+    return request
+
+
+def _parts(given: Mapping[str, Any]) -> tuple[dict[str, BaseModel], dict[str, str]]:
+    parts: dict[str, BaseModel] = {}
+    problems: dict[str, str] = {}
+    for name in given:
+        if name not in PARTS:
+            problems[name[:MAX_NAME_CHARS]] = _unknown(name)
+    for name, kind in PARTS.items():
+        try:
+            parts[name] = kind.validate_python(_without_null(given.get(name, {})))
+        except ValidationError as error:
+            problems |= _problems(name, error)
+    return parts, problems
+
+
+def _unknown(name: str) -> str:
+    if name in LIFTED:
+        return f"belongs into {'.'.join(LIFTED[name])}; a flat call says compat.shape = flat"
+    return f"unknown; known are action, {', '.join(PARTS)}"
+
+
+def _without_null(part: object) -> object:
+    """Callers send null for what they leave out."""
+    if not isinstance(part, dict):
+        return part
+    fields = cast("dict[object, object]", part)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _problems(part: str, error: ValidationError) -> dict[str, str]:
+    """One sentence for each wrong field; never its value, which may be input."""
+    found: dict[str, str] = {}
+    for problem in error.errors(include_url=False, include_input=False):
+        place = ".".join(str(each)[:MAX_NAME_CHARS] for each in (part, *problem["loc"]))
+        match problem["type"]:
+            case "extra_forbidden":
+                found[place] = "unknown"
+            case "model_type" | "dict_type":
+                found[place] = "must be an object"
+            case "value_error":
+                found[place] = problem["msg"].removeprefix("Value error, ")
+            case _:
+                found[place] = problem["msg"]
+    return found
+
+
+def _unfitting(
+    action: Action, mode: Mode, execution: ExecutionGiven, runtime: RuntimeGiven
+) -> dict[str, str]:
+    problems: dict[str, str] = {}
+    for name in _said(runtime):
+        if (action, mode) not in RUNTIME_FOR[name]:
+            where = sorted(f"{mode} {action}" for action, mode in RUNTIME_FOR[name])
+            problems[f"runtime.{name}"] = f"only for {' and '.join(where)}"
+    for name in _said(execution):
+        if name not in EXECUTION_FOR[action]:
+            problems[f"execution.{name}"] = f"{action} takes none"
+    return problems
+
+
+def _said(part: BaseModel) -> Iterable[str]:
+    return sorted(part.model_fields_set)
+
+
+def _target_problems(action: Action, target: TargetGiven) -> dict[str, str]:
+    if action in ("read_output", "terminate") and target.identity is None:
+        return {"target.session": f"{action} needs one; list has them"}
+    if action == "list" and target.identity is not None:
+        return {"target": "list takes none"}
+    return {}
+
+
+def _execute_problems(request: Request) -> dict[str, str]:
+    run, has_target = request.execution, request.target is not None
+    problems: dict[str, str] = {}
+    if request.intent == "open_only":
+        for name in ("command", "args", "stdin"):
+            if getattr(run, name):
+                problems[f"execution.{name}"] = "open_only runs nothing"
+        if has_target:
+            problems["target"] = "open_only opens a new terminal; runtime.name names it"
+    elif run.command is None:
+        problems["execution.command"] = "execute_command needs one"
+    if request.mode == "headless":
+        if has_target:
+            problems["target"] = "a headless command is a process of its own"
+        return problems
+    if run.stdin is not None:
+        problems["execution.stdin"] = "only headless has one; a terminal is typed into"
+    if has_target:
+        for name in ("cwd", "env"):
+            if name in run.model_fields_set:
+                problems[f"execution.{name}"] = "only for a new terminal, and target names one"
+        for name in NEW_TERMINAL:
+            if name in request.runtime.model_fields_set:
+                problems[f"runtime.{name}"] = "only for a new terminal, and target names one"
+    return problems
+
+
+def _invalid(problems: Mapping[str, str]) -> InvalidPayload:
+    shown = dict(list(problems.items())[:MAX_PROBLEMS])
+    message = "; ".join(f"{place}: {problem}" for place, problem in shown.items())
+    allowed = ACTIONS if "action" in shown else ()
+    return InvalidPayload(message, fields=shown, allowed=allowed)

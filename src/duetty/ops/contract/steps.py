@@ -1,0 +1,44 @@
+"""What a route is given, and the calls of operations it is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from duetty.calls import Actor
+from duetty.ops.contract.request import Request
+from duetty.ops.services import Services
+from duetty.wire.contract import Executed, Listing, OutputRead, TargetInfo, Terminated
+
+DIALECT = "terminal"
+"""What rules of policy know these calls by, over MCP and HTTP alike."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doing:
+    """One request under way."""
+
+    request: Request
+    services: Services
+    actor: Actor
+
+    async def call(self, operation: str, arguments: Mapping[str, object]) -> Any:
+        """As a call of the actor's own: permitted, decided, asked about, recorded.
+
+        Raises:
+            DuettyError: as the operation says.
+        """
+        steps = self.services.steps
+        assert steps is not None, "the dispatcher gives them to what is composed"
+        given = {name: value for name, value in arguments.items() if value is not None}
+        return await steps(operation, given, dialect=DIALECT, mode=self.request.mode)
+
+    @property
+    def timeout_ms(self) -> int:
+        return self.request.timeout_ms or self.services.settings.process_timeout_ms
+
+    @property
+    def output_bytes(self) -> int:
+        return self.request.runtime.max_output_bytes or self.services.settings.run_output_bytes
+
+
+Outcome = tuple[TargetInfo | None, Executed | OutputRead | Terminated | Listing]

@@ -1,0 +1,412 @@
+"""Following, for the edges: one session as it goes on, or all of them as a list.
+
+The way in has the same place for a decision as a call: nobody looks at a session
+whose credential does not allow it.
+"""
+
+import base64
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+
+from duetty.calls import Actor, Scope
+from duetty.errors import SessionNotFound
+from duetty.events import (
+    Entry,
+    KeysTyped,
+    Lagged,
+    SessionRemoved,
+    SessionRenamed,
+    SessionsEntry,
+    Subscription,
+    ViewersChanged,
+)
+from duetty.ids import SessionId, StateWord
+from duetty.ops.drawing import surface_shape
+from duetty.ops.event_shapes import change_word
+from duetty.ops.permits import permit
+from duetty.ops.services import Services
+from duetty.ops.shapes import session_info
+from duetty.session import (
+    Follower,
+    Session,
+    Size,
+    Snapshot,
+    ViewerKind,
+    follow,
+    keep_state,
+    screen_json,
+)
+from duetty.wire.results import SessionInfo
+
+MAX_SIZE = 1_000
+
+ELEMENT_FIELDS = ("overlays", "panels", "screen_mode", "input_mode", "focused")
+
+RENEW_S = 20.0
+"""Between two renewals of a capture whose connection is alive; a third of its lease."""
+
+ASK_S = 1.0
+"""Between two looks whether another viewer still asks the kernel."""
+
+SIZE_SCOPE = Scope.INPUT
+"""A size is input to the program: who may only look sees the session as it is."""
+
+Calling = Callable[[str, Mapping[str, object]], Awaitable[Any]]
+"""An operation and its arguments, called for the viewer's actor on the one path."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSize:
+    """The size of a session as one viewer is told it."""
+
+    cols: int
+    rows: int
+    program_rows: int
+    """Rows left to the program by the panels."""
+
+    top: int
+    """The first of them."""
+
+    holder: Literal["you", "other", "nobody"]
+
+
+class View:
+    """One viewer's look at one session."""
+
+    def __init__(self, call: Calling, services: Services, actor: Actor, follower: Follower) -> None:
+        self._call = call
+        self._services = services
+        self._actor = actor
+        self._follower = follower
+
+    # --- what there is ----------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        return self._follower.session.name
+
+    @property
+    def state(self) -> StateWord:
+        return self._follower.session.state().word
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._follower.session.exit_code
+
+    @property
+    def seq(self) -> int:
+        """Of the last entry that happened."""
+        return self._follower.session.log.seq
+
+    @property
+    def end(self) -> int:
+        """The offset the next byte will have."""
+        return self._follower.end
+
+    @property
+    def ended(self) -> str | None:
+        """Why nothing more comes: removed, detached, …; None while it goes on."""
+        return self._follower.viewer.ended or ("removed" if self._follower.is_over else None)
+
+    def has(self, offset: int) -> bool:
+        """Whether every byte from this one on can still be read."""
+        return self._follower.has(offset)
+
+    def read(self, start: int, limit: int) -> bytes | None:
+        """Bytes from an offset on; None if some of them are gone."""
+        return self._follower.read(start, limit)
+
+    def snapshot(self, *, scrollback_rows: int, not_before: int | None = None) -> Snapshot:
+        """The terminal now; with `not_before` one of a moment ago, if not older than this byte."""
+        return self._follower.snapshot(scrollback_rows=scrollback_rows, not_before=not_before)
+
+    @property
+    def viewers(self) -> int:
+        """How many look at the session."""
+        return len(self._follower.session.viewers)
+
+    def text_lines(self) -> tuple[str, ...]:
+        """The screen's rows as text, without the blank ones at the end."""
+        lines = self._follower.session.screen(styled=False).text_lines
+        last = max((at for at, line in enumerate(lines, 1) if line), default=0)
+        return lines[:last]
+
+    def info(self) -> SessionInfo:
+        return session_info(self._follower.session, self._services.node)
+
+    def size(self) -> ShownSize:
+        session = self._follower.session
+        holder = session.viewers.holder
+        return ShownSize(
+            cols=session.profile.cols,
+            rows=session.profile.rows,
+            program_rows=session.terminal_size[1],
+            top=session.layout.top,
+            holder=(
+                "nobody"
+                if holder is None
+                else "you"
+                if holder is self._follower.viewer
+                else "other"
+            ),
+        )
+
+    def elements(self) -> dict[str, Any]:
+        """Everything that is drawn over and beside the program, and who has the keyboard."""
+        shape = surface_shape(self._follower.session)
+        return {name: shape[name] for name in ELEMENT_FIELDS}
+
+    def screen(self, *, styled: bool) -> dict[str, Any]:
+        """As `screen.get` tells it."""
+        return screen_json(self._follower.session.screen(styled=styled))
+
+    @property
+    def total_rows(self) -> int:
+        return self._follower.session.total_rows
+
+    @property
+    def is_exited(self) -> bool:
+        return self._follower.session.is_exited
+
+    @property
+    def generation(self) -> int:
+        """How often the session was touched."""
+        return self._follower.session.activity.generation
+
+    @property
+    def quiet_s(self) -> float:
+        """How long ago that was."""
+        return self._follower.session.activity.quiet_s()
+
+    async def wait_touched(self, generation: int) -> None:
+        """Until the session was touched again after this generation."""
+        session = self._follower.session
+        while session.activity.generation == generation and self.ended is None:
+            await session.pulse.wait()
+
+    # --- what happens -----------------------------------------------------------
+
+    def take(self, *, keys: bool = True) -> Entry | Lagged | None:
+        """The next entry, if one is there; what people type is left out unless wanted."""
+        while (entry := self._follower.take()) is not None:
+            if keys or not (isinstance(entry, Entry) and isinstance(entry.event, KeysTyped)):
+                return entry
+        return None
+
+    async def wait(self, *, output: bool = True) -> None:
+        """Until there are entries, or bytes if those are wanted, or `wake`, or it is over."""
+        await self._follower.wait(output=output)
+
+    async def keep_looking(self) -> None:
+        """Ask the kernel now and then what the program does, as long as somebody looks.
+
+        One viewer asks for all viewers of a session.
+        """
+        session = self._follower.session
+        while not session.is_exited:
+            if session.viewers.is_asking:
+                await anyio.sleep(ASK_S)
+                continue
+            session.viewers.is_asking = True
+            try:
+                await keep_state(session)
+            finally:
+                session.viewers.is_asking = False
+
+    def wake(self) -> None:
+        self._follower.wake()
+
+    # --- what the viewer does ---------------------------------------------------
+
+    def set_size(self, *, cols: int, rows: int) -> None:
+        """This viewer can show so much; the size rule decides what follows from it.
+
+        Raises:
+            ScopeMissing: if it may only look.
+        """
+        permit(self._actor, SIZE_SCOPE)
+        self._follower.viewer.size = Size(_clamped(cols), _clamped(rows))
+        settle_size(self._services, self._follower.session)
+
+    def hold(self, *, on: bool) -> None:
+        """Be the one that sets the size, or no more.
+
+        Raises:
+            ScopeMissing: if it may only look.
+        """
+        permit(self._actor, SIZE_SCOPE)
+        session = self._follower.session
+        session.viewers.hold(self._follower.viewer, on=on)
+        settle_size(self._services, session)
+        session.log.append(ViewersChanged(viewers=len(session.viewers)))
+
+    async def write(self, data: bytes) -> None:
+        """What a person typed here; subject to capture."""
+        encoded = base64.b64encode(data).decode()
+        await self.call("input.type", {"data": encoded, "encoding": "base64"})
+
+    async def write_verbatim(self, data: bytes) -> None:
+        """Bytes for the program, whoever has the keyboard."""
+        encoded = base64.b64encode(data).decode()
+        await self.call("input.write", {"data": encoded, "encoding": "base64"})
+
+    async def call(self, operation: str, arguments: Mapping[str, object]) -> Any:
+        """An operation on this session.
+
+        Raises:
+            DuettyError: with a code, whatever went wrong.
+        """
+        return await self._call(operation, {**arguments, "session": self.name})
+
+
+class Watch:
+    """All sessions that an actor may see, and every change of their list."""
+
+    def __init__(
+        self, services: Services, actor: Actor, entries: Subscription[SessionsEntry]
+    ) -> None:
+        self._services = services
+        self._actor = actor
+        self._entries = entries
+
+    @property
+    def seq(self) -> int:
+        """Of the last change so far."""
+        return self._services.registry.log.seq
+
+    def may_see(self, name: str) -> bool:
+        return self._actor.session in (None, name)
+
+    def sessions(self) -> list[SessionInfo]:
+        """All of them now; changes go on from here."""
+        self._entries.clear()
+        return [
+            session_info(each, self._services.node)
+            for each in self._services.registry.sessions()
+            if self.may_see(each.name)
+        ]
+
+    def session(self, id_: SessionId) -> SessionInfo | None:
+        """One of them; None if it is gone by now."""
+        try:
+            session = self._services.registry.find(id_)
+        except SessionNotFound:
+            return None
+        return session_info(session, self._services.node)
+
+    def change_shape(self, entry: SessionsEntry) -> dict[str, Any] | None:
+        """A change as a viewer of the list is told it; None if it is not for this one."""
+        event = entry.event
+        if not self.may_see(event.name):
+            return None
+        shape: dict[str, Any] = {"change": change_word(event), "name": event.name}
+        if isinstance(event, SessionRenamed):
+            shape["old_name"] = event.old_name
+        if not isinstance(event, SessionRemoved):
+            shape["session"] = self.session(event.id)
+        return shape
+
+    async def receive(self) -> SessionsEntry | Lagged:
+        """The next change; after `Lagged` list the sessions again.
+
+        Raises:
+            anyio.EndOfStream: when the server ends.
+        """
+        return await self._entries.receive()
+
+
+class Captures:
+    """Keyboards that one connection captured: kept while it lives, given back when it goes."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._held: set[tuple[SessionId, str]] = set()
+
+    def note(self, session: str, owner: str) -> None:
+        """The connection has captured this session's keyboard in this name."""
+        self._held.add((self._services.registry.find(session).profile.id, owner))
+
+    async def keep(self) -> None:
+        """Renew the leases; what was released meanwhile stays released."""
+        while True:
+            await anyio.sleep(RENEW_S)
+            for session, owner in self._sessions():
+                session.keyboard.renew(owner)
+
+    def release(self) -> None:
+        for session, owner in self._sessions():
+            session.keyboard.release(owner)
+        self._held.clear()
+
+    def _sessions(self) -> list[tuple[Session, str]]:
+        found: list[tuple[Session, str]] = []
+        for id_, owner in self._held:
+            with suppress(SessionNotFound):
+                found.append((self._services.registry.find(id_), owner))
+        return found
+
+
+@contextmanager
+def captures_of(services: Services) -> Generator[Captures]:
+    captures = Captures(services)
+    try:
+        yield captures
+    finally:
+        captures.release()
+
+
+def _clamped(size: int) -> int:
+    return max(1, min(size, MAX_SIZE))
+
+
+def settle_size(services: Services, session: Session) -> None:
+    """Bring a session to the size that its viewers ask for, if they ask for one."""
+    wanted = session.viewers.wanted_size()
+    if wanted is not None and not session.is_exited:
+        services.registry.resize(session, cols=wanted.cols, rows=wanted.rows)
+
+
+@contextmanager
+def follow_session(
+    call: Calling,
+    services: Services,
+    actor: Actor,
+    name: str,
+    *,
+    kind: ViewerKind,
+    size: tuple[int, int] | None,
+) -> Generator[View]:
+    """Look at a session until the block is left.
+
+    Raises:
+        ScopeMissing: if the actor may not.
+        SessionNotFound: if there is none of this name.
+        Exhausted: if too many look at it.
+    """
+    permit(actor, Scope.READ, session=name)
+    session = services.registry.find(name)
+    may_size = size is not None and SIZE_SCOPE in actor.scopes
+    shown = Size(_clamped(size[0]), _clamped(size[1])) if size and may_size else None
+    with follow(session, kind=kind, name=actor.name, size=shown) as follower:
+        try:
+            settle_size(services, session)
+            yield View(call, services, actor, follower)
+        finally:
+            session.viewers.remove(follower.viewer)
+            settle_size(services, session)
+
+
+@contextmanager
+def watch_sessions(services: Services, actor: Actor) -> Generator[Watch]:
+    """All sessions that the actor may see, until the block is left.
+
+    Raises:
+        ScopeMissing: if the actor may not read.
+    """
+    permit(actor, Scope.READ)
+    with services.registry.log.subscribe() as entries:
+        yield Watch(services, actor, entries)

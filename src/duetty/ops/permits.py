@@ -1,0 +1,42 @@
+"""Whether a credential allows a call. Every dispatch asks, so no edge can forget to."""
+
+from typing import Any
+
+from duetty.calls import Actor, Scope
+from duetty.errors import ScopeMissing
+from duetty.ops.operation import Operation
+
+
+def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:
+    """Whether the actor's credential allows this, for this session if one is named.
+
+    Raises:
+        ScopeMissing: if not; it says what is missing.
+    """
+    if scope not in actor.scopes:
+        raise ScopeMissing(
+            f"this needs the scope {scope.value!r}, which the token does not have",
+            hint="make one with that scope: `duetty token create`",
+            details={"needs": scope.value, "has": sorted(actor.scopes)},
+        )
+    if session is not None and actor.session not in (None, session):
+        raise _other_session(actor)
+
+
+def _other_session(actor: Actor) -> ScopeMissing:
+    # Says nothing about whether the session that was asked for exists.
+    return ScopeMissing(
+        f"this token is for session {actor.session!r} only", details={"session": actor.session}
+    )
+
+
+def keep_within(actor: Actor, operation: Operation[Any, Any], params: Any) -> Any:
+    """The arguments, kept to the one session that the actor may reach."""
+    if operation.shared:
+        return params
+    named = getattr(params, "session", None)
+    if named is None and "session" in operation.params.model_fields:
+        return params.model_copy(update={"session": actor.session})
+    if named != actor.session:
+        raise _other_session(actor)
+    return params

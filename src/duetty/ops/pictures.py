@@ -1,0 +1,182 @@
+"""Operations that take a session out of the terminal: a picture of its screen, a recording."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Final
+
+import anyio.to_thread
+
+from duetty.calls import Actor, Effect
+from duetty.errors import BadArguments, OutputExpired, Unavailable
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.ops.stream import DocumentTooLarge, Stream
+from duetty.session import Session, cast_lines, html_page, svg_of
+from duetty.wire.params import RecordingParams, SnapshotParams
+from duetty.wire.results import Document
+
+PIECE_BYTES = 256 * 1024
+"""A recording is read and sent in pieces of about this size; more is never held."""
+
+MAX_PIXELS = 32_000_000
+"""128 MB while it is drawn. A screen of 80 by 24 at twice its size has 1.2 million."""
+
+FONT_PLACES = (
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
+    "~/.local/share/fonts",
+    "~/.fonts",
+    "/System/Library/Fonts",
+    "/Library/Fonts",
+)
+MONOSPACE: Final = {
+    "dejavusansmono": "DejaVu Sans Mono",
+    "jetbrainsmono": "JetBrains Mono",
+    "cascadiamono": "Cascadia Mono",
+    "cascadiacode": "Cascadia Code",
+    "liberationmono": "Liberation Mono",
+    "notosansmono": "Noto Sans Mono",
+    "sourcecodepro": "Source Code Pro",
+    "firacode": "Fira Code",
+    "firamono": "Fira Mono",
+    "hack": "Hack",
+    "ibmplexmono": "IBM Plex Mono",
+    "ubuntumono": "Ubuntu Mono",
+    "robotomono": "Roboto Mono",
+    "inconsolata": "Inconsolata",
+    "freemono": "FreeMono",
+    "menlo": "Menlo",
+    "consola": "Consolas",
+}
+"""How the file of a family begins, best first: covers box drawing, then looks."""
+
+
+class FontMissing(Unavailable):
+    """No font of this machine can draw a terminal."""
+
+    code = "font_missing"
+
+
+async def _snapshot(params: SnapshotParams, services: Services, actor: Actor) -> Stream:
+    session = services.registry.find(params.session)
+    match params.format:
+        case "vt":
+            return Stream(media_type="application/octet-stream", content=session.dump())
+        case "html":
+            page = html_page(session.screen(styled=True).lines, title=session.name)
+            return Stream(media_type="text/html; charset=utf-8", content=_encoded(page))
+        case "svg":
+            return Stream(media_type="image/svg+xml", content=_encoded(await _svg(session)))
+        case "png":
+            svg = await _svg(session)
+            scale = _scale(session, params.scale)
+            png = await anyio.to_thread.run_sync(_png, svg, scale, FONT_PLACES)
+            return Stream(media_type="image/png", content=png)
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+async def _svg(session: Session) -> str:
+    grid, cursor = session.grid(), session.screen(styled=False).cursor
+    cols = session.terminal_size[0]
+    return await anyio.to_thread.run_sync(lambda: svg_of(grid, cols=cols, cursor=cursor))
+
+
+def _scale(session: Session, wanted: int) -> int:
+    cols, rows = session.terminal_size
+    pixels = (cols * 9 + 20) * (rows * 16 + 20)
+    if pixels * wanted**2 > MAX_PIXELS:
+        raise DocumentTooLarge(
+            f"a picture of {cols} by {rows} at {wanted} times its size is too large",
+            hint="ask for a smaller scale, or for format=svg",
+        )
+    return wanted
+
+
+def _png(svg: str, scale: int, places: tuple[str, ...]) -> bytes:
+    """Drawn in a worker thread: a fifth of a second, and the drawing library is loaded first."""
+    from resvg_py import svg_to_bytes
+
+    family = monospace_family(places)
+    if family is None:
+        raise FontMissing(
+            "this machine has no monospace font to draw with",
+            hint="install one (Debian: fonts-dejavu-core), or ask for format=svg",
+        )
+    try:
+        return bytes(svg_to_bytes(svg_string=svg, zoom=scale, monospace_family=family))
+    except ValueError as error:
+        raise BadArguments(f"the picture cannot be drawn: {error}") from error
+
+
+def monospace_family(places: tuple[str, ...] = FONT_PLACES) -> str | None:
+    """The best family whose files are in one of these directories."""
+    found: set[str] = set()
+    for place in places:
+        for kind in ("*.ttf", "*.otf", "*.ttc"):
+            for path in Path(place).expanduser().rglob(kind):
+                stem = path.stem.lower().replace("-", "").replace("_", "").replace(" ", "")
+                found |= {family for begin, family in MONOSPACE.items() if stem.startswith(begin)}
+    return next((family for family in MONOSPACE.values() if family in found), None)
+
+
+async def _recording(params: RecordingParams, services: Services, actor: Actor) -> Stream:
+    session = services.registry.find(params.session)
+    lines = cast_lines(session, version=params.version)
+    # Up to the first piece an error is still an answer; after it, the document ends early.
+    first = await anyio.to_thread.run_sync(_piece, lines)
+    return Stream(
+        media_type="application/x-asciicast",
+        content=_pieces(first, lines),
+        filename=f"{session.name}.cast",
+    )
+
+
+async def _pieces(first: bytes, lines: Iterator[str]) -> AsyncIterator[bytes]:
+    piece = first
+    while piece:
+        yield piece
+        try:
+            piece = await anyio.to_thread.run_sync(_piece, lines)
+        except OutputExpired:
+            return  # the journal turned over meanwhile: what was sent is a recording of its own
+
+
+def _piece(lines: Iterator[str]) -> bytes:
+    size, taken = 0, list[bytes]()
+    for line in lines:
+        taken.append(line.encode("utf-8", "replace"))
+        size += len(taken[-1])
+        if size >= PIECE_BYTES:
+            break
+    return b"".join(taken)
+
+
+SNAPSHOT = Operation(
+    name="session.snapshot",
+    summary="The screen as a document: bytes for a terminal, a page, or a picture.",
+    effect=Effect.READ,
+    params=SnapshotParams,
+    result=Document,
+    run=_snapshot,
+    route=Route(
+        method="GET",
+        path="/sessions/{session}/snapshot",
+        media=("application/octet-stream", "text/html", "image/svg+xml", "image/png"),
+    ),
+    errors=(FontMissing, DocumentTooLarge),
+)
+RECORDING = Operation(
+    name="session.recording",
+    summary="Everything the session printed that is kept, with times, as an asciicast.",
+    effect=Effect.READ,
+    params=RecordingParams,
+    result=Document,
+    run=_recording,
+    route=Route(
+        method="GET", path="/sessions/{session}/recording", media=("application/x-asciicast",)
+    ),
+    errors=(OutputExpired,),
+)

@@ -1,0 +1,79 @@
+"""What stands between a call and its effect, put together: trail, approvals, deciding."""
+
+import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from duetty.approvals import Approvals
+from duetty.audit import Filters, Limits, Trail, records
+from duetty.clock import Clock
+from duetty.config import Paths, Settings
+from duetty.errors import StateUnwritable
+from duetty.ops.deciding import Deciding
+from duetty.ops.rules import load_person_rules
+from duetty.session import Registry
+from duetty.store import Store
+
+SETTLED_LOOK = 1_000
+"""Records looked through for answers that the store did not get any more."""
+
+log = logging.getLogger("duetty.policing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policing:
+    trail: Trail
+    approvals: Approvals
+    deciding: Deciding
+
+
+@contextmanager
+def policing(
+    paths: Paths, settings: Settings, clock: Clock, *, store: Store, registry: Registry
+) -> Generator[Policing]:
+    """Before the first session is opened or restored: from here on nothing runs undecided.
+
+    Raises:
+        BadSetting: if a rule is broken.
+        StateUnwritable: if the trail's directory cannot be used.
+    """
+    rules = load_person_rules(paths.config_file)
+    limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
+    registry.hidden = (*registry.hidden, paths.config_file)
+    with _opened(paths.audit, clock, limits, store) as trail:
+        approvals = Approvals(
+            store, trail, clock, wait_s=settings.approval_wait_s, ask=settings.approval_ask
+        )
+        left = store.open_approvals()
+        approvals.restore(left, store.standing_approvals(), settled=_settled(trail) if left else {})
+        deciding = Deciding(
+            settings=settings,
+            clock=clock,
+            registry=registry,
+            approvals=approvals,
+            trail=trail,
+            rules=rules,
+        )
+        yield Policing(trail=trail, approvals=approvals, deciding=deciding)
+
+
+def _opened(directory: Path, clock: Clock, limits: Limits, store: Store) -> Trail:
+    try:
+        return Trail(directory, clock=clock, limits=limits, anchor=store.anchor_trail)
+    except OSError as error:
+        raise StateUnwritable(
+            f"cannot use the audit trail in {directory}: {error.strerror}",
+            hint="check that the directory is yours, can be written and has space left",
+        ) from error
+
+
+def _settled(trail: Trail) -> dict[str, str]:
+    ended = ("granted", "rejected", "expired", "withdrawn")
+    found = records(trail.directory, Filters(kind="approval"), limit=SETTLED_LOOK)
+    return {
+        str(each.fields["approval"]): str(each.fields["event"])
+        for each in found
+        if each.fields.get("event") in ended
+    }

@@ -1,0 +1,85 @@
+"""What the audit trail is told of a call's arguments: enough to know what happened, no secrets.
+
+Never the values of environment variables, never standard input, never what is
+typed where nothing is shown.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol, cast
+
+from duetty.audit import MAX_TEXT
+from duetty.calls import Effect
+from duetty.session import Session
+from duetty.wire.base import Params
+
+RAW_CHARS = 256
+"""Of input as it was typed."""
+
+OTHER_CHARS = 200
+MAX_ITEMS = 20
+
+RAW_INPUT = frozenset({"input.write", "input.press", "input.paste", "input.type"})
+COMMAND_LINES = {
+    "command.run": "input",
+    "process.run": "command",
+    "process.start": "command",
+    "session.open": "command",
+}
+"""Operations that run a command line, and the argument that has it."""
+
+_TYPED = frozenset({"data", "text", "keys", "input"})
+_CONTENT = frozenset({"stdin", "spans", "draw", "overlays", "panels", "operations"})
+_NAMES_ONLY = frozenset({"env"})
+
+
+class Doing(Protocol):
+    """An operation, as far as deciding and recording need to know it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def effect(self) -> Effect: ...
+
+
+def is_secret_input(session: Session, *, raw: bool) -> bool:
+    """Whether what is typed now is not shown: a password, or (raw) a program that draws for itself.
+
+    A run's line is typed when the shell is ready for it, so only a password prompt counts there.
+    """
+    echo, canonical = session.echo_and_canonical()
+    return not echo and (raw or canonical) and session.state().word != "prompt"
+
+
+def recorded_arguments(operation: Doing, params: Params, *, secret: bool) -> dict[str, object]:
+    """`secret`: what is typed is not shown, and not kept."""
+    runs = COMMAND_LINES.get(operation.name)
+    found: dict[str, object] = {}
+    for name in sorted(params.model_fields_set - {"session"}):
+        value: object = getattr(params, name)
+        if value is None:
+            continue
+        if name in _NAMES_ONLY and isinstance(value, Mapping):
+            found[name] = sorted(str(key) for key in cast("Mapping[str, object]", value))[
+                :MAX_ITEMS
+            ]
+        elif secret and (operation.name in RAW_INPUT or name == runs) and name in _TYPED:
+            found[name] = {"withheld": "it is typed where nothing is shown"}
+        elif name in _CONTENT:
+            found[name] = {"length": len(cast("str | list[object]", value))}
+        elif name == runs:
+            found[name] = _bounded(value, MAX_TEXT)
+        else:
+            found[name] = _bounded(value, RAW_CHARS if name in _TYPED else OTHER_CHARS)
+    return found
+
+
+def _bounded(value: object, chars: int) -> object:
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return value if len(value) <= chars else f"{value[:chars]}… [{len(value)} characters]"
+    if isinstance(value, (list, tuple)):
+        items = cast("list[object]", value)
+        shown = [_bounded(each, chars) for each in items[:MAX_ITEMS]]
+        return [*shown, f"… [{len(items)} items]"] if len(items) > MAX_ITEMS else shown
+    return {"type": type(value).__name__}

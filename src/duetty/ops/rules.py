@@ -1,0 +1,133 @@
+"""The rules in force: shipped ones, the person's, and those of the project at hand.
+
+A broken rule of the person refuses to start; one of a project refuses every call
+of an agent there, and says which file to mend. One decision uses one set.
+"""
+
+import json
+import os
+import tomllib
+from collections import OrderedDict
+from pathlib import Path
+from typing import cast
+
+from duetty.clock import Clock
+from duetty.errors import BadSetting, PolicyDenied
+from duetty.policy import Profile, RuleSet, load_rules, rule_lines
+
+SHIPPED: dict[str, object] = {
+    "rules": [
+        {
+            "name": "answers-are-for-people",
+            "decide": "deny",
+            "actor": ["agent", "node"],
+            "command": ["duetty approve **", "duetty decline **"],
+            "matches": ["duetty approve 1", "cd x && duetty decline 2 --note no"],
+            "not_matches": ["duetty approvals", "duetty list"],
+            "why": "an agent cannot answer for a person",
+        },
+        {
+            "name": "own-server",
+            "decide": "ask",
+            "actor": ["agent", "node"],
+            "command": ["duetty token **", "duetty stop **"],
+            "matches": ["duetty token", "duetty stop"],
+            "not_matches": ["duetty status"],
+            "why": "it hands out the server's own token, or ends the server",
+        },
+    ]
+}
+
+PROJECT_FILE = ".duetty/settings.json"
+PROJECT_LOOK_S = 2.0
+"""How long what was found for a directory is taken as it was."""
+
+MAX_DIRECTORIES = 500
+MAX_PROJECT_BYTES = 256 * 1024
+MAX_DEPTH = 64
+
+
+def load_person_rules(config_file: Path) -> RuleSet:
+    """`[[policy.rules]]` of the settings file, with the shipped ones.
+
+    Raises:
+        BadSetting: if one is broken; nothing starts then.
+    """
+    shipped = load_rules(SHIPPED, "shipped")
+    if not config_file.exists():
+        return shipped
+    text = config_file.read_text(encoding="utf-8")
+    try:
+        table: object = tomllib.loads(text).get("policy", {})
+    except tomllib.TOMLDecodeError as error:
+        raise BadSetting(f"{config_file}: {error}") from error
+    rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
+    if rules is None:
+        return shipped
+    return shipped + load_rules({"rules": rules}, str(config_file), lines=rule_lines(text))
+
+
+class ProjectRules:
+    """What the nearest `.duetty/settings.json` above a directory adds."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._found: OrderedDict[str, tuple[float, RuleSet | BadSetting]] = OrderedDict()
+
+    def of(self, cwd: str) -> RuleSet:
+        """Raises:
+        PolicyDenied: if the project's file cannot be used.
+        """
+        now_s = self._clock.monotonic_s()
+        known = self._found.get(cwd)
+        if known is None or now_s - known[0] >= PROJECT_LOOK_S:
+            known = now_s, self._read(cwd)
+            self._found[cwd] = known
+            if len(self._found) > MAX_DIRECTORIES:
+                self._found.popitem(last=False)
+        if isinstance(known[1], BadSetting):
+            raise PolicyDenied(
+                f"the project's rules cannot be read: {known[1].message}",
+                hint=known[1].hint or "mend the file",
+                details={"reason": "denied_by_rule", "rule": "project"},
+            )
+        return known[1]
+
+    def _read(self, cwd: str) -> RuleSet | BadSetting:
+        path = _nearest(os.path.realpath(cwd)) or _nearest(cwd)
+        if path is None:
+            return RuleSet()
+        try:
+            with path.open("rb") as file:
+                raw = file.read(MAX_PROJECT_BYTES + 1)
+            if len(raw) > MAX_PROJECT_BYTES:
+                return BadSetting(f"{path} has more than {MAX_PROJECT_BYTES} bytes")
+            document: object = json.loads(raw)
+            if not isinstance(document, dict):
+                return BadSetting(f"{path}: it must be a JSON object")
+            policy = cast("dict[str, object]", document).get("policy", {})
+            if not isinstance(policy, dict):
+                return BadSetting(f"{path}: policy must be an object")
+            return load_rules(cast("dict[str, object]", policy), str(path), project=True)
+        except BadSetting as error:
+            return error
+        except (OSError, ValueError, RecursionError) as error:
+            return BadSetting(f"{path}: {error}")
+
+
+def _nearest(cwd: str) -> Path | None:
+    if not cwd.startswith("/"):
+        return None
+    directory = Path(cwd)
+    for place in (directory, *list(directory.parents)[:MAX_DEPTH]):
+        path = place / PROJECT_FILE
+        try:
+            if path.is_file():
+                return path
+        except OSError:
+            continue
+    return None
+
+
+def stricter(first: Profile, second: Profile | None) -> Profile:
+    return first if second is None else max(first, second, key=list(Profile).index)

@@ -1,0 +1,93 @@
+"""Operations on all elements of a session at once: the whole, batches, and the screen mode."""
+
+from duetty.calls import Actor, Effect
+from duetty.errors import (
+    AlreadyInAltScreen,
+    InvalidOverlay,
+    NotInAltScreen,
+    OverlayNotFound,
+    PanelNotFound,
+)
+from duetty.ops.drawing import JsonObject, spans_of, surface_shape, writes_of
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.wire.params import SessionParams
+from duetty.wire.results import Done
+from duetty.wire.surface import BatchParams, ScreenModeInfo, SurfaceInfo
+
+
+async def _elements(params: SessionParams, services: Services, actor: Actor) -> JsonObject:
+    return surface_shape(services.registry.find(params.session))
+
+
+async def _batch(params: BatchParams, services: Services, actor: Actor) -> Done:
+    elements = services.registry.find(params.session).elements
+    element = elements.overlay(params.id) if params.type == "overlay" else elements.panel(params.id)
+    elements.write(
+        element, spans=spans_of(params.spans or ()), writes=writes_of(params.writes or ())
+    )
+    return Done()
+
+
+async def _mode(params: SessionParams, services: Services, actor: Actor) -> ScreenModeInfo:
+    return ScreenModeInfo(mode=services.registry.find(params.session).elements.screen_mode)
+
+
+async def _enter_alt(params: SessionParams, services: Services, actor: Actor) -> Done:
+    services.registry.find(params.session).elements.enter_alt()
+    return Done()
+
+
+async def _exit_alt(params: SessionParams, services: Services, actor: Actor) -> Done:
+    services.registry.find(params.session).elements.exit_alt()
+    return Done()
+
+
+ELEMENTS = Operation(
+    name="elements.get",
+    summary="Everything drawn over and beside the program, with the sizes: what a viewer draws.",
+    effect=Effect.READ,
+    params=SessionParams,
+    result=SurfaceInfo,
+    run=_elements,
+    route=Route(method="GET", path="/sessions/{session}/elements"),
+)
+BATCH = Operation(
+    name="elements.batch",
+    summary="Replace named spans and write at places of one element, all of it or nothing.",
+    effect=Effect.DISPLAY,
+    params=BatchParams,
+    result=Done,
+    run=_batch,
+    route=Route(method="POST", path="/sessions/{session}/elements/batch", status=204),
+    errors=(InvalidOverlay, OverlayNotFound, PanelNotFound),
+)
+MODE = Operation(
+    name="screen_mode.get",
+    summary="Which set of elements is shown, normal or alt.",
+    effect=Effect.READ,
+    params=SessionParams,
+    result=ScreenModeInfo,
+    run=_mode,
+    route=Route(method="GET", path="/sessions/{session}/screen_mode"),
+)
+ENTER_ALT = Operation(
+    name="screen_mode.enter_alt",
+    summary="Hide the normal overlays and panels and begin a second, empty set.",
+    effect=Effect.DISPLAY,
+    params=SessionParams,
+    result=Done,
+    run=_enter_alt,
+    route=Route(method="POST", path="/sessions/{session}/screen_mode/enter_alt", status=204),
+    errors=(AlreadyInAltScreen,),
+)
+EXIT_ALT = Operation(
+    name="screen_mode.exit_alt",
+    summary="Delete the second set of overlays and panels and show the normal ones again.",
+    effect=Effect.DISPLAY,
+    params=SessionParams,
+    result=Done,
+    run=_exit_alt,
+    route=Route(method="POST", path="/sessions/{session}/screen_mode/exit_alt", status=204),
+    errors=(NotInAltScreen,),
+)

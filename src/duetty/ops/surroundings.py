@@ -1,0 +1,57 @@
+"""What comes to a program besides its command line and can make it run other code.
+
+Policy judges lines. Variables that programs take code or programs from, and text
+that is fed to a shell, are doors beside it: they are judged here, on the same path.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import cast
+
+from duetty.policy import analyse
+from duetty.wire.base import Params
+from duetty.wire.processes import StartProcessParams
+
+CODE_VARIABLES = frozenset(
+    {"BASH_ENV", "ENV", "PROMPT_COMMAND", "ZDOTDIR", "SHELLOPTS", "BASHOPTS",
+     "IFS", "CDPATH", "GLOBIGNORE", "FPATH",
+     "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
+     "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "EDITOR", "VISUAL", "BROWSER", "SUDO_ASKPASS",
+     "SSH_ASKPASS", "VIMINIT", "EXINIT", "INPUTRC", "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH"}
+)  # fmt: skip
+_CODE = re.compile(r"(LD_|DYLD_|BASH_FUNC_|GIT_|PYTHON|PERL|_DUETTY_|npm_config_|CARGO_)")
+
+PROMPTS = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"})
+
+HARMLESS_VARIABLES = frozenset(
+    {"LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CI", "COLUMNS", "LINES"}
+)  # fmt: skip
+"""All that is let pass unasked where only what is proven runs; and LC_*."""
+
+SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash"})
+
+
+def running_variables(params: Params, *, strict: bool) -> dict[str, str]:
+    """Those given that may make a program run other code than its command line says."""
+    given: object = getattr(params, "env", None)
+    if not isinstance(given, Mapping) or not given:
+        return {}
+    variables = cast("Mapping[str, str]", given)
+    return {name: value for name, value in variables.items() if _may_run(name, value, strict)}
+
+
+def _may_run(name: str, value: str, strict: bool) -> bool:
+    if strict:
+        return name not in HARMLESS_VARIABLES and not name.startswith("LC_")
+    if name in PROMPTS:
+        return "$(" in value or "`" in value  # a prompt is expanded each time it is drawn
+    return name in CODE_VARIABLES or _CODE.match(name) is not None
+
+
+def fed_text(params: Params, line: str) -> str | None:
+    """What is piped to a shell by this call; None where it goes to no shell."""
+    if not isinstance(params, StartProcessParams) or not params.stdin:
+        return None
+    text = params.stdin_bytes().decode("utf-8", "replace")
+    words = {each[0].rpartition("/")[2] for each in analyse(line).commands if each}
+    return text if words & SHELLS else None

@@ -1,0 +1,46 @@
+"""Policy: a call and the rules in, Allow, Ask or Deny out.
+
+`decide` is all of it. `explain` tells how a command line was read, `load_rules` reads
+the rules of people and projects. A guardrail, not a boundary: that is the sandbox.
+"""
+
+from duetty.policy.analysis import Analysis, analyse
+from duetty.policy.catalogue import CATALOGUE, CLASSES, DestructiveClass
+from duetty.policy.decide import decide, visible
+from duetty.policy.decisions import (
+    Allow,
+    Ask,
+    Canonical,
+    Decision,
+    Deny,
+    Judged,
+    Mode,
+    Profile,
+    Reason,
+    to_json,
+)
+from duetty.policy.rules import Rule, RuleSet, load_rules, rule_lines
+
+__all__ = [
+    "CATALOGUE",
+    "CLASSES",
+    "Allow",
+    "Analysis",
+    "Ask",
+    "Canonical",
+    "Decision",
+    "Deny",
+    "DestructiveClass",
+    "Judged",
+    "Mode",
+    "Profile",
+    "Reason",
+    "Rule",
+    "RuleSet",
+    "analyse",
+    "decide",
+    "load_rules",
+    "rule_lines",
+    "to_json",
+    "visible",
+]

@@ -1,0 +1,72 @@
+"""What can be known of one command line, whatever the rules say. Pure, so it is remembered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeVar
+
+from duetty.policy.recogniser import Line, Unproven, recognise
+from duetty.policy.scan import Scan, scan_line, scan_text
+from duetty.policy.specs import Proof, Refuted, prove
+
+REMEMBERED = 4_096
+REMEMBERED_BYTES = 1_024
+"""Longer lines are rare and are looked at anew: what is remembered stays below some ten MiB."""
+
+_NOTHING = Scan()
+_Text = TypeVar("_Text")
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    recognised: Line | Unproven
+    proof: Proof | Refuted | None
+    """None when the line is outside the recogniser's language."""
+    scan: Scan
+    """Empty for a proven line: its commands are in the proof."""
+
+    @property
+    def proven(self) -> Proof | None:
+        return self.proof if isinstance(self.proof, Proof) else None
+
+    @property
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """Every command the line may run, as far as can be seen."""
+        if isinstance(self.proof, Proof):
+            return tuple(command.words for command in self.proof.line.commands)
+        return self.scan.commands
+
+    @property
+    def doubt(self) -> str | None:
+        return self.scan.unreadable[0] if self.scan.unreadable else None
+
+
+def analyse(text: str, cwd: str = "") -> Analysis:
+    if len(text) > REMEMBERED_BYTES or len(cwd) > REMEMBERED_BYTES:
+        return analyse_anew(text, cwd)
+    return _remembered(text, cwd)
+
+
+def analyse_anew(text: str, cwd: str = "") -> Analysis:
+    recognised = recognise(text)
+    if isinstance(recognised, Unproven):
+        return Analysis(recognised, None, _scanned(scan_text, text))
+    proof = prove(recognised, cwd)
+    if isinstance(proof, Proof):
+        return Analysis(recognised, proof, _NOTHING)
+    return Analysis(recognised, proof, _scanned(scan_line, recognised))
+
+
+def _scanned(scan: Callable[[_Text], Scan], text: _Text) -> Scan:
+    try:
+        return scan(text)
+    except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and that is said
+        return Scan(unreadable=("the scan failed",))
+
+
+_remembered = lru_cache(maxsize=REMEMBERED)(analyse_anew)
+
+
+def forget() -> None:
+    """Empty the memory: for measuring."""
+    _remembered.cache_clear()

@@ -1,0 +1,114 @@
+"""Code handed to an interpreter on the command line, and SQL handed to a client.
+
+Patterns over text: they find the plain cases and say when code builds code, which is
+then as good as unreadable.
+"""
+
+import re
+from typing import NamedTuple
+
+
+class CodeFindings(NamedTuple):
+    findings: tuple[tuple[str, str], ...]
+    commands: tuple[str, ...]
+    """String literals that the code hands to a shell."""
+    unreadable: str | None
+
+
+_DELETES = re.compile(
+    r"rmtree|removedirs|os\s*\.\s*(?:remove|unlink|rmdir|truncate)|\.unlink\(|\.rmdir\(|rmSync|rmdirSync|unlinkSync|truncateSync|(?:fs|promises)\s*\.\s*(?:rm|rmdir|unlink)\b|rm_rf|rm_r\b|remove_entry|remove_dir|"
+    r"FileUtils\s*\.\s*(?:rm|remove)|File\s*\.\s*(?:delete|unlink|truncate)|Dir\s*\.\s*(?:rmdir|delete|unlink)|rimraf|remove_tree|\bunlink\b|\brmdir\b|os\.remove|deltree|Remove-Item|removeSync|fs\.rm|Deno\.remove|delete-file|delete-directory|\bfile\s+delete\b|\brm\(|os\.Remove|RemoveAll|remove_dir_all|removeSync"
+)
+_SHELLS_OUT = re.compile(
+    r"system|subprocess|popen|\bexec[lv]?[pe]*\s*\(|spawn|child_process|execSync|execFile|shell_exec|passthru|proc_open|qx|%x|`|\bsh\b|Runtime|Process|do shell script|getline|\bpipe\b|\|\s*\"|Deno\.run|Deno\.Command|Bun\.\$|IO\.|Open3|invoke|os\.exec|\bcmd\b"
+)
+_BUILDS = re.compile(
+    r"b64decode|b64_decode|base64|decode\(|decode64|fromhex|unhexlify|\bexec\s*\(|\beval\b|\bcompile\s*\(|__import__|getattr|globals\(|importlib|builtins|atob|Buffer\.from|fromCharCode|\bpack\s*\(|\bunpack|codecs|zlib|marshal|rot_?13|\[::-1\]|reversed\(|chr\s*\(|\bchr\b|\.reverse|str_rot13|strrev|hex2bin|gzinflate|Function\(|vm\.run|instance_eval|\bsend\(|sprintf|\\x[0-9a-f]{2}|\\[0-7]{3}|urlopen|requests\.|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP",
+    re.IGNORECASE,
+)
+_REACHES = re.compile(
+    r"getattr\s*\(|__import__|globals\(\)|\beval\s*\(|\bexec\s*\(|\bFunction\(|__builtins__"
+)
+"""Ways to a function by a name that is made at run time."""
+
+_DECODES = re.compile(
+    r"b64decode|b64_decode|base64_decode|decode64|fromhex|unhexlify|atob|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|chr\(",
+    re.IGNORECASE,
+)
+_STOPS = re.compile(
+    r"\bto (?:shut down|restart|log out)\b|win32api\.InitiateSystemShutdown|reboot\("
+)
+_REMOTE = re.compile(
+    r"urlopen|requests\.|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|file_get_contents\(\s*.https?:|curl_exec",
+    re.IGNORECASE,
+)
+_RUNS = re.compile(
+    r"\bexec\s*\(|\beval\b|\bcompile\s*\(|system|subprocess|popen|Function\(|vm\.run|instance_eval|__import__"
+)
+_SOCKET = re.compile(
+    r"socket|TCPSocket|fsockopen|net\.connect|net\.Socket|/inet/tcp|/dev/tcp", re.IGNORECASE
+)
+_CONTROL = re.compile(
+    r"dup2|pty|subprocess|/bin/(?:ba|z|da)?sh|\bsh -i|exec|spawn|system|popen|getline",
+    re.IGNORECASE,
+)
+_KILLS = re.compile(
+    r"os\.kill\(\s*-?1\b|fork\s*(?:\(\s*\))?\s*while|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork|fork\(\)\s*while|os\.fork\(\)"
+)
+_OPENS = re.compile(
+    r"""open\(\s*["'](/dev/(?!null|tty|std|u?random|zero)[^"']+|/etc/[^"']+|~?/?[^"']*\.(?:bashrc|zshrc|profile|ssh/[^"']*))["']\s*,\s*["'][wa+]|write_?(?:file|text|bytes)?(?:sync)?\(\s*["'](/dev/(?!null|tty|std)[^"']+|/etc/[^"']+)["']""",
+    re.IGNORECASE,
+)
+
+_STRINGS = re.compile(
+    r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|`([^`]*)`|[qQ]\{([^}]*)\}|(?:%x|qx)[\[({/]([^\])}/]*)',
+    re.DOTALL,
+)
+
+_SQL = re.compile(
+    r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)\b
+      | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
+      | \balter\s+table\b.*\bdrop\b | \bdetach\s+delete\b | \bdelete\s+n\b | flush(?:all|db)\b | dropdatabase | \.drop\( | dropcollection | dropindexes | delete(?:many|_many)\(\s*\{\s*\} | \.remove\(\s*\{?\s*\}?\s*\)
+      | \.(?:delete|destroy)_all\b | \.all\(\)\.delete\(\) | objects\.[\w.()]*\.delete\(\)
+      | \bpurge\s+(?:binary|master|table) | \breset\s+(?:master|slave) | \bshutdown\s*(?:;|$) | \bpg_terminate_backend | \bxp_cmdshell | \bcopy\b.*\bto\s+program | \\!\s*rm | \.shell\s+rm | \binto\s+(?:out|dump)file""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+
+
+def sql_is_destructive(text: str) -> bool:
+    return len(text) < 65_536 and _SQL.search(text) is not None
+
+
+def code_findings(code: str) -> CodeFindings:
+    findings: list[tuple[str, str]] = []
+    shown = code[:100]
+    if _DELETES.search(code):
+        findings.append(("recursive_delete", shown))
+    if _SOCKET.search(code) and _CONTROL.search(code):
+        findings.append(("remote_shell", shown))
+    if _REMOTE.search(code) and _RUNS.search(code):
+        findings.append(("remote_code", shown))
+    if _KILLS.search(code):
+        findings.append(("fork_bomb", shown))
+    if opened := _OPENS.search(code):
+        path = opened[1] or opened[2]
+        findings.append(("device_write" if path.startswith("/dev/") else "system_file", shown))
+    if _STOPS.search(code):
+        findings.append(("shutdown", shown))
+    if _DECODES.search(code) and _RUNS.search(code):
+        findings.append(("hidden_code", shown))
+    if sql_is_destructive(code):
+        findings.append(("database", shown))
+    commands: list[str] = []
+    unreadable = None
+    if _SHELLS_OUT.search(code):
+        strings = [
+            next((part for part in found.groups() if part is not None), "")
+            for found in _STRINGS.finditer(code)
+        ]
+        commands = [*strings, " ".join(strings)]
+    if _REACHES.search(code) or (
+        _BUILDS.search(code) and (_RUNS.search(code) or _SHELLS_OUT.search(code))
+    ):
+        unreadable = "code that makes code"
+    return CodeFindings(tuple(findings), tuple(commands), unreadable)

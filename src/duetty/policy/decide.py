@@ -1,0 +1,239 @@
+"""Policy: a call and the rules in, a decision out.
+
+Pure and total. Knows nothing of people, queues, sessions or time, so every decision
+can be made again from the trail.
+"""
+
+from duetty.calls import Effect
+from duetty.policy.analysis import Analysis, analyse
+from duetty.policy.catalogue import CLASSES
+from duetty.policy.decisions import (
+    Allow,
+    Ask,
+    Canonical,
+    Decision,
+    Deny,
+    Judged,
+    Mode,
+    Profile,
+    Reason,
+)
+from duetty.policy.paths import Place
+from duetty.policy.recogniser import Line, Unproven
+from duetty.policy.rules import Rule, RuleSet
+from duetty.policy.specs import Proof, Refuted, use_problem
+
+
+def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> Decision:
+    """What becomes of this call.
+
+    `can_ask` says whether a person can be reached; what would be asked is denied
+    otherwise. Headless calls pass the strict gate whatever the profile, and what is
+    destructive is denied there without a question.
+    """
+    analysis = analyse(call.command_line, call.cwd) if call.command_line is not None else None
+    decision = _by_profile(
+        call, analysis, Profile.STRICT if call.mode is Mode.HEADLESS else profile
+    )
+    if rules.rules:
+        decision = _by_rules(call, analysis, rules, decision)
+    if type(decision) is Ask and (
+        not can_ask or (call.mode is Mode.HEADLESS and decision.reason == "destructive")
+    ):
+        return Deny(
+            rule=decision.rule,
+            reason="denied_by_rule" if decision.reason == "asked_by_rule" else decision.reason,
+            detail=decision.detail,
+            classes=decision.classes,
+            instead=decision.instead,
+        )
+    return decision
+
+
+def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> Decision:
+    rule = f"profile:{profile}"
+    if call.actor.kind == "person":
+        return Allow(rule="person", reason="by_profile", canonical=_canonical(analysis))
+    if analysis is None:
+        return _without_command_line(call, profile, rule)
+    proven = analysis.proven
+    if proven is not None:
+        return Allow(rule=_spec_of(proven), reason="proven", canonical=_canonical(analysis))
+    classes = analysis.scan.classes
+    if profile is Profile.OPEN:
+        return Allow(rule=rule, reason="by_profile", classes=classes)
+    if classes:
+        first = CLASSES[classes[0]]
+        what = analysis.scan.findings[0].what
+        return _ask(
+            call,
+            f"catalogue:{first.name}",
+            "destructive",
+            f"{first.reason}: {what}",
+            classes=classes,
+            instead=first.instead,
+        )
+    if analysis.doubt is not None:
+        return _ask(call, rule, "not_provable", analysis.doubt)
+    if profile is Profile.GUARDED:
+        return Allow(rule=rule, reason="by_profile")
+    if isinstance(analysis.recognised, Unproven):
+        return _ask(call, rule, "not_provable", analysis.recognised.why)
+    assert isinstance(analysis.proof, Refuted)
+    return _ask(call, rule, "not_allowlisted", analysis.proof.why)
+
+
+def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision:
+    if profile is Profile.STRICT:
+        if call.is_raw_input:
+            return Deny(
+                rule=rule,
+                reason="not_provable",
+                detail="raw input that no shell will have judged",
+                instead="run the command line as a call of its own",
+            )
+        if call.tool is not None and call.effect not in (Effect.READ, Effect.DISPLAY):
+            return _ask(
+                call, rule, "not_allowlisted", f"no rule allows mcp__{call.tool[0]}__{call.tool[1]}"
+            )
+    return Allow(rule=rule, reason="by_profile")
+
+
+def _by_rules(
+    call: Judged, analysis: Analysis | None, rules: RuleSet, decision: Decision
+) -> Decision:
+    applying = sorted(
+        (rule for rule in rules.rules if rule.applies(call)),
+        key=lambda rule: (rule.name, repr(rule)),
+    )
+    if not applying:
+        return decision
+    matching = [rule for rule in applying if rule.decide != "allow" and _matches(rule, analysis)]
+    for rule in matching:
+        if rule.decide == "deny":
+            return Deny(
+                rule=f"rule:{rule.name}",
+                reason="denied_by_rule",
+                detail=rule.why or "a rule denies it",
+                classes=decision.classes,
+            )
+    if matching:
+        rule = matching[0]
+        if type(decision) is Deny:
+            return decision
+        return _ask(
+            call,
+            f"rule:{rule.name}",
+            "asked_by_rule",
+            rule.why or "a rule asks",
+            classes=decision.classes,
+        )
+    if type(decision) is Allow:
+        watching = [rule for rule in applying if rule.decide != "allow" and rule.command]
+        if watching and analysis is not None and analysis.doubt is not None:
+            # Whether the rule is meant cannot be read: as strict as if it were.
+            return _ask(
+                call,
+                f"rule:{watching[0].name}",
+                "not_provable",
+                analysis.doubt,
+                classes=decision.classes,
+            )
+        return decision
+    allowing = [rule for rule in applying if rule.decide == "allow"]
+    return _allowed(call, analysis, allowing, decision)
+
+
+def _matches(rule: Rule, analysis: Analysis | None) -> bool:
+    return not rule.command or (analysis is not None and rule.matches_line(analysis))
+
+
+def _allowed(
+    call: Judged, analysis: Analysis | None, rules: list[Rule], decision: Decision
+) -> Decision:
+    """Every command of a literal line is proven, or allowed by a rule that knows what it is."""
+    if not rules:
+        return decision
+    if analysis is None:
+        named = [rule for rule in rules if not rule.command]
+        if named and not call.is_raw_input:
+            return Allow(rule=f"rule:{named[0].name}", reason="allowed_by_rule")
+        return decision
+    line = analysis.recognised
+    if not isinstance(line, Line) or analysis.doubt is not None:
+        return decision
+    by_command = [rule for rule in rules if rule.command]
+    used: list[Rule] = []
+    for command in line.commands:
+        found = [rule for rule in by_command if rule.matches_words(command.words)]
+        if found:
+            used += found
+        elif use_problem(command.words, Place(call.cwd)) is not None:
+            return decision
+    if not used:
+        return decision
+    known = {name for rule in used for name in rule.even_destructive}
+    if not set(analysis.scan.classes) <= known:
+        return decision
+    return Allow(
+        rule=f"rule:{used[0].name}",
+        reason="allowed_by_rule",
+        classes=analysis.scan.classes,
+        canonical=Canonical(line.commands, line.joins, line.shells),
+    )
+
+
+def _ask(
+    call: Judged,
+    rule: str,
+    reason: Reason,
+    detail: str,
+    *,
+    classes: tuple[str, ...] = (),
+    instead: str = "",
+) -> Ask:
+    return Ask(
+        rule=rule,
+        reason=reason,
+        detail=detail,
+        question=_question(call, detail),
+        classes=classes,
+        instead=instead,
+    )
+
+
+def _question(call: Judged, detail: str) -> str:
+    who = f"{call.actor.kind} {visible(call.actor.name)}"
+    where = f" in {visible(call.cwd)}" if call.cwd else ""
+    if call.command_line is not None:
+        return f"May {who} run this{where}?\n\n    {visible(call.command_line)}\n\n{detail}"
+    if call.tool is not None:
+        return f"May {who} call {visible(call.tool[1])} of {visible(call.tool[0])}?\n\n{detail}"
+    return f"May {who} do {call.operation}{where}?\n\n{detail}"
+
+
+def visible(text: str) -> str:
+    """Text as it will run, whole, with nothing in it that hides or moves what is read."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        char if char == " " or (char.isprintable() and not _hides(char)) else f"⟨U+{ord(char):04X}⟩"
+        for char in text
+    )
+
+
+def _hides(char: str) -> bool:
+    return char in "\u115f\u1160\u2800\u3164\uffa0\u034f\u17b4\u17b5"
+
+
+def _canonical(analysis: Analysis | None) -> Canonical | None:
+    proof = analysis.proof if analysis is not None else None
+    if not isinstance(proof, Proof):
+        return None
+    return Canonical(proof.hardened, proof.line.joins, proof.line.shells)
+
+
+def _spec_of(proof: Proof) -> str:
+    return "spec:" + "+".join(
+        dict.fromkeys(command.words[0].rpartition("/")[2] for command in proof.line.commands)
+    )

@@ -1,0 +1,435 @@
+"""Programs that need more than a pattern: what they do depends on paths, values or company.
+
+Each function looks at one command and reports to whoever scans.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import Protocol
+
+from duetty.policy.code import sql_is_destructive
+from duetty.policy.commands import NETWORK, program_name, programs_of
+from duetty.policy.reader import UNKNOWN, Simple, Word, printed
+from duetty.policy.wrappers import SHELLS, inner_of
+from duetty.policy.writes import (
+    HISTORIES,
+    IMPORTANT,
+    REBUILT,
+    REMOTE,
+    ROOTS,
+    is_delicate,
+    written_class,
+)
+
+UNPACKED = "*"
+"""Among the downloaded: an archive that was unpacked on the way."""
+
+
+class Scanner(Protocol):
+    """Where findings go."""
+
+    downloaded: set[str]
+    made: dict[str, str]
+
+    def find(self, name: str, what: str) -> None: ...
+
+    def written(self, path: str, what: str, *, empties: bool = False) -> None: ...
+
+    def try_text(self, text: str, depth: int) -> None:
+        """Look at text that may be run; only what is found counts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One command, as the functions for single programs see it."""
+
+    name: str
+    words: Sequence[Word]
+    texts: list[str]
+    simple: Simple
+    depth: int
+
+    @property
+    def what(self) -> str:
+        return " ".join(self.texts)
+
+    def operands(self) -> list[str]:
+        """Words that are not options; after `--`, all of them."""
+        found: list[str] = []
+        ended = False
+        for text in self.texts[1:]:
+            if not ended and text == "--":
+                ended = True
+            elif ended or text[:1] != "-" or text == "-":
+                found.append(text)
+        return found
+
+    def has(self, letters: str, *names: str) -> bool:
+        for text in self.texts[1:]:
+            if text == "--":
+                return False
+            if text[:2] == "--":
+                if any(name.startswith(text.partition("=")[0]) and len(text) > 3 for name in names):
+                    return True
+            elif text[:1] == "-" and any(letter in text for letter in letters):
+                return True
+        return False
+
+    def value(self, *options: str) -> str | None:
+        for index, text in enumerate(self.texts):
+            name, sign, value = text.partition("=")
+            if name in options:
+                return (
+                    value
+                    if sign
+                    else (self.texts[index + 1] if index + 1 < len(self.texts) else None)
+                )
+            for option in options:
+                if len(option) == 2 and text.startswith(option) and len(text) > 2:
+                    return text[2:]
+        return None
+
+
+def _rm(scanner: Scanner, use: Use) -> None:
+    operands = use.operands()
+    if not operands:
+        return
+    recursive = use.has("rR", "--recursive") or use.name == "rimraf"
+    unknown = any(not word.known for word in use.words[1:])
+    globbed = any(word.glob for word in use.words[1:])
+    for path in operands:
+        plain = re.sub(r"/+", "/", path)
+        if plain not in ("/", "~/"):
+            plain = plain.rstrip("/") or "/"
+        climbing = normpath(plain.replace("*", "x")) if plain else ""
+        if recursive and (
+            ROOTS.fullmatch(plain)
+            or climbing in ("/",)
+            or (path.startswith(UNKNOWN) and path.strip(UNKNOWN) in ("/", "/*"))
+        ):
+            scanner.find(
+                "whole_system_delete" if not plain.startswith(".git") else "recursive_delete",
+                use.what,
+            )
+            return
+        if HISTORIES.fullmatch(path):
+            scanner.find("tracks", use.what)
+    if recursive:
+        if (
+            unknown
+            or globbed
+            or not all(REBUILT.fullmatch(path) and ".." not in path for path in operands)
+        ):
+            scanner.find("recursive_delete", use.what)
+    elif unknown or globbed or any(is_delicate(path) for path in operands):
+        scanner.find("delete_outside", use.what)
+
+
+_PROGRAM = re.compile(
+    r"/(?:usr/)?s?bin/(?:rm|dd|shred|mkfs.*|unlink|truncate|(?:ba|z|da|k|c|tc|fi)?sh|busybox|python.*|perl)"
+)
+"""Copies and links of these hide what runs."""
+
+
+def _copy(scanner: Scanner, use: Use) -> None:
+    """cp, mv, ln, install, rsync, scp: the last operand is written."""
+    operands = use.operands()
+    into = (
+        use.value("-t", "--target-directory") if use.name in ("cp", "mv", "ln", "install") else None
+    )
+    if not operands:
+        return
+    target = into or operands[-1]
+    sources = operands if into else operands[:-1]
+    if use.name == "mv":
+        if target == "/dev/null":
+            scanner.find("overwrite", use.what)
+        for source in sources:
+            if (written_class(source) or ROOTS.fullmatch(source)) and source not in (".", "*"):
+                scanner.find("system_file", use.what)
+        if any(
+            source in ("*", ".", "~", "/")
+            or (source.endswith("/*") and source.startswith(("/", "~")))
+            for source in sources
+        ):
+            scanner.find("recursive_delete", use.what)
+    if use.name in ("cp", "install", "ln") and "/dev/null" in sources:
+        scanner.find("overwrite", use.what)
+    if use.name in ("scp", "rsync") and REMOTE.match(target):
+        return
+    if any(_PROGRAM.fullmatch(source) for source in sources):
+        scanner.find("hidden_code", f"a program under another name: {use.what}")
+    if use.name in ("cp", "mv") and IMPORTANT.search(target) and ".env" not in target:
+        scanner.find("overwrite", use.what)
+    if len(operands) > 1 or into:
+        name = written_class(target)
+        if name is not None:
+            scanner.find(name, use.what)
+
+
+def _dd(scanner: Scanner, use: Use) -> None:
+    for text in use.texts[1:]:
+        if text.startswith("of="):
+            path = text[3:]
+            scanner.written(path, use.what)
+            if UNKNOWN in path:
+                scanner.find("device_write", use.what)
+
+
+def _tee(scanner: Scanner, use: Use) -> None:
+    for path in use.operands():
+        scanner.written(path, use.what)
+        said = [*use.simple.bodies, *(printed(each) for each in use.simple.producers[-1:] if each)]
+        scanner.made[normpath(path)] = "\n".join(UNKNOWN if text is None else text for text in said)
+
+
+def _in_place(scanner: Scanner, use: Use) -> None:
+    """With `sed -i` and `perl -i` the operands are rewritten."""
+    if use.has("i", "--in-place"):
+        for path in use.operands():
+            name = written_class(path)
+            if name is not None:
+                scanner.find(name, use.what)
+        if use.name == "sed" and any(
+            text in ("d", "1,$d", "Q", "q") or re.fullmatch(r"[0-9]*,?\$?d", text)
+            for text in use.operands()[:1]
+        ):
+            scanner.find("overwrite", use.what)
+
+
+def _editor(scanner: Scanner, use: Use) -> None:
+    """ex, ed, vim -es: scripted edits of what the system needs."""
+    for path in use.operands():
+        name = written_class(path)
+        if name is not None:
+            scanner.find(name, use.what)
+    if any(re.search(r"%d\b|%delete|:\s*!", text) for text in use.texts[1:]) and use.name in (
+        "ex",
+        "ed",
+    ):
+        scanner.find("overwrite", use.what)
+
+
+def _archive(scanner: Scanner, use: Use) -> None:
+    if programs_of(use.simple.producers) & NETWORK:
+        scanner.downloaded.add(UNPACKED)
+    if any(written_class(path) == "device_write" for path in use.operands()):
+        scanner.find("device_write", use.what)
+    into = use.value("-C", "--directory") if use.name != "unzip" else use.value("-d")
+    if into is not None and (written_class(into) or into in ("~", "/", "~/")):
+        scanner.find("system_file", use.what)
+    if use.name == "tar" and (
+        use.has("", "--remove-files")
+        or (use.has("P", "--absolute-names") and use.has("x", "--extract"))
+    ):
+        scanner.find("overwrite", use.what)
+    if use.name == "tar" and "--delete" in use.texts:
+        scanner.find("overwrite", use.what)
+    if use.name == "zip" and use.has("m", "--move"):
+        scanner.find("overwrite", use.what)
+
+
+def _mode(scanner: Scanner, use: Use) -> None:
+    for path in use.operands()[1:]:
+        if written_class(path) or path in ("~", "/"):
+            scanner.find("permissions", use.what)
+    if (
+        use.name == "chmod"
+        and re.fullmatch(r"[ugoa]*\+[rwx]*s[rwxt]*|[2467]7?[0-7]{3}", (use.operands() or [""])[0])
+        and len((use.operands() or [""])[0]) != 3
+    ):
+        scanner.find("permissions", use.what)
+
+
+def _kill(scanner: Scanner, use: Use) -> None:
+    texts = use.texts[1:]
+    targets = texts[1:] if texts and texts[0].startswith("-") and len(texts) > 1 else texts
+    if texts[:1] in (["-s"], ["-n"], ["--signal"]):
+        targets = texts[2:]
+    if "-1" in targets or ("0" in targets and "-0" not in texts[:1]):
+        scanner.find("shutdown", use.what)
+    if "1" in targets:
+        scanner.find("mass_kill", use.what)
+    if any(UNKNOWN in target for target in targets) and any(word.inner for word in use.words):
+        scanner.find("mass_kill", use.what)
+
+
+def _curl(scanner: Scanner, use: Use) -> None:
+    if (use.value("-X", "--request") or "").upper() == "DELETE" or (
+        use.value("--method") or ""
+    ).upper() == "DELETE":
+        scanner.find("remote_delete", use.what)
+    target = (
+        use.value("-o", "--output") if use.name == "curl" else use.value("-O", "--output-document")
+    )
+    if target and target not in ("-", "/dev/null"):
+        scanner.written(target, use.what)
+        scanner.downloaded.add(normpath(target))
+    for text in use.operands():
+        if "://" in text or "." in text:
+            scanner.downloaded.add(
+                normpath(text.partition("?")[0].rpartition("/")[2] or "index.html")
+            )
+    data = use.value("-d", "--data", "--data-raw", "--data-binary", "--json") or ""
+    if sql_is_destructive(data) or re.search(r"_delete_by_query", use.what):
+        scanner.find("database", use.what)
+
+
+def _find(scanner: Scanner, use: Use) -> None:
+    if any(text in ("-fprint", "-fprintf", "-fls", "-fprint0") for text in use.texts):
+        target = use.value("-fprint", "-fprintf", "-fls", "-fprint0")
+        if target:
+            scanner.written(target, use.what)
+    for start, _, end in inner_of("find", use.texts):
+        if program_name(use.texts[start]) in ("chmod", "chown", "chgrp", "setfacl"):
+            scanner.find("permissions", " ".join(use.texts[:end]))
+        if program_name(use.texts[start]) in ("rm", "unlink", "shred", "rmdir", "truncate"):
+            scanner.find("recursive_delete", " ".join(use.texts[:end]))
+
+
+def _git(scanner: Scanner, use: Use) -> None:
+    for index, text in enumerate(use.texts[1:], 1):
+        value = text.partition("=")[2] if "=" in text else text
+        if use.texts[index - 1] == "-c" and value.startswith("!"):
+            scanner.try_text(value[1:], use.depth + 1)
+        if text in (
+            "-x",
+            "--exec",
+            "foreach",
+            "run",
+            "--tree-filter",
+            "--index-filter",
+            "--cmd",
+        ) and index + 1 < len(use.texts):
+            rest = " ".join(use.texts[index + 1 :])
+            scanner.try_text(rest, use.depth + 1)
+
+
+def _shell(scanner: Scanner, use: Use) -> None:
+    if any(
+        text.lower() in ("-encodedcommand", "-enc", "-e") and use.name in ("pwsh", "powershell")
+        for text in use.texts
+    ):
+        scanner.find("hidden_code", use.what)
+    """A shell with `-i` between pipes and the network."""
+    names = programs_of(use.simple.producers)
+    if (
+        use.has("i")
+        and use.texts[1:2] != ["-c"]
+        and names & {"nc", "ncat", "netcat", "socat", "telnet", "openssl", "cat", "tail"}
+    ):
+        scanner.find("remote_shell", use.what)
+
+
+def _netcat(scanner: Scanner, use: Use) -> None:
+    if programs_of(use.simple.producers) & SHELLS:
+        scanner.find("remote_shell", use.what)
+
+
+def _container(scanner: Scanner, use: Use) -> None:
+    """With `docker run -v /:/host`, the host's root in a container."""
+    for index, text in enumerate(use.texts[1:], 1):
+        if (
+            use.texts[index - 1] in ("-v", "--volume") and text.startswith("/:")
+        ) or text.startswith(("--volume=/:", "-v/:")):
+            scanner.find("system_file", use.what)
+        if text == "--privileged" or (text in ("--pid=host",) and "run" in use.texts):
+            scanner.find("system_file", use.what)
+
+
+def _ansible(scanner: Scanner, use: Use) -> None:
+    said = use.value("-a", "--args")
+    if said and "state=absent" in said:
+        scanner.find("recursive_delete", use.what)
+    if said:
+        scanner.try_text(said, use.depth + 1)
+
+
+def _tracks(scanner: Scanner, use: Use) -> None:
+    if any(
+        text in ("HISTFILE", "HISTSIZE") or text.startswith(("HISTFILE=", "HISTSIZE=0"))
+        for text in use.texts[1:]
+    ):
+        scanner.find("tracks", use.what)
+
+
+def _truncates(scanner: Scanner, use: Use) -> None:
+    for path in use.operands():
+        scanner.written(path, use.what)
+
+
+def _mount(scanner: Scanner, use: Use) -> None:
+    if any("remount" in text for text in use.texts):
+        scanner.find("system_file", use.what)
+
+
+def _rmdir(scanner: Scanner, use: Use) -> None:
+    if any(
+        is_delicate(path) or not word.known for path in use.operands() for word in use.words[1:]
+    ):
+        scanner.find("delete_outside", use.what)
+
+
+SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
+    "rm": _rm,
+    "rimraf": _rm,
+    "unlink": _rm,
+    "grm": _rm,
+    "trash": _rm,
+    "trash-put": _rm,
+    "rmdir": _rmdir,
+    "cp": _copy,
+    "mv": _copy,
+    "ln": _copy,
+    "install": _copy,
+    "rsync": _copy,
+    "scp": _copy,
+    "gcp": _copy,
+    "gmv": _copy,
+    "dd": _dd,
+    "tee": _tee,
+    "sponge": _tee,
+    "touch": _truncates,
+    "truncate": _truncates,
+    "sed": _in_place,
+    "perl": _in_place,
+    "ruby": _in_place,
+    "gsed": _in_place,
+    "ex": _editor,
+    "ed": _editor,
+    "vim": _editor,
+    "vi": _editor,
+    "nvim": _editor,
+    "nano": _editor,
+    "emacs": _editor,
+    "tar": _archive,
+    "bsdtar": _archive,
+    "unzip": _archive,
+    "zip": _archive,
+    "7z": _archive,
+    "chmod": _mode,
+    "chown": _mode,
+    "chgrp": _mode,
+    "kill": _kill,
+    "curl": _curl,
+    "wget": _curl,
+    "find": _find,
+    "git": _git,
+    **dict.fromkeys(sorted(SHELLS), _shell),
+    "nc": _netcat,
+    "ncat": _netcat,
+    "netcat": _netcat,
+    "telnet": _netcat,
+    "socat": _netcat,
+    "docker": _container,
+    "podman": _container,
+    "nerdctl": _container,
+    "ansible": _ansible,
+    "ad-hoc": _ansible,
+    "unset": _tracks,
+    "export": _tracks,
+    "mount": _mount,
+}

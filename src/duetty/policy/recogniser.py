@@ -1,0 +1,313 @@
+r"""A strict recogniser of literal command lines: the only reader that may allow.
+
+Text in, words out, or a reason why not. It knows a small language in which bash,
+zsh, dash and fish agree (where one of them does not, it is left out of
+`Line.shells`):
+
+    line     = command { ("&&" | "||" | ";" | "|" | newline) command }
+    command  = program { word | redirect }
+    word     = { plain | 'quoted' | "quoted" | \' | @{0} | * | ? }
+    redirect = [12&]>/dev/null | </dev/null | 2>&1 | 1>&2 | >&2
+
+No variable, substitution, back-quote, escape, comment, assignment, keyword,
+group, background job, here-document, brace, tilde or history reference. What it
+accepts is rebuilt from the words (`Line.canonical`), so that what was judged is
+what runs. Linear in the text; bounded by bytes and words, never by a clock.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+MAX_BYTES = 8192
+"""A line of a person or an agent is shorter; the length is looked at before anything else."""
+
+MAX_COMMANDS = 32
+MAX_WORDS = 512
+
+SHELLS = frozenset({"bash", "dash", "fish", "zsh"})
+
+RESERVED = frozenset(
+    # bash and dash
+    "if then else elif fi do done case esac while until for in function select time coproc"
+    # zsh: keywords and words that change how the rest is read
+    " repeat foreach end nocorrect noglob always builtin exec"
+    # fish
+    " and or not begin switch return break continue".split()
+)
+
+_TOKEN = re.compile(
+    r"""
+      (?P<blank>[ \t]++)
+    | (?P<redirect> (?: (?:[12&]?>|[12]?>>|<)[ ]?/dev/null | 2>&1 | 1?>&2 ) (?=[ \t\n;|]|\Z) )
+    | (?P<join> && | \|\|(?!\|) | \|(?![|&]) | ;(?![;&|]) )
+    | (?P<newline>\n)
+    | (?P<word> (?: [A-Za-z0-9_./,:=+@%*?~^-]++ | (?<=@)\{[A-Za-z0-9]++\} | '[^'\n]*+' | "(?:[^"$`\\!\n]|\\[^"$`\\!\n])*+" | \\' )++ )
+    | (?P<bracket>[\[\]] (?=[ \t\n;]|\Z) )
+    | (?P<other>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _OTHER = range(1, 8)
+
+_PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|\\(')|([^'"\\]+)""")
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*+")
+"""A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish."""
+
+_PROGRAM = re.compile(r"(?:/(?:usr/)?bin/)?[A-Za-z0-9_][A-Za-z0-9_.+-]*|:")
+
+_GLOB = re.compile(r"(?:[A-Za-z0-9_./]|--[a-z][a-z-]*=)[A-Za-z0-9_./,:=+@%*?-]*")
+"""What a glob finds begins as the word does, so it can become an operand and never an option."""
+
+_REVISION = re.compile(
+    r"(?:[A-Za-z0-9_./@-]*[A-Za-z0-9_@])?(?:@\{[A-Za-z0-9]+\})?(?:[~^][0-9]*)*(?:\.\.\.?[A-Za-z0-9_./~^-]*)?"
+)
+"""`HEAD~2`, `main^`, `stash@{0}`: literal, but a zsh or fish may be set up to see patterns in them."""
+
+_ODD = re.compile(r"[^\t\n -~]")
+_LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
+"""Beyond ASCII only letters that look like nothing else, and only within quotes."""
+
+_SIMPLE = re.compile(
+    r"[A-Za-z0-9_][A-Za-z0-9_.+-]*+(?: [A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*+)*+"
+)
+"""One command of plain words: most lines, and read at once."""
+
+_UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")
+
+
+class Glob(str):
+    """A word in which `*` and `?` stand for file names."""
+
+    __slots__ = ()
+
+
+class Command(NamedTuple):
+    """A program and its words, as the shell will hand them over."""
+
+    words: tuple[str, ...]
+    redirects: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A command line that says the same to every shell in `shells`."""
+
+    commands: tuple[Command, ...]
+    joins: tuple[str, ...]
+    """What stands between them: `&&`, `||`, `|` or `;`."""
+    shells: frozenset[str]
+
+    @property
+    def argv(self) -> tuple[str, ...] | None:
+        """The words, where no shell is needed to run them."""
+        return lone_argv(self.commands)
+
+    @property
+    def canonical(self) -> str:
+        """The line rebuilt from its words, for `bash --norc --noprofile -c`."""
+        return rebuild(self.commands, self.joins)
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven:
+    """Why a line is outside the language, and where."""
+
+    why: str
+    offset: int
+
+
+def lone_argv(commands: tuple[Command, ...]) -> tuple[str, ...] | None:
+    """The words of a command that stands alone and asks nothing of a shell."""
+    only = commands[0]
+    if len(commands) > 1 or only.redirects or any(type(word) is Glob for word in only.words):
+        return None
+    return only.words
+
+
+def rebuild(commands: Iterable[Command], joins: Iterable[str]) -> str:
+    parts: list[str] = []
+    for command, join in zip(commands, ("", *joins), strict=True):
+        if join:
+            parts.append(join)
+        words = command.words
+        if words[0] == "[":
+            closed = ["]"] if words[-1] == "]" else []
+            parts += ["[", *map(quote, words[1 : len(words) - len(closed)]), *closed]
+        else:
+            parts += map(quote, words)
+        parts += command.redirects
+    return " ".join(parts)
+
+
+def quote(word: str) -> str:
+    """The word as every POSIX shell reads it back, and fish too."""
+    if type(word) is Glob or (_PLAIN.fullmatch(word) and _UNQUOTED_SAFE.fullmatch(word)):
+        return str(word)
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def recognise(text: str) -> Line | Unproven:
+    """Total: every text gives one or the other."""
+    if len(text) > MAX_BYTES:
+        return Unproven(f"longer than {MAX_BYTES} bytes", MAX_BYTES)
+    if _SIMPLE.fullmatch(text):
+        words = tuple(text.split(" "))
+        if words[0] not in RESERVED and len(words) <= MAX_WORDS:
+            return Line((Command(words),), (), SHELLS)
+    if found := _ODD.search(text):
+        if not _LATIN.fullmatch(text):
+            return Unproven("a character that may look like something else", found.start())
+        if len(text.encode()) > MAX_BYTES:
+            return Unproven(f"longer than {MAX_BYTES} bytes", MAX_BYTES)
+    return _Reading(text).line()
+
+
+class _Reading:
+    """One pass over the tokens of one text."""
+
+    __slots__ = ("commands", "joins", "pending", "redirects", "shells", "text", "words")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.commands: list[Command] = []
+        self.joins: list[str] = []
+        self.words: list[str] = []
+        self.redirects: list[str] = []
+        self.pending = ""
+        """A `&&`, `||` or `|` that still waits for its second command."""
+        self.shells = SHELLS
+
+    def line(self) -> Line | Unproven:
+        glued = False
+        """Whether a word or redirect ended right here, without a blank."""
+        count = 0
+        for token in _TOKEN.finditer(self.text):
+            kind = token.lastindex
+            if kind == _BLANK:
+                glued = False
+                continue
+            if kind in (_WORD, _BRACKET):
+                count += 1
+                why = "two words without a blank" if glued else self._word(token[0], kind)
+                glued = True
+            elif kind == _JOIN:
+                why = self._join(token[0])
+                glued = False
+            elif kind == _NEWLINE:
+                why = self._newline()
+                glued = False
+            elif kind == _REDIRECT:
+                why = "a redirection without a blank" if glued else self._redirect(token[0])
+                glued = True
+            else:
+                why = f"{token[0]!r} is not literal"
+            if why or count > MAX_WORDS or len(self.commands) > MAX_COMMANDS:
+                return Unproven(why or "too many words or commands", token.start())
+        return self._end()
+
+    def _word(self, raw: str, kind: int) -> str | None:
+        if kind == _BRACKET:
+            return self._bracket(raw)
+        if not self.words:
+            return self._program(raw)
+        if _PLAIN.fullmatch(raw):
+            self.words.append(raw)
+            return None
+        if "'" in raw or '"' in raw:
+            return self._quoted(raw)
+        if "*" in raw or "?" in raw:
+            if not _GLOB.fullmatch(raw) or "**" in raw:
+                return "a glob that may become an option or another program's pattern"
+            self.words.append(Glob(raw))
+            return None
+        if raw[0] not in "~^" and _REVISION.fullmatch(raw):
+            self.shells -= {"zsh", "fish"} if "{" in raw else {"zsh"}
+            self.words.append(raw)
+            return None
+        if raw[0] == "%" and _UNQUOTED_SAFE.fullmatch(raw):
+            self.shells -= {"fish"}  # %self is a process there
+            self.words.append(raw)
+            return None
+        return f"{raw[0]!r} where a shell may expand it"
+
+    def _program(self, raw: str) -> str | None:
+        if self.redirects:
+            return "a redirection before the program"
+        if not _PROGRAM.fullmatch(raw):
+            return "the program's name is not plain"
+        if raw in RESERVED:
+            return f"{raw!r} is a word of the shell's own grammar"
+        self.words.append(raw)
+        return None
+
+    def _bracket(self, raw: str) -> str | None:
+        if (raw == "[") != (not self.words) or (raw == "]" and self.words[0] != "["):
+            return f"{raw!r} is not literal"
+        self.words.append(raw)
+        return None
+
+    def _quoted(self, raw: str) -> str | None:
+        word = ""
+        was_single = False
+        for piece in _PIECE.finditer(raw):
+            single, double, apostrophe, bare = piece.groups()
+            if single is not None:
+                if was_single:
+                    self.shells -= {"zsh"}  # RC_QUOTES makes '' an apostrophe
+                if "\\\\" in single or single.endswith("\\"):
+                    self.shells -= {"fish"}  # escapes within single quotes
+                word += single
+            elif bare is not None:
+                if not _UNQUOTED_SAFE.fullmatch(bare) or (not word and bare[0] in "=%"):
+                    return "a quoted word with something unquoted that a shell may expand"
+                word += bare
+            else:
+                word += double if apostrophe is None else apostrophe
+            was_single = single is not None
+        self.words.append(word)
+        return None
+
+    def _redirect(self, raw: str) -> str | None:
+        if not self.words:
+            return "a redirection before the program"
+        if raw[0] == "&":
+            self.shells -= {"dash"}  # a background job there
+        self.redirects.append(raw.replace(" ", ""))
+        return None
+
+    def _join(self, raw: str) -> str | None:
+        if not self._close():
+            return f"{raw!r} without a command before it"
+        self.joins.append(raw)
+        self.pending = "" if raw == ";" else raw
+        return None
+
+    def _newline(self) -> str | None:
+        if self._close():
+            self.joins.append(";")
+        elif self.pending:
+            return f"{self.pending!r} at the end of a line"
+        return None
+
+    def _close(self) -> bool:
+        if not self.words:
+            return False
+        self.commands.append(Command(tuple(self.words), tuple(self.redirects)))
+        self.words = []
+        self.redirects = []
+        self.pending = ""
+        return True
+
+    def _end(self) -> Line | Unproven:
+        if not self._close():
+            if self.pending:
+                return Unproven(f"nothing after {self.pending!r}", len(self.text))
+            if not self.commands:
+                return Unproven("no command", 0)
+            self.joins.pop()
+        if len(self.commands) > MAX_COMMANDS:
+            return Unproven("too many words or commands", len(self.text))
+        return Line(tuple(self.commands), tuple(self.joins), self.shells)

@@ -1,0 +1,338 @@
+"""Rules of people: tables in, a checked set out; one that is broken refuses to load.
+
+    [[policy.rules]]
+    name = "no-publishing"
+    decide = "deny"                      # deny, ask or allow
+    command = ["npm publish **"]         # words; `*` within a word, `**` for any more words
+    matches = ["npm publish --tag next"]
+    not_matches = ["npm pack"]
+
+Every condition that is given must hold: `operation`, `actor` (`agent`, `person:alice`),
+`dialect`, `tag`, `mode`, `cwd` (the directory and what is below it), `command`, `tool`
+(`mcp__*__delete_*`: server and tool apart). Deny beats ask, ask beats allow, and the
+order of rules means nothing. Rules of a project may only tighten.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import translate
+from functools import cache
+from hashlib import sha256
+from json import dumps
+from posixpath import normpath
+from typing import Literal, cast, get_args
+
+from duetty.errors import BadSetting
+from duetty.policy.analysis import Analysis, analyse
+from duetty.policy.catalogue import CLASSES
+from duetty.policy.decisions import Judged, Mode, Profile
+from duetty.policy.recogniser import Line
+
+MAX_RULES = 500
+MAX_PATTERNS = 200
+
+Verdict = Literal["deny", "ask", "allow"]
+
+_LISTS = (
+    "operation",
+    "actor",
+    "dialect",
+    "tag",
+    "mode",
+    "cwd",
+    "command",
+    "tool",
+    "matches",
+    "not_matches",
+    "even_destructive",
+)
+_KEYS = (*_LISTS, "name", "decide", "why")
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_TOOL = re.compile(r"mcp__([A-Za-z0-9.*?-]+)__([A-Za-z0-9_.*?-]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    name: str
+    decide: Verdict
+    operation: tuple[str, ...] = ()
+    actor: tuple[str, ...] = ()
+    dialect: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    mode: tuple[str, ...] = ()
+    cwd: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+    tool: tuple[str, ...] = ()
+    even_destructive: tuple[str, ...] = ()
+    """Classes that an allowing rule knows of and allows all the same."""
+    why: str = ""
+    where: str = ""
+
+    def applies(self, call: Judged) -> bool:
+        """Whether every condition but the command's holds."""
+        return (
+            _any(self.operation, call.operation)
+            and _any(self.actor, call.actor.kind, f"{call.actor.kind}:{call.actor.name}")
+            and _any(self.dialect, call.dialect)
+            and (not self.tag or any(_any(self.tag, tag) for tag in call.tags))
+            and _any(self.mode, str(call.mode))
+            and (not self.cwd or any(_within(call.cwd, each) for each in self.cwd))
+            and (not self.tool or (call.tool is not None and self.matches_tool(*call.tool)))
+            and (not self.command or call.command_line is not None)
+        )
+
+    def matches_tool(self, server: str, tool: str) -> bool:
+        for pattern in self.tool:
+            parts = _TOOL.fullmatch(pattern)
+            assert parts is not None  # load_rules let no other pass
+            if _glob(parts[1]).fullmatch(server) and _glob(parts[2]).fullmatch(tool):
+                return True
+        return False
+
+    def matches_words(self, words: Sequence[str]) -> bool:
+        return any(_matches_words(tuple(pattern.split()), words) for pattern in self.command)
+
+    def matches_line(self, analysis: Analysis) -> bool:
+        """Whether some command of the line is meant (deny, ask), or every one (allow)."""
+        if self.decide == "allow":
+            line = analysis.recognised
+            return isinstance(line, Line) and all(
+                self.matches_words(each.words) for each in line.commands
+            )
+        if any(self.matches_words(words) for words in analysis.commands):
+            return True
+        line = analysis.recognised
+        return isinstance(line, Line) and any(
+            self.matches_words(each.words) for each in line.commands
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    rules: tuple[Rule, ...] = ()
+    profile: Profile | None = None
+    """What the document asked for; None when it said nothing."""
+
+    def __add__(self, other: "RuleSet") -> "RuleSet":
+        """Both together, with the stricter profile: how a project's rules join a person's."""
+        profiles = [each.profile for each in (self, other) if each.profile]
+        strictest = max(profiles, key=list(Profile).index) if profiles else None
+        return RuleSet(self.rules + other.rules, strictest)
+
+    @property
+    def digest(self) -> str:
+        """The same for the same rules in any order; the trail keeps it with each decision."""
+        kept = sorted(
+            dumps(
+                {
+                    key: getattr(rule, key)
+                    for key in (*_KEYS[:8], "even_destructive", "name", "decide")
+                }
+            )
+            for rule in self.rules
+        )
+        return sha256(
+            "\n".join([str(self.profile), *kept]).encode("utf-8", "surrogatepass")
+        ).hexdigest()
+
+
+def load_rules(
+    document: Mapping[str, object], where: str, *, project: bool = False, lines: Sequence[int] = ()
+) -> RuleSet:
+    """The table `policy` of a parsed document, checked.
+
+    `lines` are the lines on which the rules begin, for messages (see `rule_lines`).
+
+    Raises:
+        BadSetting: a rule or key is wrong, or an example does not behave as it says.
+    """
+    unknown = [key for key in document if key not in ("profile", "rules")]
+    if unknown:
+        raise _bad(
+            where,
+            f"no setting {unknown[0]!r} in [policy]",
+            near=_nearest(unknown[0], ("profile", "rules")),
+        )
+    profile = document.get("profile")
+    if profile is not None and profile not in list(Profile):
+        raise _bad(where, f"no profile {profile!r}", near=f"there are {', '.join(Profile)}")
+    tables = document.get("rules", [])
+    if not isinstance(tables, list):
+        raise _bad(where, "policy.rules must be a list of tables")
+    tables = cast("list[object]", tables)
+    if len(tables) > MAX_RULES:
+        raise _bad(where, f"more than {MAX_RULES} rules")
+    rules = tuple(
+        _rule(table, number, where=_place(where, number, lines), project=project)
+        for number, table in enumerate(tables, 1)
+    )
+    names = [rule.name for rule in rules]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise _bad(rules[number].where, f"a second rule named {name!r}")
+    return RuleSet(rules, Profile(str(profile)) if profile is not None else None)
+
+
+def rule_lines(text: str) -> list[int]:
+    """Where the rules begin in a TOML document's text."""
+    return [
+        number
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.split("#")[0].strip() in ("[[policy.rules]]", "[[rules]]")
+    ]
+
+
+def _rule(table: object, number: int, *, where: str, project: bool) -> Rule:
+    if not isinstance(table, dict):
+        raise _bad(where, "a rule must be a table")
+    fields = cast("dict[str, object]", table)
+    for key in fields:
+        if key not in _KEYS:
+            raise _bad(where, f"a rule has no {key!r}", near=_nearest(key, _KEYS))
+    name = fields.get("name", f"rule-{number}")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _bad(where, "a rule's name is 1 to 64 lower-case letters, digits, '.', '_' and '-'")
+    decide = fields.get("decide")
+    if decide not in get_args(Verdict):
+        raise _bad(where, f"rule {name!r}: decide must be one of deny, ask, allow")
+    lists = {key: _texts(fields.get(key), f"rule {name!r}: {key}", where) for key in _LISTS}
+    examples, counterexamples = lists.pop("matches"), lists.pop("not_matches")
+    why = fields.get("why", "")
+    if not isinstance(why, str):
+        raise _bad(where, f"rule {name!r}: why must be text")
+    rule = Rule(name=name, decide=cast(Verdict, decide), why=why, where=where, **lists)
+    _check(rule, project=project)
+    _check_examples(rule, examples, counterexamples)
+    return rule
+
+
+def _check(rule: Rule, *, project: bool) -> None:
+    where, said = rule.where, f"rule {rule.name!r}: "
+    if project and rule.decide == "allow":
+        raise _bad(
+            where,
+            f"{said}a project's rules may deny and ask, not allow",
+            near="move it to your own config.toml",
+        )
+    if wrong := [mode for mode in rule.mode if mode not in list(Mode)]:
+        raise _bad(where, f"{said}no mode {wrong[0]!r}", near=f"there are {', '.join(Mode)}")
+    if wrong := [each for each in rule.even_destructive if each not in CLASSES]:
+        raise _bad(where, f"{said}no class {wrong[0]!r}", near=_nearest(wrong[0], tuple(CLASSES)))
+    if rule.even_destructive and rule.decide != "allow":
+        raise _bad(where, f'{said}even_destructive goes with decide = "allow"')
+    if wrong := [each for each in rule.even_destructive if CLASSES[each].grave]:
+        raise _bad(where, f"{said}no rule can allow {wrong[0]!r}: a person answers each time")
+    if wrong := [each for each in rule.tool if not _TOOL.fullmatch(each)]:
+        raise _bad(
+            where,
+            f"{said}{wrong[0]!r} is not a tool pattern",
+            near="write mcp__SERVER__TOOL, with * within a part",
+        )
+    if wrong := [each for each in rule.cwd if not each.startswith("/")]:
+        raise _bad(where, f"{said}cwd must be an absolute directory, not {wrong[0]!r}")
+    if wrong := [
+        each
+        for each in rule.actor
+        if each.partition(":")[0] not in ("agent", "person", "node", "*")
+    ]:
+        raise _bad(
+            where,
+            f"{said}{wrong[0]!r} is no actor",
+            near="write agent, person or node, with :NAME where one is meant",
+        )
+    for pattern in rule.command:
+        words = pattern.split()
+        if not words:
+            raise _bad(where, f"{said}an empty command pattern")
+        if "**" in words[:-1] or any("**" in word for word in words if word != "**"):
+            raise _bad(where, f"{said}** stands for any more words and can only be the last")
+        if rule.decide == "allow" and words[0] in ("*", "**"):
+            raise _bad(where, f"{said}an allowing rule names the program")
+    if rule.decide == "allow" and rule.command == () and rule.tool == () and rule.operation == ():
+        raise _bad(where, f"{said}an allowing rule names a command, a tool or an operation")
+
+
+def _check_examples(
+    rule: Rule, examples: tuple[str, ...], counterexamples: tuple[str, ...]
+) -> None:
+    if (examples or counterexamples) and not (rule.command or rule.tool):
+        raise _bad(rule.where, f"rule {rule.name!r}: examples need a command or a tool pattern")
+    for example in examples:
+        if not _example_matches(rule, example):
+            raise _bad(rule.where, f"rule {rule.name!r} does not match its example {example!r}")
+    for example in counterexamples:
+        if _example_matches(rule, example):
+            raise _bad(rule.where, f"rule {rule.name!r} matches {example!r}, which it should not")
+
+
+def _example_matches(rule: Rule, example: str) -> bool:
+    if rule.tool and (parts := _TOOL.fullmatch(example)):
+        return rule.matches_tool(parts[1], parts[2])
+    return bool(rule.command) and rule.matches_line(analyse(example))
+
+
+def _matches_words(pattern: tuple[str, ...], words: Sequence[str]) -> bool:
+    open_ended = pattern[-1] == "**"
+    fixed = pattern[:-1] if open_ended else pattern
+    if len(words) < len(fixed) or (not open_ended and len(words) != len(fixed)):
+        return False
+    program = words[0].rpartition("/")[2] if "/" not in pattern[0] else words[0]
+    return all(
+        _glob(part).fullmatch(word)
+        for part, word in zip(fixed, (program, *words[1:]), strict=False)
+    )
+
+
+def _any(patterns: tuple[str, ...], *values: str) -> bool:
+    return not patterns or any(
+        _glob(pattern).fullmatch(value) for pattern in patterns for value in values
+    )
+
+
+def _within(path: str, directory: str) -> bool:
+    if not path.startswith("/"):
+        return False
+    path, directory = normpath(path), normpath(directory)
+    pattern = _glob(directory)
+    while True:
+        if pattern.fullmatch(path):
+            return True
+        if path == "/" or path == "//":
+            return False
+        path = path.rpartition("/")[0] or "/"
+
+
+@cache
+def _glob(text: str) -> "re.Pattern[str]":
+    return re.compile(translate(text))
+
+
+def _texts(value: object, what: str, where: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    if (
+        not values
+        or len(values) > MAX_PATTERNS
+        or not all(isinstance(each, str) and each for each in values)
+    ):
+        raise _bad(where, f"{what} must be text or a list of 1 to {MAX_PATTERNS} texts")
+    return tuple(cast("list[str]", values))
+
+
+def _place(where: str, number: int, lines: Sequence[int]) -> str:
+    return (
+        f"{where}, line {lines[number - 1]}" if number <= len(lines) else f"{where}, rule {number}"
+    )
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(names))}"
+
+
+def _bad(where: str, message: str, *, near: str | None = None) -> BadSetting:
+    return BadSetting(f"{where}: {message}", hint=near)

@@ -1,0 +1,117 @@
+"""The shipped specifications, and the proof that a recognised line keeps to them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from duetty.policy.paths import Place
+from duetty.policy.recogniser import Command, Glob, Line
+from duetty.policy.specs.coreutils import (
+    COREUTILS,
+    echo_problem,
+    find_problem,
+    printf_problem,
+    test_problem,
+)
+from duetty.policy.specs.git import GIT
+from duetty.policy.specs.spec import Spec, problem
+from duetty.policy.specs.tools import EXACT, TOOLS
+
+__all__ = ["PROGRAMS", "Proof", "Refuted", "prove", "use_problem"]
+
+PROGRAMS: dict[str, Spec] = {**TOOLS, **COREUTILS, "git": GIT}
+
+MAX_PLACES = 8
+"""Directories a line may have moved to, when each `cd` may also have failed."""
+
+_BY_WORDS: dict[str, Callable[[tuple[str, ...]], str | None]] = {
+    "find": find_problem,
+    "echo": echo_problem,
+    "printf": printf_problem,
+    "test": test_problem,
+    "[": lambda words: test_problem(words[:-1]) if words[-1:] == ("]",) else "no closing ]",
+}
+
+_HELPFUL = frozenset({*COREUTILS, "find"})
+"""Programs whose `--help` and `--version` print and end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """Every command of the line only reads and only shows."""
+
+    line: Line
+    hardened: tuple[Command, ...]
+    """What to run: the same words, and those that keep a program from doing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refuted:
+    """The first command that is not known to only read, and why."""
+
+    command: Command
+    why: str
+
+
+def prove(line: Line, cwd: str = "") -> Proof | Refuted:
+    places = [Place(cwd)]
+    hardened: list[Command] = []
+    for command in line.commands:
+        for place in places:
+            why = use_problem(command.words, place)
+            if why:
+                return Refuted(command, why)
+        if command.words[0] == "cd":
+            target = command.words[-1] if len(command.words) > 1 else "~"
+            # It may fail, and in a pipeline it moves nobody: what follows is judged in both places.
+            places += [place.after_cd(target) for place in places]
+            if len(places) > MAX_PLACES:
+                return Refuted(command, "moves too often")
+        hardened.append(_harden(command))
+    return Proof(line, tuple(hardened))
+
+
+def use_problem(words: tuple[str, ...], place: Place) -> str | None:
+    """Why this use of a program is not known to only read; None when it is."""
+    program = words[0]
+    if program[0] == "/":
+        program = program.rpartition("/")[2]
+    found = PROGRAMS.get(program)
+    if found is None:
+        by_words = _BY_WORDS.get(program)
+        if by_words is not None:
+            if any(type(word) is Glob and word[:1] == "-" for word in words):
+                return "an option with a glob"
+            return by_words(words[1:])
+    elif program == "cd":
+        return (
+            "cd without a plain directory"
+            if words[1:] in ((), ("-",))
+            else problem(found, words[1:], place)
+        )
+    else:
+        why = problem(found, words[1:], place)
+        if why is None:
+            return None
+        if len(words) > 3 or (program, *words[1:]) not in EXACT:
+            return (
+                None if words[1:] in (("--help",), ("--version",)) and program in _HELPFUL else why
+            )
+        return None
+    if (program, *words[1:]) in EXACT:
+        return None
+    return f"{program} is not among the programs known to only read"
+
+
+def _harden(command: Command) -> Command:
+    words = command.words
+    found = PROGRAMS.get(words[0].rpartition("/")[2])
+    if found is None or not (found.hardened or found.hardened_options):
+        return command
+    for index, word in enumerate(words[1:], 1):
+        below = found.subcommands.get(word)
+        if below is not None:
+            rest = (*words[1 : index + 1], *below.hardened_options, *words[index + 1 :])
+            return Command((words[0], *found.hardened, *rest), command.redirects)
+    if found.subcommands:
+        return command
+    return Command((words[0], *found.hardened, *words[1:]), command.redirects)

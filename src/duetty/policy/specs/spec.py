@@ -1,0 +1,253 @@
+"""What a read-only use of a program looks like: its options, their values, its operands.
+
+A specification lists what is allowed; everything else is not proven. Options are
+said as in a manual page, in one line:
+
+    "-abc -n:count -u?text --all --lines=count --color?text"
+
+`-abc` are flags, `-n:count` and `--lines=count` need a value, `-u?` and `--color?`
+may have one attached. Values and operands have a kind (see `_KINDS`). Long options
+are matched whole: an abbreviation is another option as far as we know.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from duetty.policy.paths import Place, content_problem
+
+Check = Callable[["Use"], "str | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One use of a program, taken apart."""
+
+    options: tuple[tuple[str, str | None], ...]
+    operands: tuple[str, ...]
+    place: Place
+
+    def has(self, *names: str) -> bool:
+        return any(name in names for name, _ in self.options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """The uses of a program, or of one of its subcommands, that only read and only show."""
+
+    short: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Letter to the kind of its value: "" has none, "?…" may have one attached."""
+    long: Mapping[str, str] = field(default_factory=dict[str, str])
+    operands: str = "none"
+    """Kind of every operand, or `first+rest`."""
+    at_most: int = 64
+    at_least: int = 0
+    digits: bool = False
+    """Whether `-20` is an option."""
+    check: Check | None = None
+    subcommands: Mapping[str, "Spec"] = field(default_factory=dict[str, "Spec"])
+    bare: bool = True
+    """Whether it may be used without a subcommand, where it has some."""
+    hardened: tuple[str, ...] = ()
+    """Words put before the others when it runs."""
+    hardened_options: tuple[str, ...] = ()
+    """Options put right after the subcommand when it runs."""
+
+
+def spec(
+    options: str = "",
+    operands: str = "none",
+    *,
+    at_most: int = 64,
+    at_least: int = 0,
+    digits: bool = False,
+    check: Check | None = None,
+    subcommands: Mapping[str, Spec] | None = None,
+    bare: bool = True,
+    hardened: tuple[str, ...] = (),
+    hardened_options: tuple[str, ...] = (),
+) -> Spec:
+    short: dict[str, str] = {}
+    long: dict[str, str] = {}
+    for option in options.split():
+        if option.startswith("--"):
+            name, sign, kind = _cut(option, "=?")
+            long[name] = ("?" if sign == "?" else "") + (kind or ("text" if sign else ""))
+        else:
+            letters, sign, kind = _cut(option[1:], ":?")
+            value = ("?" if sign == "?" else "") + (kind or ("text" if sign else ""))
+            short.update(dict.fromkeys(letters, value))
+    return Spec(
+        short=short,
+        long=long,
+        operands=operands,
+        at_most=at_most,
+        at_least=at_least,
+        digits=digits,
+        check=check,
+        subcommands=subcommands or {},
+        bare=bare,
+        hardened=hardened,
+        hardened_options=hardened_options,
+    )
+
+
+def _cut(option: str, signs: str) -> tuple[str, str, str]:
+    for sign in signs:
+        name, found, kind = option.partition(sign)
+        if found:
+            return name, sign, kind
+    return option, "", ""
+
+
+def problem(found: Spec, words: Sequence[str], place: Place) -> str | None:
+    """Why these words (without the program) are not a use that the specification knows."""
+    options: list[tuple[str, str | None]] = []
+    operands: list[str] = []
+    remaining = iter(words)
+    ended = False
+    for word in remaining:
+        if ended or word[:1] != "-" or word == "-":
+            if found.subcommands and not operands and not ended:
+                below = found.subcommands.get(word)
+                if below is not None:
+                    return problem(below, list(remaining), place)
+                if not found.bare or found.operands == "none":
+                    return f"{word!r} is not among the subcommands that only read"
+            operands.append(word)
+        elif word == "--":
+            ended = True
+        elif word.startswith("--"):
+            why = _long(found, word, remaining, options, place)
+            if why:
+                return why
+        elif found.digits and word[1:].isdigit():
+            options.append((word, None))
+        else:
+            why = _short(found, word, remaining, options, place)
+            if why:
+                return why
+    if found.subcommands and not operands and not found.bare and not options:
+        return "no subcommand"
+    return _operands(found, Use(tuple(options), tuple(operands), place))
+
+
+def _long(
+    found: Spec,
+    word: str,
+    remaining: "Sequence[str] | object",
+    options: list[tuple[str, str | None]],
+    place: Place,
+) -> str | None:
+    name, sign, value = word.partition("=")
+    kind = found.long.get(name)
+    if kind is None:
+        return f"option {name} is not known to only read"
+    if kind == "":
+        if sign:
+            return f"option {name} takes no value"
+        options.append((name, None))
+        return None
+    if not sign:
+        if kind[0] == "?":
+            options.append((name, None))
+            return None
+        following = next(remaining, None)  # type: ignore[call-overload]
+        if following is None:
+            return f"option {name} needs a value"
+        value = following
+    options.append((name, value))
+    return _KINDS[kind.removeprefix("?")](value, place)
+
+
+def _short(
+    found: Spec,
+    word: str,
+    remaining: "Sequence[str] | object",
+    options: list[tuple[str, str | None]],
+    place: Place,
+) -> str | None:
+    index = 1
+    while index < len(word):
+        letter = word[index]
+        kind = found.short.get(letter)
+        if kind is None:
+            return f"option -{letter} is not known to only read"
+        index += 1
+        if kind == "":
+            options.append(("-" + letter, None))
+            continue
+        value: str | None = word[index:]
+        if not value:
+            if kind[0] == "?":
+                options.append(("-" + letter, None))
+                return None
+            value = next(remaining, None)  # type: ignore[call-overload]
+            if value is None:
+                return f"option -{letter} needs a value"
+        options.append(("-" + letter, value))
+        return _KINDS[kind.removeprefix("?")](value, place)
+    return None
+
+
+def _operands(found: Spec, use: Use) -> str | None:
+    if not found.at_least <= len(use.operands) <= found.at_most:
+        return "not the number of operands that only reads"
+    if use.operands:
+        first, _, rest = found.operands.partition("+")
+        why = _KINDS[first](use.operands[0], use.place)
+        if why:
+            return why
+        following = _KINDS[rest or first]
+        for operand in use.operands[1:]:
+            why = following(operand, use.place)
+            if why:
+                return why
+    return found.check(use) if found.check else None
+
+
+_COUNT = re.compile(r"[+-]?[0-9]{1,18}[A-Za-z]{0,3}")
+_CODE = re.compile(r"[A-Za-z0-9_.,:+%/@=-]{0,120}")
+
+
+def _text(value: str, place: Place) -> str | None:
+    del value, place
+    return None
+
+
+def _names(value: str, place: Place) -> str | None:
+    del value, place
+    return None
+
+
+def _count(value: str, place: Place) -> str | None:
+    del place
+    return None if _COUNT.fullmatch(value) else f"{value!r} is not a number"
+
+
+def _code(value: str, place: Place) -> str | None:
+    del place
+    return None if _CODE.fullmatch(value) else f"{value!r} is not a plain word"
+
+
+def _none(value: str, place: Place) -> str | None:
+    del place
+    return f"operand {value!r} is not known to only read"
+
+
+def _revision(value: str, place: Place) -> str | None:
+    """What git takes for a commit or a path of the repository; outside of one it reads any file."""
+    if value.startswith(("/", "../")) or value == "..":
+        return f"{value!r} is outside the workspace"
+    return content_problem(value.rpartition(":")[2], place)
+
+
+_KINDS: dict[str, Callable[[str, Place], str | None]] = {
+    "text": _text,
+    "names": _names,  # a path of which only name and attributes are shown
+    "content": content_problem,  # a path of which the content is shown
+    "count": _count,
+    "code": _code,
+    "revision": _revision,
+    "none": _none,
+}

@@ -1,0 +1,72 @@
+"""tree-sitter-bash: a second pair of eyes for the scan, and a picture for `explain`.
+
+It misreads some lines (escaped blanks, back-quotes in here-documents), so nothing
+here ever allows: it can only add commands to what the reader found, and say that a
+line is not valid.
+"""
+
+from dataclasses import dataclass
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+MAX_OPENINGS = 200
+"""Brackets, quotes and pipes that may nest: the grammar takes quadratic time over thousands of them."""
+
+MAX_NODES = 4_000
+
+_PARSER = Parser(Language(tree_sitter_bash.language()))
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    commands: tuple[str, ...]
+    """Source text of every command node."""
+    valid: bool
+
+
+def look(text: str) -> Seen | None:
+    """What the grammar sees; None when there is too much of it."""
+    root = _parse(text)
+    if root is None:
+        return None
+    source = text.encode("utf-8", "replace")
+    commands: list[str] = []
+    valid = not root.has_error
+    waiting = [root]
+    nodes = 0
+    while waiting:
+        node = waiting.pop()
+        nodes += 1
+        if nodes > MAX_NODES:
+            return None
+        if node.type == "command":
+            commands.append(source[node.start_byte : node.end_byte].decode("utf-8", "replace"))
+        waiting += node.named_children
+    return Seen(tuple(reversed(commands)), valid)
+
+
+def drawn(text: str) -> str:
+    """The tree as indented lines, for people."""
+    root = _parse(text)
+    if root is None:
+        return "(too deeply nested to draw)"
+    lines: list[str] = []
+    waiting = [(root, 0)]
+    while waiting and len(lines) < MAX_NODES:
+        node, level = waiting.pop()
+        mark = "!" if node.is_error or node.is_missing else ""
+        shown = (
+            ""
+            if node.named_child_count
+            else " " + repr((node.text or b"").decode("utf-8", "replace"))
+        )
+        lines.append("  " * level + mark + node.type + shown)
+        waiting += [(child, level + 1) for child in reversed(node.named_children)]
+    return "\n".join(lines)
+
+
+def _parse(text: str) -> Node | None:
+    if sum(map(text.count, "({[$`|")) > MAX_OPENINGS:
+        return None
+    return _PARSER.parse(text.encode("utf-8", "replace")).root_node

@@ -1,0 +1,25 @@
+"""The sandbox: what a session's shell is started in, so that it can do less.
+
+The boundary, where policy is the guardrail: it wraps the whole shell, never a
+single command in a bare one. Says which level there is; asking for what cannot
+be had is an error. `launch.py` is a program of its own (standard library only)
+for machines without user namespaces.
+"""
+
+from duetty.sandbox.detect import Support, inner_pid, support
+from duetty.sandbox.order import ASKED, Asked, Level, Limits, Places, SandboxOrder, Wrapped
+from duetty.sandbox.wrap import wrap
+
+__all__ = [
+    "ASKED",
+    "Asked",
+    "Level",
+    "Limits",
+    "Places",
+    "SandboxOrder",
+    "Support",
+    "Wrapped",
+    "inner_pid",
+    "support",
+    "wrap",
+]

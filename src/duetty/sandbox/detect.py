@@ -1,0 +1,103 @@
+"""What this machine can give. Asked of the kernel, not assumed."""
+
+import ctypes
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from duetty.sandbox.seccomp import AF_UNIX, filter_program
+
+BWRAP = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
+"""By absolute path: PATH and the working directory are the user's, or a program's."""
+
+PRLIMIT = ("/usr/bin/prlimit", "/bin/prlimit")
+PROBE_S = 10.0
+MIN_LANDLOCK = 3
+"""ABI that knows truncation (Linux 6.2): without it a file outside could be emptied."""
+
+_LANDLOCK_CREATE_RULESET = 444
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    bubblewrap: str | None
+    """Path of the program; None if it is missing or may make no namespaces."""
+
+    bubblewrap_reason: str | None
+    landlock: int
+    """The kernel's ABI; 0 for none."""
+
+    prlimit: str | None
+    machine: str
+
+    @property
+    def has_landlock(self) -> bool:
+        return self.landlock >= MIN_LANDLOCK
+
+
+@cache
+def support() -> Support:
+    """Looked at once; takes some milliseconds, so not for the event loop."""
+    path, reason = _bubblewrap()
+    return Support(
+        bubblewrap=path,
+        bubblewrap_reason=reason,
+        landlock=_landlock() if filter_program(platform.machine(), families=[AF_UNIX]) else 0,
+        prlimit=next((each for each in PRLIMIT if os.access(each, os.X_OK)), None),
+        machine=platform.machine(),
+    )
+
+
+def inner_pid(pid: int, level: str) -> int:
+    """The process that was wrapped, given the one that was started; the same if nothing is known.
+
+    bubblewrap stays outside, and has an init of its own inside, whose first child it is.
+    """
+    if level != "bubblewrap":
+        return pid
+    for _ in range(2):
+        try:
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        except OSError:
+            return pid
+        if not children:
+            return pid
+        pid = int(children[0])
+    return pid
+
+
+def _bubblewrap() -> tuple[str | None, str | None]:
+    path = next((each for each in BWRAP if os.access(each, os.X_OK)), None)
+    if path is None:
+        return None, "bubblewrap is not installed"
+    if filter_program(platform.machine(), families=[AF_UNIX]) is None:
+        return None, f"there is no system call filter for {platform.machine()}"
+    if Path(path).stat().st_uid != 0:
+        return None, f"{path} does not belong to root"
+    probe = [
+        *(path, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc"),
+        *("--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *("--tmpfs", "/tmp", "--", "/bin/true"),  # noqa: S108 - of the sandbox itself
+    ]
+    try:
+        done = subprocess.run(  # noqa: S603 - an absolute path of root's
+            probe, capture_output=True, timeout=PROBE_S, check=False, env={}
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, f"{path} does not run: {error}"
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip()[:200]
+        return None, f"{path} may not make namespaces here: {said}"
+    return path, None
+
+
+def _landlock() -> int:
+    libc = ctypes.CDLL(None, use_errno=True)
+    found: int = libc.syscall(
+        _LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION)
+    )
+    return max(0, found)

@@ -1,0 +1,134 @@
+"""The system calls that nobody inside needs, as a filter program for the kernel.
+
+What is refused is refused with an error, not by a signal: programs try, and go
+on. On another architecture than those below there is no filter, and no sandbox.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+CLONE_NEW = 0x7E020000
+"""CLONE_NEW* of every namespace but time, which shares a bit with the exit signal."""
+
+_EPERM, _ENOSYS = 1, 38
+_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_NUMBER, _ARCH, _ARG0, _ARG1 = 0, 4, 16, 24
+_X32 = 0x40000000
+
+REFUSED = (
+    "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd",
+    "io_uring_setup", "io_uring_enter", "io_uring_register",
+    "bpf", "perf_event_open", "userfaultfd",
+    "keyctl", "add_key", "request_key",
+    "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot",
+    "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
+    "fspick", "mount_setattr", "unshare", "setns", "chroot",
+    "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "nfsservctl",
+    "name_to_handle_at", "open_by_handle_at", "syslog", "settimeofday", "clock_settime",
+    "adjtimex", "clock_adjtime", "vhangup", "lookup_dcookie", "fanotify_init",
+)  # fmt: skip
+
+_SAME = {
+    "pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
+    "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
+    "fspick": 433, "mount_setattr": 442, "quotactl_fd": 443, "clone3": 435,
+}  # fmt: skip
+"""Newer calls have one number everywhere."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Architecture:
+    audit: int
+    numbers: dict[str, int]
+
+
+_ARCHITECTURES = {
+    "x86_64": _Architecture(
+        audit=0xC000003E,
+        numbers=_SAME
+        | {
+            "ioctl": 16, "socket": 41, "socketpair": 53, "clone": 56,
+            "ptrace": 101, "syslog": 103, "vhangup": 153, "pivot_root": 155, "adjtimex": 159,
+            "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166,
+            "swapon": 167, "swapoff": 168, "reboot": 169, "init_module": 175, "delete_module": 176,
+            "quotactl": 179, "nfsservctl": 180, "lookup_dcookie": 212, "clock_settime": 227,
+            "kexec_load": 246, "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272,
+            "perf_event_open": 298, "fanotify_init": 300, "name_to_handle_at": 303,
+            "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310,
+            "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
+            "bpf": 321, "userfaultfd": 323,
+        },
+    ),
+    "aarch64": _Architecture(
+        audit=0xC00000B7,
+        numbers=_SAME
+        | {
+            "ioctl": 29, "socket": 198, "socketpair": 199, "clone": 220,
+            "ptrace": 117, "syslog": 116, "vhangup": 58, "pivot_root": 41, "adjtimex": 171,
+            "chroot": 51, "acct": 89, "settimeofday": 170, "mount": 40, "umount2": 39,
+            "swapon": 224, "swapoff": 225, "reboot": 142, "init_module": 105, "delete_module": 106,
+            "quotactl": 60, "nfsservctl": 42, "lookup_dcookie": 18, "clock_settime": 112,
+            "kexec_load": 104, "add_key": 217, "request_key": 218, "keyctl": 219, "unshare": 97,
+            "perf_event_open": 241, "fanotify_init": 262, "name_to_handle_at": 264,
+            "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270,
+            "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "kexec_file_load": 294,
+            "bpf": 280, "userfaultfd": 282,
+        },
+    ),
+}  # fmt: skip
+
+
+def filter_program(machine: str, *, families: Sequence[int]) -> bytes | None:
+    """The filter for this architecture, with sockets of these families only; None for others.
+
+    A pair of sockets (`socketpair`) reaches nobody else and is always allowed
+    between processes of the sandbox, as AF_UNIX.
+    """
+    architecture = _ARCHITECTURES.get(machine)
+    if architecture is None:
+        return None
+    number = architecture.numbers
+    steps: list[bytes] = [
+        _step(_LOAD, _ARCH),
+        _step(_EQUAL, architecture.audit, 1, 0),
+        _step(_RETURN, _ERRNO | _ENOSYS),  # a 32-bit program: its calls have other numbers
+        _step(_LOAD, _NUMBER),
+    ]
+    if machine == "x86_64":
+        steps += [_step(_AT_LEAST, _X32, 0, 1), _step(_RETURN, _ERRNO | _ENOSYS)]
+    # glibc falls back to clone, whose flags a filter can read.
+    steps += [_step(_EQUAL, number["clone3"], 0, 1), _step(_RETURN, _ERRNO | _ENOSYS)]
+    for name in REFUSED:
+        steps += [_step(_EQUAL, number[name], 0, 1), _step(_RETURN, _ERRNO | _EPERM)]
+    steps += _only_if(number["clone"], _ARG0, [_step(_ANY_BIT, CLONE_NEW, 0, 1)])
+    steps += _only_if(
+        number["ioctl"], _ARG1, [_step(_EQUAL, TIOCSTI, 1, 0), _step(_EQUAL, TIOCLINUX, 0, 1)]
+    )
+    steps += _families(number["socket"], families)
+    steps += _families(number["socketpair"], [AF_UNIX])
+    steps.append(_step(_RETURN, _ALLOW))
+    return b"".join(steps)
+
+
+def _only_if(number: int, argument: int, tests: list[bytes]) -> list[bytes]:
+    """Refuse this call when the tests on the low half of an argument lead there."""
+    body = [_step(_LOAD, argument), *tests, _step(_RETURN, _ERRNO | _EPERM), _step(_RETURN, _ALLOW)]
+    return [_step(_EQUAL, number, 0, len(body)), *body]
+
+
+def _families(number: int, families: Sequence[int]) -> list[bytes]:
+    body = [
+        _step(_LOAD, _ARG0),
+        *(_step(_EQUAL, family, len(families) - at, 0) for at, family in enumerate(families)),
+        _step(_RETURN, _ERRNO | _EPERM),
+        _step(_RETURN, _ALLOW),
+    ]
+    return [_step(_EQUAL, number, 0, len(body)), *body]
+
+
+def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, if_true, if_false, value)

@@ -1,0 +1,131 @@
+"""A session's gate: the question its shell asks before it runs a line, and our answer.
+
+Armed when an agent first writes to the session other than by a run: until then
+every line passes unasked, because a run's line has been judged already and a
+person's line is the person's business. Who judges is not known here.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from duetty.calls import Actor
+from duetty.errors import DuettyError, Unavailable
+from duetty.shell import ASK, PASS, answer_line, armed_path
+
+ANSWER_S = 10.0
+"""How long a shell may take from its question to reading the answer."""
+
+ANSWER_STEP_S = 0.002
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A line that a shell is about to run."""
+
+    id: str
+    line: str | None
+    """As it stands; None if the shell could not tell."""
+    expanded: str | None
+    """With aliases expanded, where the shell tells that."""
+    run_line: str | None
+    """The line that a run is typing, which was decided on already."""
+    actor: Actor
+    """Who wrote the line: an agent, if one had a part in it that was not decided on."""
+
+
+Judge = Callable[[str, Question], Awaitable[str | None]]
+"""Session name and question in; None to let the line run, or why not."""
+
+
+class Gate:
+    """The files of one session's gate. Always asks in a session that has no armed file."""
+
+    def __init__(self, path: Path, *, nonce: str) -> None:
+        self._path = path
+        self._nonce = nonce
+        self._armed = False
+        self._agent: Actor | None = None
+
+    def make(self, *, always: bool) -> None:
+        """Before the shell starts.
+
+        Raises:
+            OSError: if the directory cannot be written.
+        """
+        os.mkfifo(self._path, 0o600)
+        if not always:
+            armed_path(self._path).write_text(PASS)
+
+    def expect(self, data: bytes, *, actor: Actor) -> None:
+        """These bytes are about to be written, by no run: an agent's line end is asked about."""
+        if actor.kind == "person":
+            return
+        self._arm()
+        if b"\r" in data or b"\n" in data:
+            self._agent = actor
+
+    def take_actor(self) -> Actor | None:
+        """The agent whose line end is on its way, once: a person who types meanwhile is not asked."""
+        agent, self._agent = self._agent, None
+        return agent
+
+    def _arm(self) -> None:
+        """From now on the shell asks. A disk that refuses leaves no file, and that asks too."""
+        if self._armed:
+            return
+        self._armed = True
+        armed = armed_path(self._path)
+        try:
+            if armed.exists():
+                armed.write_text(ASK)
+        except OSError:
+            armed.unlink(missing_ok=True)
+
+    async def answer(self, question: Question, refusal: str | None) -> None:
+        """Tell the shell.
+
+        Raises:
+            Unavailable: if the shell does not read it.
+        """
+        line = answer_line(nonce=self._nonce, question=question.id, refusal=refusal)
+        with anyio.move_on_after(ANSWER_S):
+            while not self._try_write(line):  # noqa: ASYNC110 - a FIFO tells nobody of its reader
+                await anyio.sleep(ANSWER_STEP_S)
+            return
+        raise Unavailable("the shell asked whether it may run a line and does not read the answer")
+
+    def remove(self) -> None:
+        self._path.unlink(missing_ok=True)
+        armed_path(self._path).unlink(missing_ok=True)
+
+    def _try_write(self, line: bytes) -> bool:
+        try:
+            fd = os.open(self._path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # it has asked and does not read yet
+                return False
+            raise Unavailable(f"the gate {self._path} is gone: {error.strerror}") from error
+        try:
+            if not stat.S_ISFIFO(os.fstat(fd).st_mode):
+                raise Unavailable(f"the gate {self._path} is no FIFO any more")
+            os.write(fd, line)
+        finally:
+            os.close(fd)
+        return True
+
+
+async def decide(judge: Judge, session: str, question: Question) -> str | None:
+    """The judge's answer; a judge that fails refuses."""
+    is_judged = question.line is not None and question.line == question.run_line
+    if question.actor.kind == "person" or is_judged:
+        return None
+    try:
+        return await judge(session, question)
+    except DuettyError as error:
+        return f"duetty: {error.message}"

@@ -1,0 +1,155 @@
+"""Arguments and results of approvals, policy and the audit trail, as they cross the boundary."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from duetty.wire.base import Params, Result
+
+MAX_LINE = 16_384
+MAX_RULE = 400_000
+MAX_WAIT_MS = 300_000
+
+Via = Literal["page", "attach", "cli", "http"]
+
+
+class ApprovalsParams(Params):
+    settled: bool = Field(False, description="with the last ones that were settled")
+    after: int | None = Field(
+        None, ge=0, description="wait until something was asked or settled after this `seq`"
+    )
+    wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS, description="how long to wait for that")
+
+
+class ApprovalParams(Params):
+    approval: str = Field(description="id of the approval", max_length=64)
+
+
+class ApproveParams(ApprovalParams):
+    covers: Literal["once", "session", "standing"] = Field(
+        "once", description="this call, the same line in this session, or the same line always"
+    )
+    command_line: str | None = Field(
+        None, max_length=MAX_LINE, description="run this instead; it is judged again"
+    )
+    rule: str | None = Field(
+        None, max_length=MAX_RULE, description="for `standing`: the rule that was shown"
+    )
+    note: str | None = Field(None, max_length=500)
+    via: Via = "http"
+
+
+class DeclineParams(ApprovalParams):
+    note: str | None = Field(None, max_length=500, description="told to whoever asked")
+    via: Via = "http"
+
+
+class StandingParams(Params):
+    standing: str = Field(description="id of the standing approval", max_length=64)
+
+
+class ApprovalInfo(Result):
+    id: str
+    state: Literal["pending", "granted", "rejected", "expired", "withdrawn"]
+    operation: str
+    session: str | None
+    actor: str
+    command_line: str | None = Field(description="as it will run")
+    shown: str | None = Field(description="the same, with everything that hides made visible")
+    cwd: str | None
+    reason: str
+    rule: str | None
+    classes: list[str]
+    suggestion: str | None
+    standing_rule: str | None = Field(
+        description="what a standing approval would say; null where only `once` is possible"
+    )
+    asked_at: str
+    expires_at: str
+    settled_at: str | None
+    settled_by: str | None
+    via: str | None
+    covers: str | None
+    edited: str | None
+    note: str | None
+
+
+class ApprovalList(Result):
+    seq: int = Field(description="give it as `after` to wait for a change")
+    approvals: list[ApprovalInfo]
+
+
+class StandingInfo(Result):
+    id: str
+    rule: str
+    session: str | None = Field(description="only there; null means everywhere")
+    created_at: str
+    created_by: str
+
+
+class AuditParams(Params):
+    kind: Literal["call", "outcome", "approval", "standing", "trail"] | None = None
+    actor: str | None = Field(None, max_length=200, description="name, or kind:name")
+    operation: str | None = Field(None, max_length=100)
+    session: str | None = Field(None, max_length=100)
+    call: str | None = Field(None, max_length=64, description="all records of one call")
+    decision: Literal["allow", "ask", "deny"] | None = None
+    outcome: str | None = Field(None, max_length=100, description="done, or an error's code")
+    text: str | None = Field(None, max_length=1_000, description="anywhere in the record")
+    since_s: float | None = Field(None, ge=0, le=2**31, description="seconds ago, at most")
+    until_s: float | None = Field(None, ge=0, le=2**31, description="seconds ago, at least")
+    before: int | None = Field(None, ge=1, description="only records with a smaller `seq`")
+    limit: int = Field(50, ge=1, le=1_000)
+
+
+AuditRecord = Annotated[
+    dict[str, Any],
+    Field(description="seq, prev, hash, at_ns, kind, and what the kind has; docs/audit.md"),
+]
+
+
+class AuditProblem(Result):
+    file: str
+    line: int
+    seq: int | None
+    what: str
+
+
+class AuditVerified(Result):
+    intact: bool
+    records: int
+    first_seq: int | None
+    last_seq: int | None
+    last_hash: str | None
+    files: int
+    anchored: bool = Field(description="whether the store knew the ends to compare with")
+    problems: list[AuditProblem]
+
+
+class PolicyCheckParams(Params):
+    command: str = Field(max_length=MAX_LINE)
+    cwd: str = Field("", max_length=4_096)
+    mode: Literal["interactive", "headless"] = "interactive"
+
+
+class PolicyAnswer(Result):
+    decision: Literal["allow", "ask", "deny"]
+    reason: str
+    rule: str
+    classes: list[str]
+    detail: str | None
+    suggestion: str | None
+    can_ask: bool = Field(description="whether somebody is there who could be asked")
+
+
+class PolicyRule(Result):
+    name: str
+    decide: Literal["deny", "ask", "allow"]
+    why: str
+    where: str
+
+
+class PolicyInfo(Result):
+    profile: str
+    digest: str
+    rules: list[PolicyRule]

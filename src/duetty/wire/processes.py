@@ -1,0 +1,146 @@
+"""Arguments and results of commands without a terminal, as they cross the boundary."""
+
+import base64
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from duetty.wire.base import Params, Result
+from duetty.wire.params import MAX_WAIT_MS, SignalName
+
+MAX_STDIN_CHARS = 8_000_000
+MAX_READ_BYTES = 1_048_576
+
+ProcessId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="id of the process")]
+
+
+class StartProcessParams(Params):
+    command: str = Field(
+        description="command line for the shell, with all that a shell can do", max_length=1_000_000
+    )
+    cwd: str | None = Field(None, description="directory to run in; the home when left out")
+    stdin: str | None = Field(
+        None, max_length=MAX_STDIN_CHARS, description="piped to the command; nothing when left out"
+    )
+    stdin_encoding: Literal["utf8", "base64"] = "utf8"
+    env: dict[str, str] = Field(
+        default_factory=dict[str, str], description="variables added to the environment"
+    )
+    shell: str | None = Field(
+        None, description="shell that reads it: sh, bash, zsh, fish or a path"
+    )
+    timeout_ms: int | None = Field(
+        None, ge=1, le=MAX_WAIT_MS, description="it is ended after this time"
+    )
+    max_cpu_s: int | None = Field(None, ge=1, le=2**31, description="CPU time of each process")
+    max_memory_mib: int | None = Field(
+        None, ge=1, le=2**31, description="address space of each process"
+    )
+    max_file_mib: int | None = Field(
+        None, ge=1, le=2**31, description="size of each file it writes"
+    )
+    sandbox: Literal["none", "any", "landlock", "bubblewrap"] | None = Field(
+        None, description="what it runs in; any is the best there is; an agent may only tighten"
+    )
+    workspaces: list[str] | None = Field(
+        None,
+        description="what it may write in a sandbox; an agent may only name places in the"
+        " workspaces that the settings name",
+        max_length=16,
+    )
+    id: ProcessId | None = Field(None, description="id to know it by; chosen when left out")
+
+    @field_validator("command", "cwd")
+    @classmethod
+    def _no_nul(cls, text: str | None) -> str | None:
+        if text is not None and "\0" in text:
+            raise ValueError("must not contain a NUL character")
+        return text
+
+    @field_validator("command")
+    @classmethod
+    def _not_empty(cls, text: str) -> str:
+        if not text.strip():
+            raise ValueError("is empty")
+        return text
+
+    @model_validator(mode="after")
+    def _is_base64(self) -> Self:
+        self.stdin_bytes()
+        return self
+
+    @field_validator("env")
+    @classmethod
+    def _plain_env(cls, env: dict[str, str]) -> dict[str, str]:
+        for key, value in env.items():
+            if not key or "=" in key or "\0" in key + value:
+                raise ValueError(f"{key!r} cannot be an environment variable")
+        return env
+
+    def stdin_bytes(self) -> bytes:
+        text = self.stdin or ""
+        if self.stdin_encoding == "base64":
+            return base64.b64decode(text, validate=True)
+        return text.encode("utf-8", "surrogatepass")
+
+
+class RunProcessParams(StartProcessParams):
+    max_output_bytes: int | None = Field(
+        None, ge=256, le=16_777_216, description="of each stream in the answer; the rest is read"
+    )
+
+
+class ProcessParams(Params):
+    process: ProcessId
+
+
+class ReadProcessParams(ProcessParams):
+    stdout_offset: int = Field(0, description="first byte; negative counts from the end")
+    stderr_offset: int = Field(0, description="first byte; negative counts from the end")
+    max_bytes: int = Field(32_768, ge=0, le=MAX_READ_BYTES, description="of each stream")
+    wait_ms: int = Field(
+        0, ge=0, le=MAX_WAIT_MS, description="wait so long for something new, or the end"
+    )
+    wait_for: Literal["output", "end"] = Field("output", description="what the wait is for")
+
+
+class StopProcessParams(ProcessParams):
+    signal: SignalName = Field("TERM", description="sent first; KILL follows after the grace")
+    grace_ms: int = Field(2_000, ge=0, le=60_000, description="time until KILL")
+
+
+class ProcessInfo(Result):
+    id: str
+    pid: int
+    command: str
+    cwd: str
+    state: Literal["running", "exited"]
+    exit_code: int | None = Field(description="null while it runs, and after a signal")
+    exit_signal: str | None
+    timed_out: bool
+    stopped: bool
+    leftovers: bool = Field(description="ended, but something it started still holds its output")
+    started_at: str
+    duration_ms: float
+    stdout_bytes: int
+    stderr_bytes: int
+    sandbox: str = Field("none", description="what it runs in: none, landlock or bubblewrap")
+
+
+class ProcessOutput(Result):
+    process: ProcessInfo
+    stdout: str
+    stderr: str
+    stdout_offset: int = Field(description="where the text begins; later than asked for if gone")
+    stderr_offset: int
+    stdout_next: int = Field(description="offset for the next read")
+    stderr_next: int
+
+
+class RunProcessResult(Result):
+    process: ProcessInfo
+    stdout: str
+    stderr: str
+    stdout_omitted_bytes: int
+    stderr_omitted_bytes: int
+    message: str | None = Field(description="one sentence, when it did not end with 0")

@@ -1,0 +1,261 @@
+"""Approvals and audit through a real server: killed, restarted, asked over HTTP and the CLI."""
+
+import http.client
+import json
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.pty]
+
+RULES = '[[policy.rules]]\nname = "asks"\ndecide = "ask"\ncommand = ["touch **"]\n'
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        home = Path(name)
+        (home / "config.toml").write_text(RULES)
+        server = ServerProcess(home, DUETTY_APPROVAL_ASK="always")
+        server.start()
+        try:
+            server.client.post("/sessions", {"name": "s"})
+            yield server
+        finally:
+            server.end()
+
+
+class AgentCall:
+    """A run with the server's own token, which is an agent's, in a thread."""
+
+    def __init__(self, server: ServerProcess, line: str) -> None:
+        self.status: int | None = None
+        self.answer: Any = None
+        address = urlsplit(server.url())
+        self.connection = http.client.HTTPConnection(address.hostname or "", address.port)
+        self.headers = {
+            "Authorization": f"Bearer {server.token()}",
+            "Content-Type": "application/json",
+        }
+        self.body = json.dumps({"input": line})
+        self.thread = threading.Thread(target=self._call)
+        self.thread.start()
+
+    def _call(self) -> None:
+        try:
+            self.connection.request("POST", "/sessions/s/run", self.body, self.headers)
+            response = self.connection.getresponse()
+            self.status, self.answer = response.status, json.loads(response.read())
+        except (OSError, http.client.HTTPException, ValueError):
+            self.status = 0
+
+    def hang_up(self) -> None:
+        assert self.connection.sock is not None
+        self.connection.sock.shutdown(2)
+
+    def over(self) -> None:
+        self.thread.join(20)
+        assert not self.thread.is_alive()
+        self.connection.close()
+
+
+def waiting(server: ServerProcess) -> dict[str, Any]:
+    """The one question that waits, as soon as there is one."""
+    found = server.client.get("/approvals")
+    deadline_s = time.monotonic() + 15
+    while not found["approvals"]:
+        assert time.monotonic() < deadline_s
+        found = server.client.get("/approvals", after=found["seq"], wait_ms=1_000)
+    [approval] = found["approvals"]
+    return approval
+
+
+def outcomes(server: ServerProcess, approval: str) -> list[str]:
+    records = server.client.get("/audit", kind="approval", limit=1_000)
+    return [
+        each["event"]
+        for each in records
+        if each["approval"] == approval and each["event"] not in ("asked", "used")
+    ]
+
+
+def test_a_person_approves_from_the_command_line(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)
+
+    listed = server.command("approvals")
+    said = server.command("approve", approval["id"][:4], "--note", "fine")
+    call.over()
+
+    assert "$ touch made" in listed.stdout
+    assert said.returncode == 0, said.stderr
+    assert call.status == 200
+    assert (server.home / "made").exists()
+    assert outcomes(server, approval["id"]) == ["granted"]
+
+
+def test_a_person_declines_from_the_command_line(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)
+
+    said = server.command("decline", "--note", "not now")
+    call.over()
+
+    assert said.returncode == 0, said.stderr
+    assert (call.status, call.answer["error"]["code"]) == (403, "approval_rejected")
+    assert "not now" in call.answer["error"]["message"]
+    assert outcomes(server, approval["id"]) == ["rejected"]
+    assert "rejected by local" in server.command("approvals", "--all").stdout
+
+
+def test_a_standing_approval_is_shown_saved_used_and_revoked(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    waiting(server)
+
+    blind = server.command("approve", "--always", stdin=-3)  # no terminal, nobody saw the rule
+    said = server.command("approve", "--always", "--yes")
+    call.over()
+    again = AgentCall(server, "touch made")
+    again.over()
+    listed = json.loads(server.command("approvals", "standing", "--json").stdout)
+    server.command("approvals", "revoke", listed[0]["id"])
+
+    assert (blind.returncode, said.returncode) == (1, 0)
+    assert "allow command.run of 'touch made'" in said.stderr
+    assert (call.status, again.status) == (200, 200)
+    assert server.command("approvals", "standing").stdout == "No standing approvals.\n"
+
+
+def test_a_question_survives_a_killed_server_and_ends_once(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)
+    time.sleep(0.2)  # the store writes within a tenth of a second; a kill before that asks anew
+
+    server.kill()
+    call.over()
+    server.start()
+    left = waiting(server)
+    server.client.post(f"/approvals/{left['id']}/approve")
+    again = AgentCall(server, "touch made")
+    again.over()
+
+    assert left["id"] == approval["id"]
+    assert not call.status
+    assert again.status == 200
+    assert outcomes(server, approval["id"]) == ["granted"]
+    assert server.command("audit", "verify").returncode == 0
+
+
+def test_a_question_survives_a_stopped_server(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)
+
+    server.command("stop", "--keep-sessions")
+    server.wait_ended()
+    call.over()
+    server.start()
+
+    assert waiting(server)["id"] == approval["id"]
+    server.client.post(f"/approvals/{approval['id']}/decline")
+    assert outcomes(server, approval["id"]) == ["rejected"]
+
+
+def test_a_client_that_goes_away_takes_its_question_along(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)
+    seq = server.client.get("/approvals")["seq"]
+
+    call.hang_up()
+    call.over()
+    after = server.client.get("/approvals", after=seq, wait_ms=10_000)
+
+    assert after["approvals"] == []
+    assert outcomes(server, approval["id"]) == ["withdrawn"]
+    assert not (server.home / "made").exists()
+
+
+def test_the_servers_own_token_cannot_approve(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)
+    address = urlsplit(server.url())
+
+    agent = http.client.HTTPConnection(address.hostname or "", address.port)
+    agent.request("POST", f"/approvals/{approval['id']}/approve", "{}", call.headers)
+    response = agent.getresponse()
+    body = json.loads(response.read())
+    agent.request("POST", "/server/link", "{}", call.headers)  # nor become a person who can
+    link = agent.getresponse()
+    link_body = json.loads(link.read())
+    agent.close()
+    server.client.post(f"/approvals/{approval['id']}/decline")
+    call.over()
+
+    assert (response.status, body["error"]["code"]) == (403, "not_a_person")
+    assert (link.status, link_body["error"]["code"]) == (403, "not_a_person")
+    assert call.status == 403
+
+
+def test_the_trail_is_shown_verified_and_exported(server: ServerProcess) -> None:
+    AgentCall(server, "echo hello").over()
+
+    shown = server.command("audit", "--operation", "command.run")
+    as_json = json.loads(server.command("audit", "--json", "--text", "echo hello").stdout)
+    exported = server.command("audit", "export").stdout.splitlines()
+    verified = server.command("audit", "verify")
+
+    assert "echo hello" in shown.stdout
+    assert as_json[0]["judged"]["command_line"] == "echo hello"
+    assert [json.loads(line)["seq"] for line in exported] == list(range(1, len(exported) + 1))
+    assert (verified.returncode, "intact." in verified.stdout) == (0, True)
+
+
+def test_a_tampered_record_is_named_by_the_command_line(server: ServerProcess) -> None:
+    AgentCall(server, "echo hello").over()
+    [path] = server.paths.audit.glob("*.jsonl")
+    content = path.read_bytes()
+    place = content.index(b"echo hello")
+    with path.open("r+b") as file:
+        file.seek(place)
+        file.write(b"echo HELLO")
+
+    verified = server.command("audit", "verify")
+
+    record = content[:place].count(b"\n") + 1
+    assert verified.returncode == 1
+    assert f"line {record}, record {record}: the record was changed" in verified.stdout
+
+
+def test_a_broken_rule_refuses_to_start(home: Path) -> None:
+    (home / "config.toml").write_text('[[policy.rules]]\nname = "x"\ndecide = "maybe"\n')
+
+    with pytest.raises(AssertionError, match=r"config\.toml, line 1"):
+        ServerProcess(home).start()
+
+
+def test_a_program_in_a_session_cannot_answer_for_a_person(server: ServerProcess) -> None:
+    """A script hides from policy what it runs; who started it does not."""
+    script = server.home / "sly.sh"
+    script.write_text(f"{sys.executable} -m duetty approve; echo code $?\n")
+    (server.home / "env.sh").write_text(f"export DUETTY_HOME={server.home}\n")
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)
+    server.client.post("/sessions", {"name": "sly"})
+
+    for line in ("", "setsid -w "):
+        said = server.client.post(
+            "/sessions/sly/run", {"input": f". ./env.sh; {line}sh ./sly.sh", "max_wait_ms": 20_000}
+        )
+        assert "not_a_person" in said["output"], said["output"]
+    server.client.post(f"/approvals/{approval['id']}/decline")
+    call.over()
+
+    assert outcomes(server, approval["id"]) == ["rejected"]

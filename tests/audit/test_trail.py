@@ -1,0 +1,326 @@
+"""The trail: nothing acknowledged is lost, nothing changed goes unnoticed, nothing grows forever."""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from duetty.audit import Filters, Limits, Trail, export, records, verify
+from duetty.audit import trail as trail_module
+from duetty.clock import SystemClock
+from duetty.errors import AuditUnavailable
+from duetty.store import Store, TrailAnchor
+
+CLOCK = SystemClock()
+
+
+def written(directory: Path, count: int = 5, limits: Limits | None = None) -> Path:
+    with Trail(directory, clock=CLOCK, limits=limits) as trail:
+        for number in range(count):
+            trail.record("call", operation="command.run", arguments={"input": f"echo {number}"})
+    return directory
+
+
+def only_file(directory: Path) -> Path:
+    [path] = directory.glob("trail-*.jsonl")
+    return path
+
+
+def change(path: Path, edit: Callable[[list[bytes]], object]) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    edit(lines)
+    path.write_bytes(b"".join(lines))
+
+
+def test_a_trail_that_nobody_touched_is_intact(tmp_path: Path) -> None:
+    checked = verify(written(tmp_path / "t"))
+
+    assert checked.intact
+    assert (checked.first_seq, checked.last_seq, checked.records) == (1, 7, 7)  # opened … closed
+
+
+def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
+    directory = written(tmp_path / "t")
+
+    assert directory.stat().st_mode & 0o777 == 0o700
+    assert only_file(directory).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_changed_record_is_found_and_named(tmp_path: Path) -> None:
+    directory = written(tmp_path / "t")
+
+    def tamper(lines: list[bytes]) -> None:
+        lines[3] = lines[3].replace(b"echo 2", b"echo 9")
+
+    change(only_file(directory), tamper)
+
+    [problem] = verify(directory).problems
+    assert (problem.line, problem.seq) == (4, 4)
+    assert "changed" in problem.what
+
+
+def test_a_record_changed_with_a_new_hash_does_not_fit_the_next_one(tmp_path: Path) -> None:
+    from duetty.audit.record import line_of, parse_line
+
+    directory = written(tmp_path / "t")
+
+    def forge(lines: list[bytes]) -> None:
+        old = parse_line(lines[3])
+        assert old is not None
+        lines[3] = line_of(4, old.prev, old.at_ns, "call", {"operation": "session.list"})[0]
+
+    change(only_file(directory), forge)
+
+    [problem] = verify(directory).problems
+    assert (problem.line, problem.seq) == (5, 5)
+
+
+def remove(lines: list[bytes]) -> None:
+    del lines[3]
+
+
+def repeat(lines: list[bytes]) -> None:
+    lines.insert(3, lines[3])
+
+
+def swap(lines: list[bytes]) -> None:
+    lines[2:4] = [lines[3], lines[2]]
+
+
+@pytest.mark.parametrize(("edit", "seq"), [(remove, 5), (repeat, 4), (swap, 4)])
+def test_a_record_that_was_moved_is_found(
+    tmp_path: Path, edit: Callable[[list[bytes]], object], seq: int
+) -> None:
+    directory = written(tmp_path / "t")
+
+    change(only_file(directory), edit)
+
+    assert verify(directory).problems[0].seq == seq
+
+
+def test_an_end_that_was_cut_off_is_found_by_what_the_store_remembers(tmp_path: Path) -> None:
+    anchors: list[TrailAnchor] = []
+    with Trail(tmp_path / "t", clock=CLOCK, anchor=anchors.append) as trail:
+        trail.record("call")
+    assert verify(tmp_path / "t", anchors[-1]).intact
+
+    change(only_file(tmp_path / "t"), lambda lines: lines.pop())
+
+    [problem] = verify(tmp_path / "t", anchors[-1]).problems
+    assert problem.seq == 3
+    assert "end is missing" in problem.what
+
+
+def test_a_trail_rewritten_from_the_start_is_not_what_the_store_remembers(tmp_path: Path) -> None:
+    anchors: list[TrailAnchor] = []
+    with Trail(tmp_path / "t", clock=CLOCK, anchor=anchors.append) as trail:
+        trail.record("call", operation="command.run")
+    only_file(tmp_path / "t").unlink()
+    with Trail(tmp_path / "t", clock=CLOCK) as trail:
+        trail.record("call", operation="session.list")
+
+    assert "store remembers" in verify(tmp_path / "t", anchors[-1]).problems[0].what
+
+
+def test_the_store_keeps_the_anchor(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "db") as store:
+        with Trail(tmp_path / "t", clock=CLOCK, anchor=store.anchor_trail) as trail:
+            trail.record("call")
+            head = trail.head
+        store.flush()
+        anchor = store.trail_anchor()
+
+    assert anchor is not None
+    assert (anchor.first_seq, anchor.head_seq) == (1, head[0] + 1)  # and the closing record
+    assert verify(tmp_path / "t", anchor).intact
+
+
+def test_the_chain_goes_on_over_files_and_over_servers(tmp_path: Path) -> None:
+    limits = Limits(file_bytes=1_000, files=100)
+    written(tmp_path / "t", 10, limits)
+    written(tmp_path / "t", 10, limits)
+
+    checked = verify(tmp_path / "t")
+
+    assert checked.files > 3
+    assert checked.intact
+    assert checked.last_seq == checked.records == 24
+
+
+def test_old_files_go_and_what_is_left_is_intact(tmp_path: Path) -> None:
+    directory = written(tmp_path / "t", 100, Limits(file_bytes=1_000, files=3))
+
+    checked = verify(directory)
+
+    assert checked.files == 3
+    assert checked.intact
+    assert checked.first_seq is not None
+    assert checked.first_seq > 50
+    assert sum(path.stat().st_size for path in directory.iterdir()) <= 3_000
+
+
+def test_a_file_missing_in_the_middle_is_named(tmp_path: Path) -> None:
+    directory = written(tmp_path / "t", 30, Limits(file_bytes=1_000, files=100))
+    (directory / "trail-000003.jsonl").unlink()
+
+    problem = verify(directory).problems[0]
+
+    assert (problem.file, "3, is gone" in problem.what) == ("trail-000004.jsonl", True)
+
+
+def test_half_a_line_at_the_end_is_cut_off_and_that_is_recorded(tmp_path: Path) -> None:
+    directory = written(tmp_path / "t")
+    with only_file(directory).open("ab") as file:
+        file.write(b'{"seq":8,"prev":"')
+
+    written(directory, 1)
+
+    assert verify(directory).intact
+    [repaired] = [
+        each
+        for each in records(directory, Filters(kind="trail"), limit=10)
+        if each.fields["event"] == "repaired"
+    ]
+    assert repaired.fields["cut_bytes"] == 17
+
+
+def test_a_tampered_last_record_stays_named_after_the_trail_goes_on(tmp_path: Path) -> None:
+    directory = written(tmp_path / "t")
+
+    def tamper(lines: list[bytes]) -> None:
+        lines[-1] = lines[-1].replace(b"closed", b"opened")
+
+    change(only_file(directory), tamper)
+    written(directory, 2)
+
+    assert [problem.seq for problem in verify(directory).problems] == [7]
+
+
+@pytest.mark.parametrize("attempt", range(3))
+def test_a_kill_in_the_middle_of_writing_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, attempt: int
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("writing.py")), str(tmp_path / "t")],
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    last = b"0"
+    for _ in range(300 + attempt * 137):
+        last = process.stdout.readline()
+    process.send_signal(signal.SIGKILL)
+    rest = process.stdout.read().split(b"\n")
+    process.wait()
+    process.stdout.close()
+    acknowledged = int(next((each for each in reversed(rest[:-1]) if each), last))
+
+    with Trail(tmp_path / "t", clock=CLOCK):
+        pass
+    checked = verify(tmp_path / "t")
+
+    assert checked.intact
+    kept = {each.seq for each in records(tmp_path / "t", Filters(kind="call"), limit=100_000)}
+    assert set(range(2, acknowledged + 1)) <= kept
+    assert max(kept) <= acknowledged + 1
+
+
+def test_records_are_found_by_what_they_say(tmp_path: Path) -> None:
+    with Trail(tmp_path / "t", clock=CLOCK) as trail:
+        trail.record(
+            "call",
+            call="a",
+            operation="command.run",
+            session="s",
+            actor={"kind": "agent", "name": "bot"},
+            decision={"decision": "ask"},
+            arguments={"input": "git PUSH"},
+        )
+        trail.record("outcome", call="a", outcome="done")
+        trail.record("call", call="b", operation="session.open", outcome="scope_missing")
+
+    def calls(**filters: object) -> list[object]:
+        found = records(tmp_path / "t", Filters(**filters), limit=10)  # type: ignore[arg-type]
+        return [(each.kind, each.fields.get("call")) for each in found]
+
+    assert calls(call="a") == [("outcome", "a"), ("call", "a")]
+    assert calls(actor="agent:bot") == calls(actor="bot") == [("call", "a")]
+    assert calls(decision="ask") == calls(text="push") == calls(session="s") == [("call", "a")]
+    assert calls(outcome="scope_missing") == calls(operation="session.open") == [("call", "b")]
+    assert calls(until_ns=1) == calls(since_ns=2**63) == []
+    assert len(calls(before=2)) == 1
+
+
+def test_an_export_is_every_line_as_it_stands(tmp_path: Path) -> None:
+    directory = written(tmp_path / "t", 10, Limits(file_bytes=1_000, files=100))
+
+    lines = b"".join(export(directory)).splitlines()
+
+    assert [json.loads(line)["seq"] for line in lines] == list(range(1, 13))
+
+
+def test_control_characters_never_make_a_second_line_or_reach_a_terminal(tmp_path: Path) -> None:
+    hostile = "a\nb\x1b]0;x\x07\x7f\x9b\u2028\u202e\udc80"
+    with Trail(tmp_path / "t", clock=CLOCK) as trail:
+        trail.record("call", arguments={"input": hostile})
+
+    raw = only_file(tmp_path / "t").read_bytes()
+    assert raw.count(b"\n") == 3
+    assert all(0x20 <= byte < 0x7F or byte == 0x0A for byte in raw)
+    [call] = records(tmp_path / "t", Filters(kind="call"), limit=1)
+    assert call.fields["arguments"]["input"] == hostile
+
+
+def test_records_wait_for_a_full_disk_and_are_written_when_it_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, full = os.write, True
+
+    def refusing(fd: int, data: bytes) -> int:
+        if full:
+            write(fd, data[:20])  # half a line gets through, as it does
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(fd, data)
+
+    with Trail(tmp_path / "t", clock=CLOCK, sync_s=60) as trail:
+        monkeypatch.setattr(trail_module.os, "write", refusing)
+        trail.record("call", call="held")
+        assert trail.degraded is not None
+        full = False
+        trail.record("call", call="after")
+        assert trail.degraded is None
+
+    assert verify(tmp_path / "t").intact
+    found = records(tmp_path / "t", Filters(kind="call"), limit=9)
+    assert [each.fields["call"] for each in found] == ["after", "held"]
+
+
+def test_nothing_more_may_run_when_too_many_records_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refusing(fd: int, data: bytes) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with Trail(tmp_path / "t", clock=CLOCK, sync_s=60) as trail:
+        monkeypatch.setattr(trail_module.os, "write", refusing)
+        for _ in range(trail_module.HELD_RECORDS):
+            trail.check()
+            trail.record("call")
+
+        with pytest.raises(AuditUnavailable):
+            trail.check()
+        monkeypatch.undo()
+
+
+def test_a_record_that_would_be_too_large_stays_and_says_so(tmp_path: Path) -> None:
+    with Trail(tmp_path / "t", clock=CLOCK) as trail:
+        trail.record("call", call="a", arguments={"input": "x" * 1_000_000})
+
+    assert verify(tmp_path / "t").intact
+    [call] = records(tmp_path / "t", Filters(kind="call"), limit=1)
+    assert (call.fields["call"], call.fields["left_out"]) == ("a", ["arguments"])

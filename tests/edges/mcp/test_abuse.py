@@ -1,0 +1,162 @@
+"""Hosts that misbehave or vanish: an error answer, no crash, nothing left behind."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+
+from tests.edges.mcp.host import INITIALIZE, hosted
+from tests.server_process import ServerProcess, is_alive
+
+pytestmark = pytest.mark.pty
+
+HELLO = b'{"jsonrpc":"2.0","id":0,"method":"duetty/hello","params":{}}\n'
+FIRST = (
+    json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}) + "\n"
+).encode()
+DONE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
+ABANDONED = 10_000
+AT_ONCE = 200
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        (b"{", -32700),
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"\xff\xfe"}}', -32700),
+        (b"[]", -32600),
+        (b'"text"', -32600),
+        (b'{"jsonrpc":"2.0","id":7}', -32600),
+        (b"[" * 100_000, -32700),
+        (b'{"jsonrpc":"2.0","id":7,"method":"no/such"}', -32601),
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":[1]}', -32600),
+        (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":3}}', -32602),
+    ],
+)
+def test_a_line_that_makes_no_sense_is_answered_and_the_next_one_served(
+    server: ServerProcess, line: bytes, code: int
+) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        host.say(line)
+        answer = host.hear()
+        after = host.ask("ping")
+
+    assert answer["error"]["code"] == code
+    assert after["result"] == {}
+
+
+def test_arguments_of_five_megabytes_are_answered(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        arguments = {"session": "nobody", "input": "x" * 5_000_000}
+        answer = host.ask("tools/call", {"name": "wsh_send_input", "arguments": arguments})
+        after = host.ask("ping")
+
+    assert answer["error"]["code"] == -32602
+    assert after["result"] == {}
+
+
+def test_two_requests_with_one_id_are_both_answered(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        for _ in range(2):
+            host.say(b'{"jsonrpc":"2.0","id":77,"method":"ping"}')
+        answers = [host.hear(), host.hear()]
+
+    assert [answer["id"] for answer in answers] == [77, 77]
+
+
+def test_a_body_beyond_the_bound_is_refused_over_http(server: ServerProcess) -> None:
+    headers = {
+        "Authorization": f"Bearer {server.token()}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+
+    answer = httpx.post(f"{server.url()}/mcp", content=b"x" * 5_000_000, headers=headers)
+
+    assert answer.status_code == 413
+
+
+def test_connections_that_are_opened_and_abandoned_leave_nothing(server: ServerProcess) -> None:
+    assert server.process is not None
+    process = psutil.Process(server.process.pid)
+    _abandon(server, 500)  # what is allocated once is allocated
+    _wait_few_descriptors(process, 60)
+    before = process.memory_info().rss
+
+    _abandon(server, ABANDONED)
+
+    _wait_few_descriptors(process, 60)
+    grown = process.memory_info().rss - before
+    assert grown < 12 * 1024 * 1024, f"{grown} bytes"
+
+
+def _abandon(server: ServerProcess, count: int) -> None:
+    """Some say nothing, some begin, some shake hands and subscribe; none says goodbye."""
+    subscribe = b'{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"wsh://sessions"}}\n'
+    said = [b"", HELLO, HELLO + FIRST, HELLO + FIRST + DONE + subscribe, b'{"jsonrpc']
+    open_: list[socket.socket] = []
+    for number in range(count):
+        connection = _connected(server.paths.mcp_socket)
+        with contextlib.suppress(OSError):
+            connection.sendall(said[number % len(said)])
+        open_.append(connection)
+        if len(open_) >= AT_ONCE:
+            for each in open_:
+                each.close()
+            open_.clear()
+    for each in open_:
+        each.close()
+
+
+def _connected(path: Path) -> socket.socket:
+    """A connection, as soon as the server's queue has room for one."""
+    deadline_s = time.monotonic() + 20
+    while True:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(10)
+        try:
+            connection.connect(str(path))
+        except BlockingIOError:
+            connection.close()
+            assert time.monotonic() < deadline_s
+            time.sleep(0.005)
+        else:
+            return connection
+
+
+def _wait_few_descriptors(process: psutil.Process, most: int) -> None:
+    deadline_s = time.monotonic() + 20
+    while process.num_fds() > most:
+        assert time.monotonic() < deadline_s, f"{process.num_fds()} descriptors are open"
+        time.sleep(0.05)
+
+
+def test_a_host_killed_with_its_bridge_leaves_no_server_shell_or_socket(home: Path) -> None:
+    """An ephemeral server goes when its last client and session are gone, and takes the keeper."""
+    server = ServerProcess(home)
+    with hosted(server) as host:
+        host.shake_hands()
+        host.call("wsh_create_session", name="s", command="sleep 1000")
+        about: dict[str, Any] = server.client.get("/server/info")
+        shell = int(server.client.get("/sessions/s")["pid"])
+        host.call("wsh_manage_session", session="s", action="kill")
+        os.kill(host.process.pid, signal.SIGKILL)
+
+    deadline_s = time.monotonic() + 50
+    pids = [int(about["pid"]), int(about["keeper_pid"]), shell]
+    while any(is_alive(pid) for pid in pids):
+        assert time.monotonic() < deadline_s, [pid for pid in pids if is_alive(pid)]
+        time.sleep(0.1)
+    assert not server.paths.mcp_socket.exists()
+    assert not server.paths.server_socket.exists()

@@ -1,0 +1,130 @@
+"""A question of the policy reaches the person at the agent's own host, in both eras."""
+
+import secrets
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.types import ElicitResult
+
+from tests.edges.mcp.connect import WAYS, connected
+from tests.edges.mcp.host import MODERN, hosted
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+
+RISKY = "rm -rf {}"
+
+
+class Person:
+    """Sits at the host and answers every question the same way."""
+
+    def __init__(self, action: str, decision: str | None = None) -> None:
+        self._said: Any = ElicitResult(
+            action=action,  # type: ignore[arg-type]  # one of the three words
+            content=None if decision is None else {"decision": decision},
+        )
+        self.asked: list[str] = []
+
+    async def __call__(self, context: object, params: Any) -> ElicitResult:
+        self.asked.append(params.message)
+        return self._said
+
+
+async def risk_it(
+    server: ServerProcess, way: str, person: Person | None, tree: Path
+) -> dict[str, Any]:
+    (tree / "deep").mkdir(parents=True)
+    name = f"a{secrets.token_hex(4)}"
+    options: dict[str, Any] = {} if person is None else {"elicitation_callback": person}
+    async with connected(way, server, **options) as client:
+        await client.call_tool("wsh_create_session", {"name": name, "command": "bash"})
+        wanted = {"session": name, "input": RISKY.format(tree), "view": "output"}
+        result = await client.call_tool("wsh_run_command", wanted)
+        await client.call_tool("wsh_manage_session", {"session": name, "action": "kill"})
+    content = result.structured_content
+    assert isinstance(content, dict)
+    return {"is_error": result.is_error, **content}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_what_the_person_allows_is_done(
+    server: ServerProcess, way: str, tmp_path: Path
+) -> None:
+    person, tree = Person("accept", "allow once"), tmp_path / "tree"
+
+    result = await risk_it(server, way, person, tree)
+
+    assert not result["is_error"], result
+    assert result["exit_code"] == 0
+    assert not tree.exists()
+    assert len(person.asked) == 1
+    assert "rm -rf" in person.asked[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("person", [("accept", "reject"), ("decline", None)])
+async def test_what_the_person_rejects_is_not_done(
+    server: ServerProcess, way: str, person: tuple[str, str | None], tmp_path: Path
+) -> None:
+    asked, tree = Person(*person), tmp_path / "tree"
+
+    result = await risk_it(server, way, asked, tree)
+
+    assert result["is_error"]
+    assert result["error"]["code"] == "approval_rejected"
+    assert tree.exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_where_nobody_can_be_asked_it_is_refused(
+    server: ServerProcess, way: str, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+
+    result = await risk_it(server, way, None, tree)
+
+    assert result["error"]["code"] == "policy_denied"
+    assert tree.exists()
+
+
+def test_an_answer_is_bound_to_the_call_that_asked(server: ServerProcess, tmp_path: Path) -> None:
+    form: dict[str, Any] = {"elicitation": {"form": {}}}
+    can_ask: dict[str, Any] = {**MODERN, "io.modelcontextprotocol/clientCapabilities": form}
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    with hosted(server) as host:
+        made: dict[str, Any] = {
+            "name": "wsh_create_session",
+            "arguments": {"command": "bash"},
+            "_meta": can_ask,
+        }
+        session = host.ask("tools/call", made)["result"]["structuredContent"]["session"]
+
+        def run(line: str, **more: object) -> dict[str, Any]:
+            arguments = {"session": session, "input": line, "view": "output"}
+            params: dict[str, Any] = {
+                "name": "wsh_run_command",
+                "arguments": arguments,
+                "_meta": can_ask,
+                **more,
+            }
+            return host.ask("tools/call", params)
+
+        asked = run(RISKY.format(tree))["result"]
+        (key,) = asked["inputRequests"]
+        yes = {key: {"action": "accept", "content": {"decision": "allow once"}}}
+        other = run("rm -rf /tmp/other", inputResponses=yes, requestState=asked["requestState"])
+        forged = run(RISKY.format(tree), inputResponses=yes, requestState="0" * 32)
+        still_there = tree.exists()
+        done = run(RISKY.format(tree), inputResponses=yes, requestState=asked["requestState"])[
+            "result"
+        ]
+        again = run(RISKY.format(tree), inputResponses=yes, requestState=asked["requestState"])
+
+    assert asked["resultType"] == "input_required"
+    assert (other["error"]["code"], forged["error"]["code"]) == (-32602, -32602)
+    assert still_there
+    assert done["structuredContent"]["exit_code"] == 0
+    assert not tree.exists()
+    assert again["error"]["code"] == -32602

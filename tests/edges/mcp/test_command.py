@@ -1,0 +1,190 @@
+"""Dialect `command` as a client sees it."""
+
+import platform
+import secrets
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import MCPError
+from mcp.types import INVALID_PARAMS, CallToolResult, TextContent
+
+from tests.edges.mcp.connect import WAYS, call, connected
+from tests.edges.mcp.host import hosted
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def texts(result: CallToolResult) -> list[str]:
+    return [block.text for block in result.content if isinstance(block, TextContent)]
+
+
+async def test_the_server_says_of_itself_what_the_contract_says(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server, dialect="command") as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        about, instructions = client.server_info, client.instructions
+
+    assert about is not None
+    assert (about.name, about.version) == ("mcp-server-command", "0.5.0")
+    assert (instructions or "").startswith(f"Run commands on this {platform.system()} machine")
+    run = tools["run_command"]
+    assert run.description == f"Run a command on this {platform.system()} machine"
+    assert {"command", "workdir", "stdin"} <= set(run.input_schema["properties"])
+    assert run.input_schema["required"] == ["command"]
+    assert set(tools) == {"run_command", "poll_command", "stop_command", "list_commands"}
+
+
+async def test_a_command_answers_with_its_output_as_text(server: ServerProcess, way: str) -> None:
+    async with connected(way, server, dialect="command") as client:
+        result = await client.call_tool("run_command", {"command": "echo hello && echo again"})
+
+    assert texts(result) == ["hello\nagain\n"]
+    assert not result.is_error
+    assert result.structured_content is not None
+    assert result.structured_content["exit_code"] == 0
+
+
+async def test_stdout_and_stderr_are_apart_and_a_failure_is_a_result_with_the_exit_code(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server, dialect="command") as client:
+        result = await client.call_tool(
+            "run_command", {"command": "echo out; echo err >&2; exit 7"}
+        )
+
+    assert result.is_error
+    assert texts(result) == ["the command ended with exit code 7", "out\n", "STDERR:\nerr\n"]
+    content: dict[str, Any] = result.structured_content or {}
+    assert (content["stdout"], content["stderr"], content["exit_code"]) == ("out\n", "err\n", 7)
+
+
+async def test_text_is_piped_and_the_directory_is_as_asked_for(
+    server: ServerProcess, way: str, tmp_path: Path
+) -> None:
+    script = "import os, sys\nprint(os.getcwd(), 'ü')\n"
+    async with connected(way, server, dialect="command") as client:
+        done = await call(
+            client, "run_command", command="python3 -", stdin=script, workdir=str(tmp_path)
+        )
+
+    assert done["stdout"] == f"{tmp_path} ü\n"
+
+
+async def test_a_missing_or_wrong_argument_is_an_error_that_says_so(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server, dialect="command") as client:
+        with pytest.raises(MCPError) as missing:
+            await client.call_tool("run_command", {})
+        with pytest.raises(MCPError) as nowhere:
+            await client.call_tool("run_command", {"command": "true", "workdir": "/nowhere"})
+
+    assert missing.value.error.code == INVALID_PARAMS
+    assert "command" in missing.value.error.message
+    assert "/nowhere" in nowhere.value.error.message
+
+
+async def test_a_command_beyond_its_time_is_ended_and_a_result(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server, dialect="command") as client:
+        result = await client.call_tool(
+            "run_command", {"command": "echo begun; sleep 60", "timeout_ms": 300}
+        )
+
+    assert result.is_error
+    assert texts(result) == ["the command took longer than 300 ms and was ended", "begun\n"]
+
+
+async def test_a_background_command_is_polled_and_stopped(server: ServerProcess, way: str) -> None:
+    mark = secrets.token_hex(4)
+    async with connected(way, server, dialect="command") as client:
+        command = f"echo {mark}; while :; do sleep 0.05; done"
+        started = await call(client, "run_command", command=command, background=True)
+        polled = await call(client, "poll_command", process=started["process"], wait_ms=10_000)
+        listed = await call(client, "list_commands")
+        stopped = await call(client, "stop_command", process=started["process"])
+
+    assert (polled["stdout"], polled["running"]) == (f"{mark}\n", True)
+    assert started["process"] in {each["process"] for each in listed["commands"]}
+    assert (stopped["running"], stopped["signal"]) == (False, "TERM")
+
+
+async def test_output_is_streamed_as_progress(server: ServerProcess, way: str) -> None:
+    told: list[str | None] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        told.append(message)
+
+    async with connected(way, server, dialect="command") as client:
+        await client.call_tool(
+            "run_command",
+            {"command": "echo step one; sleep 2.2"},
+            progress_callback=progress,
+        )
+
+    assert told[0] == "step one"
+
+
+async def test_commands_run_side_by_side(server: ServerProcess) -> None:
+    outputs: set[str] = set()
+    async with connected("stdio-2026", server, dialect="command") as client:
+
+        async def one(n: int) -> None:
+            done = await call(client, "run_command", command=f"sleep 0.2; echo {n}")
+            outputs.add(done["stdout"])
+
+        async with anyio.create_task_group() as tasks:
+            for n in range(10):
+                tasks.start_soon(one, n)
+
+    assert outputs == {f"{n}\n" for n in range(10)}
+
+
+async def test_both_dialects_can_be_spoken_at_once(server: ServerProcess, way: str) -> None:
+    async with connected(way, server, dialect="command,wsh") as client:
+        tools = {tool.name for tool in (await client.list_tools()).tools}
+        done = await call(client, "run_command", command="echo hi")
+
+    assert {"run_command", "wsh_run_command"} <= tools
+    assert len(tools) == 18
+    assert done["stdout"] == "hi\n"
+
+
+def test_a_closed_connection_leaves_its_command_running(server: ServerProcess) -> None:
+    mark = f"/tmp/duetty-test-{secrets.token_hex(6)}"
+    with hosted(server, "--dialect", "command") as host:
+        host.shake_hands()
+        arguments = {"command": f"sleep 1; echo done > {mark}"}
+        host.begin("tools/call", {"name": "run_command", "arguments": arguments})
+        host.ask("ping")
+        host.process.kill()
+
+    with hosted(server, "--dialect", "command") as host:
+        host.shake_hands()
+        mine = next(
+            each for each in host.call("list_commands")["commands"] if mark in each["command"]
+        )
+        host.call("poll_command", process=mine["process"], wait_ms=10_000, wait_for="end")
+
+    assert Path(mark).read_text() == "done\n"
+    Path(mark).unlink()
+
+
+def test_an_unknown_dialect_is_told_to_whoever_asked_for_it(server: ServerProcess) -> None:
+    with hosted(server, "--dialect", "klingon") as host:
+        assert host.process.wait(20) != 0
+        assert host.process.stderr is not None
+        said = host.process.stderr.read().decode()
+
+    assert "no dialect 'klingon'" in said
+    assert "known: wsh, command" in said

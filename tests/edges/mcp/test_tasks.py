@@ -1,0 +1,157 @@
+"""Runs that outlive a request, cancellation, and connections that close: the shell lives on."""
+
+import secrets
+import time
+from typing import Any
+
+import pytest
+
+from tests.edges.mcp.host import MODERN, Host, hosted
+from tests.server_process import ServerProcess
+
+pytestmark = pytest.mark.pty
+
+TASKS = "io.modelcontextprotocol/tasks"
+WITH_TASKS: dict[str, Any] = {
+    **MODERN,
+    "io.modelcontextprotocol/clientCapabilities": {"extensions": {TASKS: {}}},
+}
+
+
+def opened(host: Host, meta: dict[str, Any] | None = None) -> str:
+    name = f"t{secrets.token_hex(4)}"
+    params: dict[str, Any] = {"name": "wsh_create_session", "arguments": {"name": name}}
+    assert "result" in host.ask("tools/call", params | ({"_meta": meta} if meta else {}))
+    return name
+
+
+def run_params(session: str, line: str, **arguments: object) -> dict[str, Any]:
+    wanted = {"session": session, "input": line, "view": "output", **arguments}
+    return {"name": "wsh_run_command", "arguments": wanted}
+
+
+def wait_status(host: Host, task: str, status: str, meta: dict[str, Any] | None) -> dict[str, Any]:
+    deadline_s = time.monotonic() + 20
+    while time.monotonic() < deadline_s:
+        params = {"taskId": task} | ({"_meta": meta} if meta else {})
+        got = host.ask("tasks/get", params)["result"]
+        if got["status"] == status:
+            return got
+        time.sleep(0.05)
+    raise AssertionError(f"the task did not become {status}")
+
+
+def test_a_long_run_of_the_modern_era_becomes_a_task(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        session = opened(host, WITH_TASKS)
+        wanted = run_params(session, "sleep 6; echo done") | {"_meta": WITH_TASKS}
+        made = host.ask("tools/call", wanted)["result"]
+        got = wait_status(host, made["taskId"], "completed", WITH_TASKS)
+
+    assert (made["resultType"], made["status"]) == ("task", "working")
+    assert got["result"]["structuredContent"]["output"] == "done"
+    assert got["result"]["resultType"] == "complete"
+
+
+def test_a_short_run_of_the_modern_era_is_answered_at_once(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        session = opened(host, WITH_TASKS)
+        answer = host.ask("tools/call", run_params(session, "echo hi") | {"_meta": WITH_TASKS})
+
+    assert answer["result"]["resultType"] == "complete"
+    assert answer["result"]["structuredContent"]["output"] == "hi"
+
+
+def test_a_client_without_tasks_gets_none(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        session = opened(host, MODERN)
+        wanted = run_params(session, "sleep 6; echo done") | {"_meta": MODERN}
+        answer = host.ask("tools/call", wanted)["result"]
+        refused = host.ask("tasks/get", {"taskId": "x", "_meta": MODERN})
+
+    assert answer["structuredContent"]["output"] == "done"
+    assert refused["error"]["code"] == -32021
+
+
+def test_a_task_of_the_2025_revision_is_made_on_request_polled_and_fetched(
+    server: ServerProcess,
+) -> None:
+    with hosted(server) as host:
+        about = host.shake_hands("2025-11-25")
+        tools = {tool["name"]: tool for tool in host.ask("tools/list")["result"]["tools"]}
+        session = opened(host)
+        wanted = run_params(session, "sleep 0.5; echo done") | {"task": {"ttl": 60_000}}
+        made = host.ask("tools/call", wanted)["result"]["task"]
+        listed = host.ask("tasks/list")["result"]["tasks"]
+        result = host.ask("tasks/result", {"taskId": made["taskId"]})["result"]
+        got = host.ask("tasks/get", {"taskId": made["taskId"]})["result"]
+        refused = host.ask("tools/call", {"name": "wsh_list_sessions", "arguments": {}, "task": {}})
+
+    assert about["capabilities"]["tasks"]["requests"] == {"tools": {"call": {}}}
+    assert tools["wsh_run_command"]["execution"] == {"taskSupport": "optional"}
+    assert (made["status"], made["ttl"]) == ("working", 60_000)
+    assert made["taskId"] in {task["taskId"] for task in listed}
+    assert result["structuredContent"]["output"] == "done"
+    related = result["_meta"]["io.modelcontextprotocol/related-task"]
+    assert related == {"taskId": made["taskId"]}
+    assert got["status"] == "completed"
+    assert refused["error"]["code"] == -32601
+
+
+def test_a_cancelled_task_leaves_the_command_and_the_shell_alive(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands("2025-11-25")
+        session = opened(host)
+        wanted: dict[str, Any] = {**run_params(session, "sleep 1; colour=blue"), "task": {}}
+        task = host.ask("tools/call", wanted)["result"]["task"]["taskId"]
+        host.call("wsh_await_quiesce", session=session, timeout_ms=100)
+        cancelled = host.ask("tasks/cancel", {"taskId": task})["result"]
+        again = host.ask("tasks/cancel", {"taskId": task})
+        after = host.call("wsh_run_command", session=session, input="echo $colour", view="output")
+
+    assert cancelled["status"] == "cancelled"
+    assert again["error"]["code"] == -32602
+    assert after["output"] == "blue"
+
+
+def test_a_task_belongs_to_whoever_asked_for_it(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands("2025-11-25")
+        refused = host.ask("tasks/get", {"taskId": "0" * 32})
+
+    assert refused["error"] == {"code": -32602, "message": "Unknown taskId"}
+
+
+@pytest.mark.parametrize("interrupt", [False, True])
+def test_a_cancelled_run_goes_on_unless_an_interrupt_was_asked_for(
+    server: ServerProcess, interrupt: bool
+) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        session = opened(host)
+        host.begin("tools/call", run_params(session, "sleep 30", interrupt=interrupt))
+        host.call("wsh_await_quiesce", session=session, timeout_ms=300)
+        host.say(
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}'
+            % (host.last_id - 1)
+        )
+        words = ["prompt"] if interrupt else ["running"]
+        waited = server.client.post(
+            f"/sessions/{session}/wait", {"state": words, "max_wait_ms": 10_000}
+        )
+        host.call("wsh_manage_session", session=session, action="kill")
+
+    assert waited["state"] == words[0]
+
+
+def test_a_deadline_with_interrupt_ends_the_command(server: ServerProcess) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        session = opened(host)
+        wanted = run_params(session, "sleep 60", interrupt=True, max_wait_ms=500)
+        answer = host.ask("tools/call", wanted)["result"]
+        after = host.call("wsh_run_command", session=session, input="echo ok", view="output")
+
+    assert answer["isError"]
+    assert answer["structuredContent"]["completed_by"] == "deadline"
+    assert after["output"] == "ok"

@@ -1,0 +1,104 @@
+"""What a credential allows is decided where every call passes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from duetty.calls import SCOPE_OF, Actor, Effect, Scope
+from duetty.errors import ScopeMissing, ServerNotFound
+from duetty.ops import OPERATIONS, Operation, permit
+from tests.engine import running_engine
+
+ADMIN = {"server.stop", "server.link", "server.persist", "token.create", "token.list", "token.revoke"}  # fmt: skip
+
+
+def test_every_effect_needs_a_scope() -> None:
+    assert set(SCOPE_OF) == set(Effect)
+
+
+def test_what_concerns_the_server_itself_needs_admin() -> None:
+    assert {name for name, each in OPERATIONS.items() if each.scope is Scope.ADMIN} >= ADMIN
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_what_is_shared_changes_nothing_and_names_no_session(
+    operation: Operation[Any, Any],
+) -> None:
+    """An actor that is kept to one session may call it; what is composed calls others for it."""
+    if operation.shared and not operation.composed:
+        assert operation.effect is Effect.READ
+        assert not operation.admin
+
+
+def test_a_permit_says_what_is_missing() -> None:
+    reader = Actor(kind="agent", name="x", scopes=frozenset({Scope.READ}), session="mine")
+
+    permit(reader, Scope.READ, session="mine")
+    with pytest.raises(ScopeMissing) as scope:
+        permit(reader, Scope.INPUT, session="mine")
+    with pytest.raises(ScopeMissing) as session:
+        permit(reader, Scope.READ, session="yours")
+
+    assert scope.value.details == {"needs": "input", "has": ["read"]}
+    assert session.value.details == {"session": "mine"}
+
+
+@pytest.mark.pty
+async def test_no_call_goes_around_the_scopes_whichever_operation(home: Path) -> None:
+    nobody = Actor(kind="agent", name="nobody", scopes=frozenset())
+    async with running_engine(home) as engine:
+        for name in OPERATIONS:
+            with pytest.raises(ScopeMissing):
+                await engine.dispatcher.call(nobody, name, {"session": "s"})
+
+
+@pytest.mark.pty
+async def test_an_actor_kept_to_one_session_reaches_no_other_whichever_operation(
+    home: Path,
+) -> None:
+    kept = Actor(kind="agent", name="kept", session="mine")
+    async with running_engine(home) as engine:
+        await engine.open("mine", command="cat")
+        other = await engine.open("yours", command="cat")
+        for name, operation in OPERATIONS.items():
+            if operation.shared:
+                continue
+            for named in ("yours", other.profile.id):
+                arguments = _valid(operation, named)
+                if arguments is None:
+                    continue
+                with pytest.raises(ScopeMissing):
+                    await engine.dispatcher.call(kept, name, arguments)
+        listed = await engine.dispatcher.call(kept, "session.list", {})
+        history = await engine.dispatcher.call(kept, "history.list", {})
+
+    assert [each.name for each in listed] == ["mine"]
+    assert {each.session for each in history} <= {"mine"}
+
+
+def _valid(operation: Operation[Any, Any], session: str) -> dict[str, object] | None:
+    """Arguments that pass validation, as far as that is easily said."""
+    given: dict[str, object] = {}
+    for name, field in operation.params.model_fields.items():
+        if name == "session":
+            given[name] = session
+        elif field.is_required():
+            given[name] = {"scopes": ["read"], "keys": ["a"], "cols": 1, "rows": 1, "signal": "INT"}.get(name, "x")  # fmt: skip
+    if operation.name == "session.wait":
+        given["exit"] = True
+    try:
+        operation.params.model_validate(given)
+    except ValueError:
+        return None
+    return given
+
+
+@pytest.mark.pty
+async def test_a_call_for_another_server_is_not_made_here(home: Path) -> None:
+    async with running_engine(home) as engine:
+        with pytest.raises(ServerNotFound):
+            await engine.call("session.open", name="s", server="elsewhere")
+        opened = await engine.call("session.open", name="s", command="cat", server="TEST")
+
+        assert opened.name == "s"

@@ -1,0 +1,129 @@
+"""A line that an agent types, however it types it, is judged before the shell runs it."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.calls import Actor
+from duetty.config import Settings
+from tests.engine import Engine, running_engine
+
+pytestmark = [pytest.mark.anyio, pytest.mark.shells]
+
+ANNA = Actor(kind="person", name="anna")
+SHELLS = ["bash", "zsh", "fish"]
+GRAVE = "mkfs.ext4 /nowhere/at/all"
+"""Does nothing should it run after all; then it would say so."""
+
+REFUSED = "duetty: "
+
+
+@asynccontextmanager
+async def session_of(home: Path, shell: str, **settings: object) -> AsyncGenerator[Engine]:
+    given = Settings(**{"session_grace_ms": 300, **settings})  # type: ignore[arg-type]
+    async with running_engine(home, settings=given) as engine:
+        with anyio.fail_after(40):
+            await engine.open(command=shell)
+            await engine.run("true")
+            yield engine
+
+
+async def typed(engine: Engine, *pieces: str) -> None:
+    for piece in pieces:
+        await engine.call("input.write", session="s", data=piece)
+
+
+async def refused(engine: Engine) -> None:
+    """The shell said that it may not, and the line did not run."""
+    await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=10_000)
+    await engine.call("session.wait", session="s", idle_ms=200, max_wait_ms=10_000)
+    shown = "\n".join(engine.registry.find("s").screen(styled=False).text_lines)
+    assert "mke2fs" not in shown
+    assert "No such file" not in shown
+    [call] = await engine.dispatcher.call(
+        ANNA, "audit.list", {"operation": "input.line", "kind": "call", "decision": "ask"}
+    )
+    assert "mkfs" in call["judged"]["command_line"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_line_typed_character_by_character_is_judged(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await typed(engine, *GRAVE, "\r")
+
+        await refused(engine)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_pasted_line_is_judged(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await engine.call("input.paste", session="s", text=GRAVE)
+        await engine.call("input.press", session="s", keys=["enter"])
+
+        await refused(engine)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_line_edited_with_arrow_keys_is_judged(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await typed(engine, "kfs.ext4 /nowhere/at/all", "\x01", "m", "\r")
+
+        await refused(engine)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_a_line_made_by_history_expansion_is_judged(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        person = {"session": "s", "input": f": {GRAVE}"}
+        await engine.dispatcher.call(ANNA, "command.run", person)
+        await typed(engine, "!!:1*\r")
+        if shell == "zsh":
+            await typed(engine, "\r")  # zsh shows what it made, if `histverify` is on
+
+        await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=10_000)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_harmless_line_runs(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await typed(engine, "echo fi''ne\r")
+
+        await engine.call("session.wait", session="s", text="fine", max_wait_ms=10_000)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_persons_own_line_is_not_asked_about(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await typed(engine, "echo armed\r")
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=10_000)
+        line = {"session": "s", "data": f"{GRAVE}\r"}
+        await engine.dispatcher.call(ANNA, "input.write", line)
+
+        await engine.call(
+            "session.wait",
+            session="s",
+            regex="mke2fs|No such|not found|Unknown",
+            max_wait_ms=10_000,
+        )
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_yes_lets_the_line_run(home: Path, shell: str) -> None:
+    (home / "config.toml").write_text(
+        '[[policy.rules]]\nname = "asks"\ndecide = "ask"\ncommand = ["touch **"]\n'
+    )
+    async with session_of(home, shell, approval_ask="always") as engine:
+        desk = engine.services.approvals
+        await typed(engine, "touch made && echo do''ne\r")
+        while not desk.pending():
+            with desk.subscribe() as entries:
+                await entries.wait()
+        assert not (home / "made").exists()
+        answer = {"approval": desk.pending()[0].id}
+        await engine.dispatcher.call(ANNA, "approval.approve", answer)
+
+        await engine.call("session.wait", session="s", text="done", max_wait_ms=10_000)
+        assert (home / "made").exists()

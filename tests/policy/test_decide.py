@@ -1,0 +1,138 @@
+"""Decisions: every outcome by profile, mode and whether somebody can be asked."""
+
+import json
+
+import pytest
+
+from duetty.calls import Effect
+from duetty.policy import (
+    Allow,
+    Ask,
+    Canonical,
+    Deny,
+    Judged,
+    Mode,
+    Profile,
+    RuleSet,
+    decide,
+    to_json,
+    visible,
+)
+from duetty.policy.recogniser import SHELLS, Command
+from tests.policy.labelled import AGENT, decided
+
+READS, WRITES, DESTROYS, UNREADABLE = "ls", "make test", "rm -rf src", "$X y"
+
+
+@pytest.mark.parametrize(
+    ("profile", "mode", "can_ask", "expected"),
+    [
+        (Profile.OPEN, Mode.INTERACTIVE, True, (Allow, Allow, Allow, Allow)),
+        (Profile.GUARDED, Mode.INTERACTIVE, True, (Allow, Allow, Ask, Ask)),
+        (Profile.GUARDED, Mode.INTERACTIVE, False, (Allow, Allow, Deny, Deny)),
+        (Profile.STRICT, Mode.INTERACTIVE, True, (Allow, Ask, Ask, Ask)),
+        (Profile.STRICT, Mode.INTERACTIVE, False, (Allow, Deny, Deny, Deny)),
+        (Profile.OPEN, Mode.HEADLESS, False, (Allow, Deny, Deny, Deny)),
+        (Profile.GUARDED, Mode.HEADLESS, True, (Allow, Ask, Deny, Ask)),
+        (Profile.STRICT, Mode.HEADLESS, False, (Allow, Deny, Deny, Deny)),
+    ],
+)
+def test_the_matrix(
+    profile: Profile, mode: Mode, can_ask: bool, expected: tuple[type, ...]
+) -> None:
+    found = tuple(
+        type(decided(line, profile, mode=mode, can_ask=can_ask))
+        for line in (READS, WRITES, DESTROYS, UNREADABLE)
+    )
+
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("ls", "proven"),
+        ("make", "not_allowlisted"),
+        ("ls -la $(pwd)", "not_provable"),
+        ("$X", "not_provable"),
+        ("rm -rf /", "destructive"),
+        ("sudo ls", "not_allowlisted"),
+    ],
+)
+def test_the_reason_is_one_of_the_published(line: str, reason: str) -> None:
+    assert decided(line, Profile.STRICT, mode=Mode.HEADLESS).reason == reason
+
+
+def test_what_is_proven_comes_with_the_words_to_run() -> None:
+    assert decided("ls   'a b'", Profile.STRICT) == Allow(
+        rule="spec:ls",
+        reason="proven",
+        canonical=Canonical((Command(("ls", "a b")),), (), SHELLS),
+    )
+
+
+def test_the_words_to_run_come_as_text_and_without_a_shell() -> None:
+    alone, joined = decided("ls 'a b'", Profile.STRICT), decided("ls | wc -l", Profile.STRICT)
+
+    assert isinstance(alone, Allow)
+    assert isinstance(joined, Allow)
+    assert alone.canonical
+    assert joined.canonical
+    assert (alone.canonical.text, alone.canonical.argv) == ("ls 'a b'", ("ls", "a b"))
+    assert (joined.canonical.text, joined.canonical.argv) == ("ls | wc -l", None)
+
+
+def test_a_question_shows_the_whole_line_and_nothing_hidden() -> None:
+    decision = decided("rm -rf a\u202eb\x1b\tc", Profile.GUARDED, cwd="/work")
+
+    assert isinstance(decision, Ask)
+    assert "    rm -rf a⟨U+202E⟩b⟨U+001B⟩⟨U+0009⟩c\n" in decision.question
+    assert "agent tester" in decision.question
+    assert "in /work?" in decision.question
+    assert decision.instead
+
+
+def test_visible_text_is_left_as_it_is() -> None:
+    assert visible("echo 'grün 漢字'") == "echo 'grün 漢字'"
+    assert visible("\u3164\u2800") == "⟨U+3164⟩⟨U+2800⟩"
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("mode", list(Mode))
+def test_raw_input_passes_unless_the_gate_is_strict(profile: Profile, mode: Mode) -> None:
+    call = Judged(
+        operation="input.write", effect=Effect.INPUT, actor=AGENT, mode=mode, is_raw_input=True
+    )
+
+    refused = isinstance(decide(call, RuleSet(), profile, can_ask=True), Deny)
+
+    assert refused is (profile is Profile.STRICT or mode is Mode.HEADLESS)
+
+
+def test_reading_needs_nobody() -> None:
+    call = Judged(operation="screen.read", effect=Effect.READ, actor=AGENT)
+
+    assert isinstance(decide(call, RuleSet(), Profile.STRICT, can_ask=False), Allow)
+
+
+@pytest.mark.parametrize("line", [READS, WRITES, DESTROYS, UNREADABLE, None])
+@pytest.mark.parametrize("profile", list(Profile))
+def test_a_decision_can_be_made_again_from_the_trail(line: str | None, profile: Profile) -> None:
+    call = Judged(
+        operation="command.run",
+        effect=Effect.INPUT,
+        actor=AGENT,
+        dialect="wsh",
+        mode=Mode.INTERACTIVE,
+        tags=frozenset({"b", "a"}),
+        cwd="/w",
+        command_line=line,
+        tool=("s", "t") if line is None else None,
+    )
+    first = decide(call, RuleSet(), profile, can_ask=True)
+
+    kept = json.loads(json.dumps({"call": call.to_json(), "decision": to_json(first)}))
+    again = Judged.from_json(kept["call"])
+
+    assert again == call
+    assert to_json(decide(again, RuleSet(), profile, can_ask=True)) == kept["decision"]

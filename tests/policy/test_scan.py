@@ -1,0 +1,188 @@
+"""The destructive scan: what it finds, through which disguises, and what it says it cannot read."""
+
+import pytest
+
+from duetty.policy.catalogue import CATALOGUE, CLASSES
+from duetty.policy.patterns import compile_pattern
+from duetty.policy.reader import UNKNOWN, read
+from duetty.policy.recogniser import Line, recognise
+from duetty.policy.scan import Scan, scan_line, scan_text
+from duetty.policy.tree import drawn, look
+
+EXAMPLES = [(each.name, example) for each in CATALOGUE for example in each.examples]
+
+DISGUISES = r"""
+\rm -rf X
+r\m -rf X
+'r'm -rf X
+"rm" -rf X
+$'\x72m' -rf X
+rm -r\f X
+rm$IFS-rf${IFS}X
+{rm,-rf,X}
+a=rm; $a -rf X
+a=(rm -rf X); "${a[@]}"
+c="rm -rf X"; $c
+$(echo rm) -rf X
+`printf rm` -rf X
+${none:-rm} -rf X
+r${none}m -rf X
+/???/rm -rf X
+/bin/r? -rf X
+>/dev/null rm -rf X
+A=1 rm -rf X
+sudo -u root rm -rf X
+env -i A=1 nice -n 5 timeout 3 rm -rf X
+busybox rm -rf X
+unheard-of-wrapper --flag rm -rf X
+sh -c 'rm -rf X'
+bash -lc "cd / && rm -rf X"
+eval rm -rf X
+trap 'rm -rf X' EXIT
+bash <<< 'rm -rf X'
+echo 'rm -rf X' | sudo sh
+echo 'rm -rf X' > a.sh; sh a.sh
+ssh host 'rm -rf X'
+docker exec c rm -rf X
+kubectl exec p -- sh -c 'rm -rf X'
+find . -exec rm -rf {} +
+ls | xargs rm -rf
+python3 -c 'import os; os.system("rm -rf X")'
+python3 -c 'import subprocess as s; s.run(["rm", "-rf", "X"])'
+perl -e 'system("rm -rf X")'
+awk 'BEGIN{system("rm -rf X")}'
+git -c alias.x='!rm -rf X' x
+tar cf a --checkpoint-action=exec='rm -rf X' .
+echo "$(rm -rf X)"
+cat <(rm -rf X)
+echo ${y:=`rm -rf X`}
+[[ -v 'a[$(rm -rf X)]' ]] || test -v 'a[$(rm -rf X)]'
+f() { rm -rf X; }; f
+alias l='rm -rf X'
+ls \ # ; rm -rf X
+case a in a) rm -rf X;; esac
+for i in 1; do rm -rf X; done
+if true; then rm -rf X; fi
+coproc rm -rf X
+=rm -rf X
+not rm -rf X
+""".strip().splitlines()
+
+
+def scan(text: str) -> Scan:
+    line = recognise(text)
+    return scan_line(line) if isinstance(line, Line) else scan_text(text)
+
+
+@pytest.mark.parametrize(("name", "example"), EXAMPLES)
+def test_every_example_of_the_catalogue_is_found(name: str, example: str) -> None:
+    assert name in scan(example).classes
+    assert name in scan_text(example).classes
+
+
+@pytest.mark.parametrize("text", DISGUISES)
+def test_a_disguised_command_is_found(text: str) -> None:
+    assert set(scan(text.replace("X", "important")).classes) & {
+        "recursive_delete",
+        "whole_system_delete",
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$CMD x",
+        'eval "$X"',
+        'bash -c "$X"',
+        "cat x | bash",
+        "echo ${x",
+        "ls | | wc",
+        "echo 'a",
+        "!!",
+        "echo !$",
+        "^ls^id",
+        "ls\rid",
+        "ls \u202e-la",
+        "l\u0455",
+        "$(" * 30 + ")" * 30,
+        "IFS=,; c=a,b; $c",
+        "x" * 9000,
+        "a=(" * 300,
+        "X=ls; read X; $X a",
+        "X=ls; X=rm; $X a",
+    ],
+)
+def test_what_cannot_be_read_is_said(text: str) -> None:
+    assert scan_text(text).unreadable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo 'rm -rf /'",
+        "git commit -am 'remove rm -rf /'",
+        "gh pr create --body 'git push --force'",
+        "grep -rn 'curl .* | sh' docs",
+        "rm -rf node_modules",
+        "rm old.txt",
+        "git push origin main",
+        "git checkout -b fix",
+        "git restore --staged a.txt",
+        "docker run --rm alpine ls",
+        "kill 1234",
+        "dd if=a.img of=b.img",
+        "fdisk -l /dev/sda",
+        "crontab -l",
+        "find . -name '*.py' | xargs grep -n rm",
+        "python3 -c 'print(1)'",
+        "curl -s https://x.example | python3 -m json.tool",
+        "psql -c 'select * from users where id = 1'",
+        "cat > a.sh <<'E'\nrm -rf /tmp/x\nE",
+        'for f in *.txt; do cat "$f"; done',
+        'while read l; do echo "$l"; done < a.txt',
+        "if [ -f x ]; then cat x; fi",
+        "f() { ls; }; f",
+        "diff /etc/passwd b",
+    ],
+)
+def test_ordinary_work_is_left_alone(text: str) -> None:
+    found = scan(text)
+
+    assert (found.findings, found.unreadable) == ((), ())
+
+
+def test_a_finding_shows_nothing_that_a_terminal_would_obey() -> None:
+    found = scan_text("rm -rf 'a\x1b[2Jb'")
+
+    assert all(finding.what.isprintable() for finding in found.findings)
+
+
+def test_the_reader_resolves_words_as_a_shell_would() -> None:
+    reading = read("X='a b'; echo $X \"$X\" $UNSET; ls <<E | wc\nbody\nE\n")
+
+    words = [[word.text for word in simple.words] for simple in reading.commands]
+    assert words == [[], ["echo", "a", "b", "a b", UNKNOWN], ["ls"], ["wc"]]
+    assert reading.commands[2].bodies == ["body"]
+
+
+def test_every_class_has_a_reason_a_suggestion_and_examples() -> None:
+    for each in CATALOGUE:
+        assert all((each.reason, each.instead, each.examples)), each.name
+        assert not each.reason.endswith(".")
+    assert len(CLASSES) == len(CATALOGUE)
+
+
+def test_every_pattern_is_written_as_the_catalogue_says() -> None:
+    for each in CATALOGUE:
+        assert len(set(each.commands)) == len(each.commands), each.name
+        for source in each.commands:
+            pattern = compile_pattern(each.name, source)
+            assert source == source.strip()
+            assert "  " not in source.replace("  ", "", 1), source
+            assert pattern.any_of or pattern.none_of or "  " not in source
+
+
+def test_the_tree_is_drawn_for_people_and_bounded() -> None:
+    assert "command_name" in drawn("ls -la")
+    assert look("a=(" * 3000) is None
+    assert "too deeply" in drawn("a=(" * 3000)

@@ -1,0 +1,152 @@
+"""Specifications: which uses of a program are known to only read."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from duetty.policy.paths import Place, content_problem
+from duetty.policy.recogniser import Line, recognise
+from duetty.policy.specs import PROGRAMS, Proof, prove
+
+
+def proves(text: str, cwd: str = "") -> bool:
+    line = recognise(text)
+    assert isinstance(line, Line), line
+    return isinstance(prove(line, cwd), Proof)
+
+
+@pytest.mark.parametrize(
+    ("reads", "does_more"),
+    [
+        ("sort -k2 names.txt", "sort -o names.txt names.txt"),
+        ("sort --reverse a", "sort --compress-program=./x a"),
+        ("sort --reverse a", "sort --rev a"),
+        ("uniq a", "uniq a b"),
+        ("xxd a", "xxd a b"),
+        ("tail -n 5 a", "tail -f a"),
+        ("date +%F", "date -s now"),
+        ("date -u", "date 010100002020"),
+        ("hostname", "hostname new"),
+        ("find . -name '*.py'", "find . -delete"),
+        ("find . -type f -print", "find . -exec id ';'"),
+        ("sed -n 1,5p a", "sed -n '1w b' a"),
+        ("sed s/a/b/g a", "sed s/a/b/e a"),
+        ("sed s/a/b/ a", "sed -i s/a/b/ a"),
+        ("rg -n x src", "rg --pre ./x y"),
+        ("grep -E x a", "grep -P x a"),
+        ("grep -rn x .", "grep -f /etc/shadow a"),
+        ("jq .a.b a.json", "jq env a.json"),
+        ("jq '.[] | select(.a == 1) | keys' a.json", "jq '$ENV.X' a.json"),
+        ("git log -5", "git log -c core.pager=x"),
+        ("git log -p", "git log --output=x"),
+        ("git diff --stat", "git diff --ext-diff"),
+        ("git branch -a", "git branch new"),
+        ("git branch --list 'a*'", "git branch -D a"),
+        ("git branch --contains abc", "git branch abc"),
+        ("git tag -l", "git tag v1"),
+        ("jq '.[] | {id, name: .x}' a.json", "jq '.[] | {id, name: env}' a.json"),
+        ("git stash list", "git stash"),
+        ("git clean -nd", "git clean -fd"),
+        ("git config --get user.name", "git config --list"),
+        ("git log --format=%h", "git log --format=%G?"),
+        ("git status", "git -C /x status"),
+        ("printf '%s' a", "printf -v x a"),
+        ("printf '%d' 3", "printf '%d' 'a[0]'"),
+        ("test -f a", "test -v a"),
+        ("test 1 -eq 1", "test a -eq 1"),
+        ("ps aux", "ps auxe"),
+        ("command -v ls", "command ls"),
+        ("python3 --version", "python3 --version -c 1"),
+        ("pip list", "pip install x"),
+        ("docker ps", "docker rm x"),
+        ("systemctl status nginx", "systemctl stop nginx"),
+        ("echo -n a", "echo '\\e[2J'"),
+        ("cat a.txt", "cat .env"),
+        ("cat docs/a.md", "cat ../a.md"),
+        ("cat docs/*.md", "cat /etc/s*"),
+        ("cat src/secrets.py", "cat secrets.yaml"),
+        ("cd src && cat a.txt", "cd / && cat etc/hostname"),
+        ("cd src", "cd -"),
+    ],
+)
+def test_a_use_that_reads_is_proven_and_one_that_does_more_is_not(
+    reads: str, does_more: str
+) -> None:
+    assert proves(reads)
+    assert not proves(does_more)
+
+
+def test_a_cd_that_may_fail_is_judged_in_both_places() -> None:
+    assert not proves("cd src || cat ../a.txt")
+    assert not proves("cd a && cd b && cd c && cd d && ls")
+
+
+def test_the_workspace_is_where_the_call_runs() -> None:
+    assert proves("cat /work/a/b.txt", "/work/a")
+    assert not proves("cat /work/ab.txt", "/work/a")
+    assert not proves("cat id_rsa", "/home/me/.ssh")
+    assert not proves("cat config", "/home/me/.ssh")
+    assert not proves("cat ../b.txt", "/work/a")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".env",
+        "a/.env.prod",
+        "id_rsa",
+        "/proc/self/environ",
+        "//etc//shadow",
+        "x/../.ssh/id",
+        "~/x",
+        "a.pem",
+        "API_KEY.txt",
+    ],
+)
+def test_secrets_are_known_by_their_names(path: str) -> None:
+    assert content_problem(path, Place())
+
+
+def test_git_runs_without_pager_hooks_and_helpers() -> None:
+    line = recognise("git diff HEAD")
+    assert isinstance(line, Line)
+    proof = prove(line)
+    assert isinstance(proof, Proof)
+
+    argv = proof.hardened[0].words
+    assert argv[:2] == ("git", "--no-pager")
+    assert "core.fsmonitor=false" in argv
+    assert argv[-4:] == ("diff", "--no-ext-diff", "--no-textconv", "HEAD")
+
+
+def test_no_specification_is_for_a_program_that_runs_others() -> None:
+    assert not {"sudo", "env", "xargs", "sh", "bash", "eval", "nice", "awk", "make"} & set(PROGRAMS)
+
+
+def test_hardened_git_still_works(tmp_path: Path) -> None:
+    place = str(tmp_path)
+    subprocess.run(["git", "init", "-q", place], check=True)
+    (tmp_path / "a").touch()
+    subprocess.run(["git", "-C", place, "add", "a"], check=True)
+    author = ["-c", "user.name=n", "-c", "user.email=e@e"]
+    subprocess.run(["git", "-C", place, *author, "commit", "-qm", "x"], check=True)
+
+    for text in (
+        "git log -1",
+        "git status",
+        "git diff HEAD",
+        "git blame a",
+        "git show",
+        "git stash list",
+        "git branch -a",
+        "git reflog -1",
+        "git grep x",
+    ):
+        line = recognise(text)
+        assert isinstance(line, Line)
+        proof = prove(line)
+        assert isinstance(proof, Proof)
+        done = subprocess.run(proof.hardened[0].words, cwd=place, capture_output=True, check=False)
+        assert done.returncode in (0, 1), text
+        assert done.stderr == b"", text

@@ -1,0 +1,81 @@
+"""Running a program inside a sandbox, without a session."""
+
+import os
+import subprocess
+from contextlib import ExitStack
+from pathlib import Path
+
+from duetty.sandbox import Asked, Limits, Places, SandboxOrder, wrap
+
+PYTHON = "/usr/bin/python3"
+"""The system's: the tests' own may stand where another user cannot go."""
+
+
+def run_inside(
+    asked: Asked,
+    argv: list[str],
+    *,
+    workspace: Path,
+    hidden: tuple[Path, ...] = (),
+    network: bool = False,
+    limits: Limits | None = None,
+    user: int | None = None,
+    home: Path | None = None,
+    timeout_s: float = 30,
+) -> subprocess.CompletedProcess[str]:
+    env = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home or workspace),
+        "LANG": "C.UTF-8",
+    }
+    private = workspace.parent / "private"
+    wrapped = wrap(
+        argv,
+        env,
+        cwd=str(workspace),
+        order=SandboxOrder(
+            asked=asked,
+            workspaces=(str(workspace),),
+            network=network,
+            limits=limits or Limits(),
+        ),
+        places=Places(hidden=hidden, private=private),
+    )
+    with ExitStack() as stack:
+        fds: list[int] = []
+        for number, content in wrapped.handed.items():
+            fd = os.memfd_create("handed")
+            stack.callback(os.close, fd)
+            os.write(fd, content)
+            os.lseek(fd, 0, os.SEEK_SET)
+            fds.append(_at(fd, number, stack))
+        return subprocess.run(
+            wrapped.argv,
+            env=dict(wrapped.env),
+            cwd=workspace,
+            pass_fds=fds,
+            capture_output=True,
+            text=True,
+            timeout=timeout_s,
+            user=user,
+            group=user,
+            extra_groups=[] if user is not None else None,
+        )
+
+
+def _at(fd: int, number: int, stack: ExitStack) -> int:
+    """The same file at the number that the command expects; what was there comes back after."""
+    try:
+        before = os.dup(number)
+    except OSError:
+        stack.callback(os.close, number)
+    else:
+        stack.callback(os.close, before)
+        stack.callback(os.dup2, before, number)
+    return os.dup2(fd, number)
+
+
+def python_inside(asked: Asked, code: str, *, workspace: Path, **named: object) -> str:
+    """What a Python program printed inside; its errors if it failed."""
+    done = run_inside(asked, [PYTHON, "-I", "-c", code], workspace=workspace, **named)  # type: ignore[arg-type]
+    return done.stdout.strip() if done.returncode == 0 else f"{done.returncode}: {done.stderr}"

@@ -1,0 +1,283 @@
+"""Sessions in a sandbox: as exact as any other, and confined."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.calls import Actor
+from duetty.config import Settings
+from duetty.errors import BadArguments, BadWorkingDirectory, PolicyDenied, SandboxUnavailable
+from duetty.sandbox import Asked, Places, SandboxOrder, Support, support, wrap
+from tests.engine import Engine, running_engine
+
+LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
+PERSON = Actor(kind="person", name="anna")
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.pty,
+    pytest.mark.skipif(
+        support().bubblewrap is None or not support().has_landlock,
+        reason="this machine has no user namespaces, no bubblewrap or no Landlock",
+    ),
+]
+
+
+@asynccontextmanager
+async def sandboxed(home: Path, **settings: object) -> AsyncGenerator[Engine]:
+    workspace = home / "ws"
+    workspace.mkdir(exist_ok=True)
+    given: dict[str, object] = {
+        "session_grace_ms": 300,
+        "session_sandbox": "bubblewrap",
+        "sandbox_workspaces": (str(workspace),),
+        **settings,
+    }
+    async with running_engine(home, settings=Settings(**given)) as engine:  # type: ignore[arg-type]
+        with anyio.fail_after(30):
+            yield engine
+
+
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "dash"])
+@pytest.mark.parametrize("level", LEVELS)
+async def test_exit_codes_and_output_are_exact_inside(home: Path, level: Asked, shell: str) -> None:
+    async with sandboxed(home, session_sandbox=level) as engine:
+        await engine.open(command=shell, cwd=str(home / "ws"))
+
+        ran = [await engine.run(line) for line in ("echo hello", "false", "sh -c 'exit 42'")]
+
+        assert [(each.exit_code, each.completed_by) for each in ran] == [
+            (0, "mark"),
+            (1, "mark"),
+            (42, "mark"),
+        ]
+        assert ran[0].output.strip() == "hello"
+        assert (await engine.call("session.get", session="s")).sandbox == level
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_only_the_workspace_is_written(home: Path, level: Asked) -> None:
+    async with sandboxed(home, session_sandbox=level) as engine:
+        await engine.open(cwd=str(home / "ws"))
+
+        inside = await engine.run("echo x > made")
+        outside = await engine.run(f"echo x > {home}/made")
+
+        assert (inside.exit_code, outside.exit_code) == (0, 1)
+        assert (home / "ws/made").read_text() == "x\n"
+        assert not (home / "made").exists()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_tokens_and_sockets_of_the_server_are_hidden(home: Path, level: Asked) -> None:
+    async with sandboxed(home, session_sandbox=level) as engine:
+        (engine.paths.state / "token").write_text("SECRET")
+        await engine.open(cwd=str(home / "ws"))
+
+        read = await engine.run(f"cat {engine.paths.state}/token {engine.paths.state}/duetty.db")
+        sockets = await engine.run(f"ls {engine.paths.runtime}/*.sock")
+
+        assert (read.exit_code, "SECRET" in read.output) == (1, False)
+        assert sockets.exit_code != 0
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_terminal_cannot_be_typed_into_from_inside(home: Path, level: Asked) -> None:
+    """TIOCSTI: CVE-2017-5226."""
+    (home / "ws").mkdir()
+    (home / "ws/push.py").write_text(
+        "import fcntl, termios\n"
+        "for request in (termios.TIOCSTI, 0x541C, termios.TIOCSTI | 1 << 32):\n"
+        "    try:\n"
+        "        fcntl.ioctl(0, request & 0xFFFFFFFF, b'x')\n"
+        "        print('DONE')\n"
+        "    except PermissionError:\n"
+        "        print('refused')\n"
+    )
+    async with sandboxed(home, session_sandbox=level) as engine:
+        await engine.open(cwd=str(home / "ws"))
+
+        ran = await engine.run("/usr/bin/python3 push.py")
+
+        assert ran.output.split() == ["refused"] * 3
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_interrupts_job_control_and_resizing_work_inside(home: Path, level: Asked) -> None:
+    async with sandboxed(home, session_sandbox=level) as engine:
+        session = await engine.open(cwd=str(home / "ws"))
+        await engine.run("true")
+
+        await engine.run("sleep 60", max_wait_ms=200)
+        await engine.call("input.interrupt", session="s")
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+        interrupted = await engine.run("echo code $?")
+
+        line = "sh -c 'echo star''ted; exec sleep 60'\r"
+        await engine.call("input.write", session="s", data=line)
+        await engine.call("session.wait", session="s", text="started", max_wait_ms=5_000)
+        await engine.call("input.write", session="s", data="\x1a")
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+        jobs = await engine.run("jobs")
+        await engine.call("session.resize", session="s", cols=91, rows=33)
+        size = await engine.run("stty size")
+
+        assert "code 130" in interrupted.output
+        assert "sleep 60" in jobs.output
+        assert size.output.strip() == "33 91"
+        assert not session.is_exited
+
+
+async def test_the_directory_of_a_call_widens_nothing(home: Path) -> None:
+    """CVE-2025-59532."""
+    async with sandboxed(home) as engine:
+        await engine.open(cwd="/")
+
+        ran = await engine.run(f"pwd; touch /made {home}/made")
+
+        assert ran.output.splitlines()[0] == "/"
+        assert ran.exit_code == 1
+
+
+async def test_an_agent_may_tighten_and_never_widen(home: Path) -> None:
+    async with sandboxed(home) as engine:
+        for arguments in (
+            {"sandbox": "none"},
+            {"sandbox": "landlock"},
+            {"workspaces": ["/"]},
+            {"workspaces": [str(home)]},
+            {"workspaces": [f"{home}/ws/.."]},
+        ):
+            with pytest.raises(PolicyDenied):
+                await engine.call("session.open", name="s", **arguments)
+        (home / "ws/part").mkdir()
+        narrow = {"name": "narrow", "workspaces": [f"{home}/ws/part"], "cwd": f"{home}/ws"}
+        opened = await engine.call("session.open", **narrow)
+        ran = await engine.run("touch part/x && touch y", session="narrow")
+
+        assert opened.sandbox == "bubblewrap"
+        assert ran.exit_code == 1
+        assert (home / "ws/part/x").exists()
+
+
+async def test_an_agent_may_ask_for_a_sandbox_that_is_not_the_rule(home: Path) -> None:
+    async with sandboxed(home, session_sandbox="none") as engine:
+        session = await engine.open(sandbox="any")
+
+        assert session.profile.sandbox == "bubblewrap"
+
+
+async def test_a_person_chooses_freely(home: Path) -> None:
+    async with sandboxed(home) as engine:
+        chosen = {"name": "s", "sandbox": "none"}
+        bare = await engine.dispatcher.call(PERSON, "session.open", chosen)
+        (home / "mine").mkdir()
+        wide = {"name": "w", "workspaces": [str(home / "mine")]}
+        await engine.dispatcher.call(PERSON, "session.open", wide)
+        ran = await engine.run(f"touch {home}/mine/x", session="w")
+
+        assert (bare.sandbox, ran.exit_code) == ("none", 0)
+
+
+async def test_the_level_outlives_the_server(home: Path) -> None:
+    async with sandboxed(home) as engine:
+        await engine.open(cwd=str(home / "ws"))
+        await engine.run("true")
+        record = engine.registry.find("s")
+        engine.store.flush()
+        [stored] = [each for each in engine.store.sessions() if each.id == record.profile.id]
+
+        assert stored.sandbox == "bubblewrap"
+
+
+async def test_what_cannot_be_had_is_an_error_and_nothing_runs(home: Path) -> None:
+    nothing = Support(
+        bubblewrap=None,
+        bubblewrap_reason="bubblewrap is not installed",
+        landlock=0,
+        prlimit=None,
+        machine="x86_64",
+    )
+    every: tuple[Asked, ...] = ("any", "bubblewrap", "landlock")
+    for asked in every:
+        with pytest.raises(SandboxUnavailable):
+            wrap(
+                ["/bin/true"],
+                {},
+                cwd="/",
+                order=SandboxOrder(asked=asked),
+                places=Places(hidden=()),
+                offered=nothing,
+            )
+
+
+@pytest.mark.parametrize("workspace", ["/", "/nowhere/at/all", "/etc/passwd"])
+async def test_a_workspace_is_a_directory_and_not_all_of_them(home: Path, workspace: str) -> None:
+    async with sandboxed(home, sandbox_workspaces=(workspace,)) as engine:
+        with pytest.raises(BadArguments):
+            await engine.open()
+
+
+async def test_the_servers_own_directory_is_no_workspace(home: Path) -> None:
+    async with sandboxed(home, sandbox_workspaces=(str(home / "state/default"),)) as engine:
+        with pytest.raises(BadArguments):
+            await engine.open()
+
+
+async def test_a_directory_that_is_not_there_inside_is_told(home: Path, tmp_path: Path) -> None:
+    async with sandboxed(home) as engine:
+        with pytest.raises(BadWorkingDirectory):
+            await engine.open(cwd=str(tmp_path))
+
+
+async def test_closing_ends_everything_inside(home: Path) -> None:
+    async with sandboxed(home) as engine:
+        session = await engine.open(cwd=str(home / "ws"))
+        await engine.run("(setsid sleep 1234 &)")
+
+        await engine.call("session.close", session="s")
+
+        listed = await anyio.run_process(["ps", "-eo", "ppid,args"])
+        assert session.is_exited
+        assert b"sleep 1234" not in listed.stdout
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_commands_without_a_terminal_are_confined_too(home: Path, level: Asked) -> None:
+    async with sandboxed(home, session_sandbox=level) as engine:
+        where = {"cwd": str(home / "ws"), "max_file_mib": 1}
+        wrote = await engine.call("process.run", command="echo x > made; cat", stdin="in", **where)
+        refused = await engine.call("process.run", command=f"echo x > {home}/made", **where)
+        with pytest.raises(PolicyDenied):
+            await engine.call("process.run", command="true", sandbox="none")
+
+        assert (wrote.process.sandbox, wrote.stdout) == (level, "in")
+        assert (home / "ws/made").exists()
+        assert refused.process.exit_code != 0
+        assert not (home / "made").exists()
+
+
+async def test_a_confined_command_can_be_stopped_with_all_it_started(home: Path) -> None:
+    async with sandboxed(home) as engine:
+        started = await engine.call(
+            "process.start", command="sleep 4321 & sleep 4321", cwd=str(home / "ws")
+        )
+        await engine.call("process.stop", process=started.id, grace_ms=200)
+
+        listed = await anyio.run_process(["ps", "-eo", "args"])
+        assert b"sleep 4321" not in listed.stdout
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_line_typed_by_an_agent_is_judged_inside_too(home: Path, level: Asked) -> None:
+    async with sandboxed(home, session_sandbox=level) as engine:
+        await engine.open(cwd=str(home / "ws"))
+        await engine.run("true")
+
+        await engine.call("input.write", session="s", data="mkfs.ext4 /nowhere/at/all\r")
+
+        await engine.call("session.wait", session="s", text="duetty: not run", max_wait_ms=10_000)

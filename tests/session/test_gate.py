@@ -1,0 +1,148 @@
+"""Lines that agents type are decided on when the shell is about to run them."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.calls import Actor
+from duetty.session import Question, Session
+from tests.engine import Engine, running_engine
+
+pytestmark = [pytest.mark.pty, pytest.mark.shells, pytest.mark.anyio]
+
+AGENT = Actor(kind="agent", name="a")
+PERSON = Actor(kind="person", name="p")
+
+
+class Asked:
+    """Refuses lines with `forbidden`; remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.questions: list[Question] = []
+        self.answer_now = anyio.Event()
+        self.answer_now.set()
+
+    async def __call__(self, session: str, question: Question) -> str | None:
+        self.questions.append(question)
+        await self.answer_now.wait()
+        return "duetty: refused" if "forbidden" in (question.line or "") else None
+
+    @property
+    def lines(self) -> list[str | None]:
+        return [question.line for question in self.questions]
+
+
+async def see(session: Session, text: str) -> None:
+    with anyio.fail_after(20):
+        while not any(text in str(line) for line in session.screen(styled=False).lines):
+            await session.pulse.wait()
+
+
+async def open_gated(engine: Engine, asked: Asked, shell: str) -> Session:
+    engine.registry.judge = asked
+    session = await engine.open(command=shell)
+    await engine.run("true")
+    return session
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_an_agents_line_is_asked_about_and_may_be_refused(home: Path, shell: str) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, shell)
+
+        session.write(f"touch {home}/forbidden\r".encode(), actor=AGENT)
+        await see(session, "duetty: refused")
+        ran = await engine.run(f"ls {home}")
+
+        assert asked.lines[0] == f"touch {home}/forbidden"
+        assert asked.questions[0].actor == AGENT
+        assert ran.exit_code == 0
+        assert "forbidden" not in ran.output
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_persons_line_is_the_persons_business(home: Path, shell: str) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, shell)
+
+        session.write(b"echo from an agent\r", actor=AGENT)
+        await see(session, "from an agent")
+        session.write(b"echo 'forb'idden\r", actor=PERSON)
+        await see(session, "forbidden")
+
+        assert asked.lines == ["echo from an agent"]
+
+
+async def test_nothing_is_asked_before_an_agent_types(home: Path) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        await open_gated(engine, asked, "bash")
+
+        ran = await engine.run("echo forbidden")
+
+        assert ran.output.strip() == "forbidden"
+        assert asked.lines == []
+
+
+async def test_a_run_is_not_asked_about_again_after_an_agent_typed(home: Path) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+        session.write(b"echo typed\r", actor=AGENT)
+        await see(session, "typed")
+
+        ran = await engine.run("echo forbidden")
+
+        assert ran.exit_code == 0
+        assert asked.lines == ["echo typed"]
+
+
+async def test_a_line_typed_ahead_by_an_agent_is_asked_about_when_it_runs(home: Path) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+
+        session.write(b"read x\r", actor=PERSON)
+        await engine.call("session.wait", session="s", state=["awaiting_input"])
+        session.write(b"answer\rtouch forbidden\r", actor=AGENT)
+        session.write(b" ", actor=PERSON)
+        await see(session, "duetty: refused")
+
+        assert asked.lines == ["touch forbidden"]
+
+
+async def test_the_shell_waits_for_as_long_as_the_decision_takes(home: Path) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        asked.answer_now = anyio.Event()
+        session = await open_gated(engine, asked, "bash")
+
+        session.write(b"echo lat''er\r", actor=AGENT)
+        with anyio.fail_after(20):
+            while not asked.questions:
+                await session.pulse.wait()
+        assert not any("later" in str(line) for line in session.screen(styled=False).lines)
+        asked.answer_now.set()
+
+        await see(session, "later")
+
+
+async def test_a_question_outlives_the_server(home: Path) -> None:
+    async with running_engine(home, keep_sessions=True) as engine:
+        asked = Asked()
+        asked.answer_now = anyio.Event()
+        session = await open_gated(engine, asked, "bash")
+        session.write(f"touch {home}/forbidden; echo ran\r".encode(), actor=AGENT)
+        with anyio.fail_after(20):
+            while not asked.questions:
+                await session.pulse.wait()
+
+    again = Asked()
+    async with running_engine(home, judge=again) as engine:
+        await see(engine.registry.find("s"), "duetty: refused")
+
+        assert again.lines == [f"touch {home}/forbidden; echo ran"]
+        assert not (home / "forbidden").exists()

@@ -1,0 +1,185 @@
+"""A shell with a gate runs no line before it was asked about, whatever made the line."""
+
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from duetty.shell import ASK, PASS, Mark, MarkKind, answer_line, armed_path
+from tests.shell.real import NONCE, RealShell, open_shell
+
+pytestmark = [pytest.mark.pty, pytest.mark.shells]
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+REFUSAL = "duetty: this may not run"
+
+
+class Gatekeeper:
+    """Answers every question of a real shell as a server would; refuses lines with `forbidden`."""
+
+    def __init__(self, gate: Path, shell: RealShell) -> None:
+        self.asked: list[Mark] = []
+        self.shell = shell
+        self._gate = gate
+        shell.on_mark = self._on_mark
+
+    @property
+    def lines(self) -> list[str | None]:
+        return [mark.command_line for mark in self.asked]
+
+    def refuse(self, keys: str) -> None:
+        """Type a line, and see it refused."""
+        at = len(self.shell.output)
+        self.shell.write(keys)
+        self.shell.read_until_quiet()
+        self.shell.write("\r")
+        self.shell.wait_text(REFUSAL, since=at)
+        self.shell.read_until_quiet()
+
+    def _on_mark(self, mark: Mark) -> None:
+        if mark.kind is MarkKind.QUESTION:
+            self.asked.append(mark)
+            # Opening a FIFO waits for its reader.
+            threading.Thread(target=self._answer, args=(mark,), daemon=True).start()
+
+    def _answer(self, mark: Mark) -> None:
+        text = f"{mark.command_line} {mark.expanded}"
+        refusal = REFUSAL if "forbidden" in text else None
+        line = answer_line(nonce=NONCE, question=mark.question or "", refusal=refusal)
+        self._gate.write_bytes(line)
+
+
+@contextmanager
+def gated(home: Path, name: str, *, armed: str = ASK, rc: str = "") -> Generator[Gatekeeper]:
+    gate = home / "gate"
+    os.mkfifo(gate, 0o600)
+    armed_path(gate).write_text(armed)
+    if rc:
+        (home / ".zshrc").write_text(rc)
+        (home / ".config/fish").mkdir(parents=True)
+        (home / ".config/fish/config.fish").write_text(rc)
+    with open_shell(home, name, gate=gate) as shell:
+        yield Gatekeeper(gate, shell)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_line_that_is_allowed_runs_as_ever(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name) as keeper:
+        ran = keeper.shell.run("echo one; false")
+
+        assert ran.exit_code == 1
+        assert b"one" in ran.output
+        assert keeper.lines == ["echo one; false"]
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_line_that_is_refused_does_not_run_and_the_shell_goes_on(
+    tmp_path: Path, name: str
+) -> None:
+    with gated(tmp_path, name) as keeper:
+        keeper.refuse("touch forbidden; touch x; touch y | cat &")
+        after = keeper.shell.run("echo still here")
+
+        assert not {"forbidden", "x", "y"} & set(os.listdir(tmp_path))
+        assert b"this may not run" in keeper.shell.output
+        assert b"still here" in after.output
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param("touch forbidde\x1b[D\x1b[Ce" + "\x7fn", id="edited"),
+        pytest.param("touch forbidxden\x1b[D\x1b[D\x1b[D\x7f", id="edited in the middle"),
+        pytest.param("\x1b[200~touch forbidden\x1b[201~", id="pasted"),
+        pytest.param("touch forbi\t", id="completed"),
+        pytest.param("touch \"forbid\"'den'\x01\x05 forbidden", id="moved about"),
+    ],
+)
+def test_keys_cannot_disguise_a_line(tmp_path: Path, name: str, keys: str) -> None:
+    (tmp_path / "forbidden.d").mkdir()
+    with gated(tmp_path, name) as keeper:
+        keeper.refuse(keys)
+
+        assert "forbidden" in (keeper.lines[-1] or "").replace("\"forbid\"'den'", "forbidden")
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+def test_a_line_made_by_history_expansion_is_asked_for_as_it_runs(
+    tmp_path: Path, name: str
+) -> None:
+    with gated(tmp_path, name) as keeper:
+        keeper.shell.run("echo forbidde")
+        keeper.refuse("!!:s/echo/touch/:s/forbidde/forbidden/")
+
+        assert keeper.lines[-1] == "touch forbidden"
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_line_recalled_from_history_is_asked_for_again(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name) as keeper:
+        keeper.shell.run("echo recalled")
+        ran = keeper.shell.run("\x1b[A")
+
+        assert b"recalled" in ran.output
+        assert keeper.lines == ["echo recalled", "echo recalled"]
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+def test_a_command_over_several_lines_is_asked_for_as_one(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name) as keeper:
+        keeper.refuse("for i in 1 2\rdo touch forbidden$i\rdone")
+
+        assert len(keeper.asked) == 1
+        assert "touch forbidden$i" in (keeper.lines[0] or "")
+        assert not [each for each in os.listdir(tmp_path) if each.startswith("forbidden")]
+
+
+def test_an_alias_is_expanded_in_the_question_of_zsh(tmp_path: Path) -> None:
+    with gated(tmp_path, "zsh", rc="alias harmless='touch forbidden'\n") as keeper:
+        keeper.refuse("harmless")
+
+        assert keeper.lines == ["harmless"]
+        assert "touch forbidden" in (keeper.asked[0].expanded or "")
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+def test_an_abbreviation_of_fish_is_asked_for_as_it_runs(tmp_path: Path) -> None:
+    with gated(tmp_path, "fish", rc="abbr -a harmless touch forbidden\n") as keeper:
+        keeper.refuse("harmless")
+
+        assert keeper.lines[-1] == "touch forbidden"
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_gate_that_is_not_armed_asks_nothing(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name, armed=PASS) as keeper:
+        ran = keeper.shell.run("echo forbidden")
+
+        assert b"forbidden" in ran.output
+        assert keeper.lines == []
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_gate_whose_file_is_gone_asks(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name, armed=PASS) as keeper:
+        keeper.shell.run(f"rm {tmp_path / 'gate.armed'}")
+        keeper.refuse("touch forbidden")
+
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_child_cannot_learn_the_gate_from_its_environment(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name) as keeper:
+        ran = keeper.shell.run("env")
+
+        assert b"gate" not in ran.output.lower().replace(b"gated", b"")

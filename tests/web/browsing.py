@@ -1,0 +1,215 @@
+"""Chromium on a real server's page: what tests do and see there."""
+
+import shutil
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+)
+
+from tests.server_process import ServerProcess
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+]
+"""The last one makes every name but loopback unknown, whatever a page tries."""
+
+WAIT_MS = 30_000
+"""For a machine that is busy with something else."""
+
+DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+
+_CELLS = """(name) => {
+  const term = window.duettyViews.get(name).term, buffer = term.buffer.active, rows = [];
+  for (let row = 0; row < term.rows; row++) {
+    const line = buffer.getLine(buffer.baseY + row), cells = [];
+    for (let col = 0; col < term.cols; col++) {
+      const cell = line.getCell(col);
+      const colour = (isDefault, isRgb, value) => isDefault ? null : isRgb ? [value >> 16, value >> 8 & 255, value & 255] : value;
+      cells.push(cell.getWidth() === 0 ? null : [
+        cell.getChars() || " ",
+        colour(cell.isFgDefault(), cell.isFgRGB(), cell.getFgColor()),
+        colour(cell.isBgDefault(), cell.isBgRGB(), cell.getBgColor()),
+        !!cell.isBold(), !!cell.isUnderline(), !!cell.isInverse(),
+      ]);
+    }
+    rows.push(cells);
+  }
+  return rows;
+}"""
+
+_TEXT = """(name) => window.duettyViews?.get(name)?.text() ?? ''"""
+
+
+def chromium() -> str:
+    return shutil.which("chromium") or "/usr/bin/chromium"
+
+
+Cell = tuple[str, Any, Any, bool, bool, bool]
+
+
+@dataclass(slots=True)
+class Tab:
+    """One page of one browser window, signed in."""
+
+    server: ServerProcess
+    page: Page
+    problems: list[str] = field(default_factory=list[str])
+    asked: list[str] = field(default_factory=list[str])
+    """Every address that was asked for."""
+
+    def goto(self, path: str = "") -> None:
+        self.page.goto(f"{self.server.url()}/ui/{path}")
+
+    def open(self, session: str) -> None:
+        self.goto(f"s/{session}")
+        self.wait_ready(session)
+
+    def wait_ready(self, session: str) -> None:
+        self.page.wait_for_function(
+            "(name) => window.duettyViews?.get(name)?.ready.value", arg=session, timeout=WAIT_MS
+        )
+
+    def text(self, session: str) -> str:
+        """What the terminal of the page shows."""
+        return cast(str, self.page.evaluate(_TEXT, session))
+
+    def wait_text(self, session: str, wanted: str) -> None:
+        self.page.wait_for_function(
+            "([name, wanted]) => window.duettyViews?.get(name)?.text().includes(wanted)",
+            arg=[session, wanted],
+            timeout=WAIT_MS,
+        )
+
+    def cells(self, session: str) -> list[list[Cell]]:
+        """Every cell of the page's terminal, as far as it can be seen."""
+        rows = cast(list[list[list[Any] | None]], self.page.evaluate(_CELLS, session))
+        return [
+            _seen([cast(Cell, tuple(_plain(cell))) for cell in row if cell is not None])
+            for row in rows
+        ]
+
+    def type(self, text: str) -> None:
+        self.page.keyboard.type(text)
+
+    def press(self, keys: str) -> None:
+        self.page.keyboard.press(keys)
+
+    def view(self, session: str, expression: str) -> Any:
+        """The value of an expression over `view`, the page's terminal."""
+        return self.page.evaluate(
+            f"(name) => {{ const view = window.duettyViews.get(name); return {expression}; }}",
+            session,
+        )
+
+
+def _plain(cell: list[Any]) -> list[Any]:
+    return [tuple(cast(list[int], each)) if isinstance(each, list) else each for each in cell]
+
+
+@contextmanager
+def browsing(
+    browser: Browser, server: ServerProcess, *, sign_in: bool = True, **options: Any
+) -> Generator[Tab]:
+    """A window of its own. Whatever the console complains about fails the test."""
+    settings: dict[str, Any] = {"viewport": DESKTOP, "color_scheme": "dark", **options}
+    context: BrowserContext = browser.new_context(**settings)
+    context.set_default_timeout(WAIT_MS)
+    expect.set_options(timeout=WAIT_MS)
+    tab = Tab(server, context.new_page())
+    tab.page.on("console", _note_complaint(tab.problems))
+    tab.page.on("pageerror", lambda error: tab.problems.append(f"page error: {error}"))
+    tab.page.on("request", _note_request(tab.asked))
+    try:
+        if sign_in:
+            tab.page.goto(str(server.client.post("/server/link")["link"]))
+            expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
+        yield tab
+        assert not tab.problems, tab.problems
+        assert {urlsplit(url).hostname for url in tab.asked if url.startswith("http")} == {
+            "127.0.0.1"
+        }
+    finally:
+        context.close()
+
+
+def _note_complaint(problems: list[str]) -> Callable[[ConsoleMessage], None]:
+    def note(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            problems.append(f"{message.type}: {message.text} {message.location['url']}")
+
+    return note
+
+
+def _note_request(asked: list[str]) -> Callable[[Request], None]:
+    def note(request: Request) -> None:
+        asked.append(request.url)
+
+    return note
+
+
+def _seen(row: list[Cell]) -> list[Cell]:
+    """Without what nobody can see: the ink of blanks, and the empty end of a row."""
+    blank: Cell = (" ", None, None, False, False, False)
+    seen = [
+        (cell[0], None, cell[2], False, False, False)
+        if cell[0] == " " and not cell[4] and not cell[5]
+        else cell
+        for cell in row
+    ]
+    while seen and seen[-1] == blank:
+        seen.pop()
+    return seen
+
+
+def server_cells(server: ServerProcess, session: str) -> list[list[Cell]]:
+    """The same cells as the server's own terminal has them."""
+    screen = server.client.get(f"/sessions/{session}/screen")
+    rows: list[list[Cell]] = []
+    for line in screen["lines"]:
+        cells: list[Cell] = [
+            (
+                char,
+                _colour(span.get("fg")),
+                _colour(span.get("bg")),
+                bool(span.get("bold")),
+                bool(span.get("underline")),
+                bool(span.get("inverse")),
+            )
+            for span in line
+            for char in span["text"]
+        ]
+        rows.append(_seen(cells))
+    return rows
+
+
+def _colour(shape: dict[str, Any] | None) -> Any:
+    if shape is None:
+        return None
+    if "indexed" in shape:
+        return shape["indexed"]
+    return (shape["rgb"]["r"], shape["rgb"]["g"], shape["rgb"]["b"])
+
+
+def written_home(home: Path) -> None:
+    """A prompt that does not change with the machine."""
+    (home / ".bashrc").write_text("PS1='$ '\n")

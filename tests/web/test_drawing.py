@@ -1,0 +1,232 @@
+"""What agents draw is seen where they drew it, with their name, and a person can be rid of it."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.server_process import ServerProcess
+from tests.web.browsing import Tab
+
+pytestmark = [pytest.mark.browser, pytest.mark.pty]
+
+OVERLAY = {
+    "x": 40,
+    "y": 4,
+    "width": 24,
+    "height": 3,
+    "background": {"bg": {"r": 10, "g": 20, "b": 60}},
+    "spans": [
+        {"text": "Tests: ", "bold": True},
+        {"text": "213 passed\nfixing retry.py", "fg": "green"},
+    ],
+}
+
+
+def as_agent(server: ServerProcess, name: str) -> httpx.Client:
+    """An agent with a token of its own, so that what it draws carries its name."""
+    made = server.client.post("/tokens", {"name": name, "scopes": ["read", "input", "control"]})
+    return httpx.Client(
+        base_url=server.url(), headers={"authorization": f"Bearer {made['token']}"}, timeout=30
+    )
+
+
+def test_an_overlay_is_drawn_in_its_cells_with_the_name_of_its_agent(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash", "cols": 80, "rows": 24})
+    tab.open("s")
+
+    with as_agent(tab.server, "claude") as agent:
+        made = agent.post("/sessions/s/overlay", json=OVERLAY).json()
+    drawn = tab.page.locator(f"[data-overlay='{made['id']}']")
+    expect(drawn).to_contain_text("Tests: 213 passed")
+    expect(drawn).to_contain_text("claude")
+
+    box, cell = drawn.bounding_box(), tab.view("s", "view.viewport.value")
+    screen = tab.page.locator(".xterm-screen").bounding_box()
+    assert box is not None
+    assert screen is not None
+    assert abs(box["x"] - screen["x"] - 40 * cell["cellWidth"]) < 1
+    assert abs(box["y"] - screen["y"] - 4 * cell["cellHeight"]) < 1
+    assert abs(box["width"] - 24 * cell["cellWidth"]) < 1
+    assert abs(box["height"] - 3 * cell["cellHeight"]) < 1
+
+
+def test_a_panel_takes_its_rows_and_the_program_keeps_the_others(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash", "cols": 80, "rows": 24})
+    tab.open("s")
+
+    for position, height in (("top", 1), ("bottom", 2)):
+        tab.server.client.post(
+            "/sessions/s/panel",
+            {"position": position, "height": height, "spans": [{"text": f"at the {position}"}]},
+        )
+    top = tab.page.get_by_role("group", name="Panel").filter(has_text="at the top")
+    bottom = tab.page.get_by_role("group", name="Panel").filter(has_text="at the bottom")
+    expect(top).to_be_visible()
+    expect(bottom).to_be_visible()
+    tab.page.wait_for_function("() => duettyViews.get('s').term.rows === 21")
+
+    above, screen, below = (
+        each.bounding_box() for each in (top, tab.page.locator(".xterm-screen"), bottom)
+    )
+    assert above is not None
+    assert screen is not None
+    assert below is not None
+    assert above["y"] + above["height"] <= screen["y"] + 1
+    assert screen["y"] + screen["height"] <= below["y"] + 1
+
+
+def test_an_agent_over_mcp_draws_and_a_person_sees_it(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    with Mcp(tab.server) as agent:
+        agent.call(
+            "wsh_overlay",
+            {
+                "session": "s",
+                "x": 3,
+                "y": 3,
+                "width": 20,
+                "height": 1,
+                "spans": [{"text": "hello from MCP"}],
+            },
+        )
+        agent.call(
+            "wsh_panel",
+            {"session": "s", "position": "bottom", "height": 1, "spans": [{"text": "step 3 of 5"}]},
+        )
+        expect(tab.page.get_by_role("group", name="Overlay")).to_contain_text("hello from MCP")
+        expect(tab.page.get_by_role("group", name="Panel")).to_contain_text("step 3 of 5")
+
+
+def test_a_person_dismisses_what_was_drawn(tab: Tab) -> None:
+    client = tab.server.client
+    client.post("/sessions", {"name": "s", "command": "bash"})
+    client.post("/sessions/s/overlay", OVERLAY)
+    tab.open("s")
+    drawn = tab.page.get_by_role("group", name="Overlay")
+    expect(drawn).to_be_visible()
+
+    drawn.get_by_role("button", name="Dismiss this overlay").click()
+
+    expect(drawn).to_have_count(0)
+    assert client.get("/sessions/s/overlay") == []
+
+
+def test_drawn_text_is_text_and_stays_inside_its_box(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash", "cols": 80, "rows": 24})
+    tab.open("s")
+
+    tab.server.client.post(
+        "/sessions/s/overlay",
+        {
+            **OVERLAY,
+            "width": 10,
+            "height": 1,
+            "spans": [
+                {"text": "<img src=x onerror=alert(1)>\u202e\x1b[31m and much more text than fits"}
+            ],
+        },
+    )
+    drawn = tab.page.get_by_role("group", name="Overlay")
+    expect(drawn).to_contain_text("<img src=x onerror=alert(1)>��[31m")
+
+    assert tab.page.locator("img").count() == 0
+    clipped = drawn.evaluate(
+        "each => { const cells = each.firstElementChild; return getComputedStyle(cells).overflow + (cells.scrollWidth > cells.clientWidth); }"
+    )
+    assert clipped == "hiddentrue"
+
+
+def test_captured_keys_are_announced_and_two_escapes_take_them_back(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    with as_agent(tab.server, "claude") as agent:
+        agent.post("/sessions/s/input/capture", json={}).raise_for_status()
+    banner = tab.page.get_by_role("alert").filter(has_text="Keys go to claude")
+    expect(banner).to_be_visible()
+
+    tab.type("for the agent")
+    tab.press("Escape")
+    tab.press("Escape")
+    expect(banner).to_have_count(0)
+    tab.type("echo mine again\n")
+
+    tab.wait_text("s", "mine again")
+    assert "for the agent" not in tab.text("s")
+
+
+def test_one_key_takes_control_from_an_agent(tab: Tab) -> None:
+    client = tab.server.client
+    client.post("/sessions", {"name": "s", "command": "bash", "cols": 60, "rows": 15})
+    tab.open("s")
+    with as_agent(tab.server, "claude") as agent:
+        agent.post("/sessions/s/input/capture", json={}).raise_for_status()
+    expect(tab.page.get_by_role("alert").filter(has_text="claude")).to_be_visible()
+
+    tab.press("Control+Shift+.")
+    tab.page.wait_for_function("() => duettyViews.get('s').size.value?.holder === 'you'")
+
+    assert client.get("/sessions/s/input/mode")["mode"] == "passthrough"
+    tab.type("echo I drive\n")
+    tab.wait_text("s", "I drive")
+
+
+class Mcp:
+    """The smallest MCP client: the bridge's standard input and output."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self._server = server
+        self._next = 0
+
+    def __enter__(self) -> "Mcp":
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "duetty", "mcp"],
+            env=self._server.env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._ask(
+            "initialize",
+            {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "claude", "version": "1"},
+            },
+        )
+        self._say({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+        self._process.stdout.close()
+
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        answer = self._ask("tools/call", {"name": tool, "arguments": arguments})
+        assert not answer.get("isError"), answer
+        return answer
+
+    def _ask(self, method: str, params: dict[str, Any]) -> Any:
+        self._next += 1
+        self._say({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            message = json.loads(line)
+            if message.get("id") == self._next:
+                assert "result" in message, message
+                return message["result"]
+        raise AssertionError("the bridge ended")
+
+    def _say(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message) + "\n")
+        self._process.stdin.flush()

