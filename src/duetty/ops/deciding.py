@@ -39,6 +39,7 @@ from duetty.policy import (
     RuleSet,
     analyse,
     decide,
+    fish_commands,
     to_json,
     visible,
 )
@@ -57,6 +58,9 @@ MAX_ASKED_CHARS = 16_384
 """Nobody can answer for a line that nobody can read."""
 
 MAX_DETAIL = 1_000
+
+MAX_TOLD_CHARS = 4_000
+"""Of a line that a shell tells when it asks; of longer ones it says only that there is one."""
 
 RECORDED = frozenset({Effect.INPUT, Effect.CONTROL})
 TYPING = "input.type"
@@ -257,6 +261,14 @@ class Deciding:
         made = self.decide(judged, host)
         if call.actor.kind != "person":
             made = self._with_surroundings(made, params, host)
+        if session is not None and self._is_part(made, operation, session):
+            made = self._unproven(made, "it goes on with a line that was begun before", host)
+        if session is not None and self._leaves_to_shell(made, operation, session):
+            assert line is not None
+            if session.gate is not None:
+                session.gate.leave(line, actor=call.actor)
+            by_shell = Allow(rule="left to the shell", reason="by_profile")
+            return replace(made, decision=by_shell, can_ask=True)
         if isinstance(made.decision, Ask) and len(line or "") > MAX_ASKED_CHARS:
             too_long = replace(made.decision, detail="it is too long for a person to read")
             return replace(made, decision=_as_deny(too_long))
@@ -274,6 +286,30 @@ class Deciding:
             why = "what was proven of this line is not proven of this shell"
             return self._unproven(made, why)
         return made
+
+    def _is_part(self, made: _Made, operation: Doing, session: Session) -> bool:
+        """The shell asks for the rest of a line: this is no line of its own."""
+        return (
+            operation.name == "command.run"
+            and session.is_continuing
+            and isinstance(made.decision, Allow)
+            and made.profile is not Profile.OPEN
+            and made.judged.actor.kind != "person"
+        )
+
+    def _leaves_to_shell(self, made: _Made, operation: Doing, session: Session) -> bool:
+        """A line that nobody can read is decided on when it is known who reads it.
+
+        An unfinished one by the shell's own question, when it is complete; a
+        program that has the terminal (an interpreter, an editor) is no shell.
+        """
+        if operation.name != "command.run" or made.profile is not Profile.GUARDED:
+            return False
+        decision = made.decision
+        if not _is_unread(made) or decision.classes:
+            return False
+        can_be_told = len(made.judged.command_line or "") <= MAX_TOLD_CHARS
+        return session.is_busy or (session.gate is not None and can_be_told)
 
     def _with_surroundings(self, made: _Made, params: Any, host: HostAsk | None) -> _Made:
         """As strict as the line, what is fed to a shell, and the variables that come with it."""
@@ -434,6 +470,10 @@ class Deciding:
         """Of the line as typed and as its aliases make it; a line that cannot be told asks."""
         lines = [line for line in (question.line, question.expanded) if line is not None]
         made = [self.decide(self._line(session, question.actor, line)) for line in lines]
+        if made and session.profile.shell == "fish" and _is_unread(made[0]):
+            commands = fish_commands(lines[0])
+            if commands:
+                made = [self.decide(self._line(session, question.actor, each)) for each in commands]
         if not made:
             unread = self.decide(self._line(session, question.actor, None))
             return self._unproven(unread, "the shell could not tell what it is about to run")
@@ -464,6 +504,11 @@ class Deciding:
         )
         decision = self.decide(judged).decision
         return decision.detail if isinstance(decision, Deny) else None
+
+
+def _is_unread(made: _Made) -> bool:
+    decision = made.decision
+    return isinstance(decision, Ask) and decision.reason == "not_provable"
 
 
 def denied(decision: Deny, judged: Judged, *, nobody: bool = False) -> PolicyDenied:

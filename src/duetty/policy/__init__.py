@@ -19,6 +19,7 @@ from duetty.policy.decisions import (
     Reason,
     to_json,
 )
+from duetty.policy.fish import fish_commands
 from duetty.policy.rules import Rule, RuleSet, load_rules, rule_lines
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "RuleSet",
     "analyse",
     "decide",
+    "fish_commands",
     "load_rules",
     "rule_lines",
     "to_json",

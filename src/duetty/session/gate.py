@@ -23,6 +23,9 @@ ANSWER_S = 10.0
 
 ANSWER_STEP_S = 0.002
 
+MAX_UNJUDGED = 256
+"""Lines that wait for a question of the shell. The same line is always left to it again."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -51,6 +54,7 @@ class Gate:
         self._nonce = nonce
         self._armed = False
         self._agent: Actor | None = None
+        self._unjudged: set[str] = set()
 
     def make(self, *, always: bool) -> None:
         """Before the shell starts.
@@ -69,6 +73,17 @@ class Gate:
         self._arm()
         if b"\r" in data or b"\n" in data:
             self._agent = actor
+
+    def leave(self, line: str, *, actor: Actor) -> None:
+        """A run will type this line though nobody could read it: the shell is to ask about it."""
+        self._arm()
+        if len(self._unjudged) >= MAX_UNJUDGED:
+            self._unjudged.clear()
+            self._agent = actor
+        self._unjudged.add(line.strip())
+
+    def is_judged(self, line: str) -> bool:
+        return line.strip() not in self._unjudged
 
     def take_actor(self) -> Actor | None:
         """The agent whose line end is on its way, once: a person who types meanwhile is not asked."""

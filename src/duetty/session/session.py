@@ -189,6 +189,16 @@ class Session:
         return self._tracker.phase in UNANNOUNCED
 
     @property
+    def is_busy(self) -> bool:
+        """A program other than a shell at its prompt reads what is typed, as far as is known."""
+        return not self.profile.is_shell or self._tracker.phase is Phase.RUNNING
+
+    @property
+    def is_continuing(self) -> bool:
+        """The shell asks for the rest of a line."""
+        return self._tracker.phase is Phase.CONTINUATION
+
+    @property
     def has_marks(self) -> bool:
         return self._tracker.phase is not Phase.SILENT
 
@@ -497,11 +507,13 @@ class Session:
     def _ask(self, mark: Mark) -> None:
         """The shell wants to know whether it may run a line, and waits."""
         agent = self.gate.take_actor() if self.gate is not None else None
+        line = self.typed_line
+        is_judged = line is not None and self.gate is not None and self.gate.is_judged(line)
         self.question = Question(
             id=mark.question or "",
             line=mark.command_line,
             expanded=mark.expanded,
-            run_line=self.typed_line,
+            run_line=line if is_judged else None,
             actor=agent or self.actor,
         )
         if self.on_question is not None:

@@ -77,9 +77,10 @@ const looks = new Map<string, Stream>();
 const mayBeginToWait = (each: SessionInfo) => each.state !== "prompt" && each.state !== "exited";
 
 effect(() => {
+  // Those we look at already come first: looking is itself a change of the list, and must not lead to another.
   const wanted = sessions.value
     .filter(mayBeginToWait)
-    .sort((a, b) => quietMs(a) - quietMs(b))
+    .sort((a, b) => Number(looks.has(b.name)) - Number(looks.has(a.name)) || quietMs(a) - quietMs(b))
     .slice(0, MOST_LOOKED_AT)
     .map((each) => each.name);
   for (const [name, stream] of looks)
