@@ -148,7 +148,10 @@ async def test_a_session_that_cannot_be_opened_leaves_nothing_behind(
 async def test_the_codes_of_a_failed_opening_are_the_published_ones(
     engine: Engine, code: str
 ) -> None:
-    arguments = {"invalid_cwd": {"cwd": "/nonexistent"}, "invalid_command": {"command": "no-such"}}
+    arguments = {
+        "invalid_cwd": {"cwd": "/no/such/place"},
+        "invalid_command": {"command": "no-such"},
+    }
 
     with pytest.raises(DuettyError) as caught:
         await engine.call("session.open", **arguments[code])

@@ -99,9 +99,12 @@ def test_command_output_and_markdown_are_copied(tab: Tab) -> None:
     expect(tab.page.locator("#blocks li")).to_have_count(1)
 
     def copy(what: str) -> str:
+        before = copied(tab)
         tab.page.locator("#blocks").get_by_role("button", name="Actions for").click()
         tab.page.get_by_role("menuitem", name=what, exact=True).click()
-        expect(tab.page.get_by_text("Copied").last).to_be_visible()
+        tab.page.wait_for_function(
+            "async before => await navigator.clipboard.readText() !== before", arg=before
+        )
         return copied(tab)
 
     assert copy("Copy command") == "printf 'a\\nb\\n'; false"
