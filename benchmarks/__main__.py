@@ -20,7 +20,20 @@ from benchmarks.measure import Effort
 from benchmarks.report import Line, Table, table_markdown
 from benchmarks.sections import kept
 
-NAMES = ("latency", "throughput", "fairness", "viewing", "memory", "many", "restart", "cli", "attach", "mcp", "policy", "sandbox")
+NAMES = (
+    "latency",
+    "throughput",
+    "fairness",
+    "viewing",
+    "memory",
+    "many",
+    "restart",
+    "cli",
+    "attach",
+    "mcp",
+    "policy",
+    "sandbox",
+)
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 
 HEAD = """\

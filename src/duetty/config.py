@@ -151,7 +151,8 @@ class Settings:
         True, "whether the terminal contract takes the aliases of older tools: run, send, create …"
     )
     mcp_dialects: tuple[str, ...] = _setting(  # type: ignore[assignment]
-        ("wsh",), "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal"
+        ("wsh",),
+        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal",
     )
 
 
