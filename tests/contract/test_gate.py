@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ words = st.lists(
 
 @pytest.mark.shells
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "dash"])
-def test_words_come_back_as_they_were(shell: str) -> None:
+def test_words_come_back_as_they_were(shell: str, tmp_path: Path) -> None:
     program = shutil.which(shell)
     assert program is not None
 
@@ -80,7 +81,7 @@ def test_words_come_back_as_they_were(shell: str) -> None:
             [program, "-c", line],
             capture_output=True,
             check=True,
-            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": "/nonexistent"},
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(tmp_path)},
         )
 
         assert done.stdout.decode().split("\0") == given_
