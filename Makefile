@@ -44,10 +44,10 @@ peers: ## Install the real MCP peers that tests speak to (npm; skipped where the
 	@tools/install-peers
 
 test: install-dev page system peers ## Run every test that this machine can run
-	@$(BIN)/python -m pytest -q
+	@tools/run-tests
 
 check: install-dev lint types ## Everything that needs no real shell: lint, imports, types, fast tests
-	@$(BIN)/python -m pytest -q -m "not pty and not shells and not tmux and not root and not browser"
+	@$(BIN)/python -m pytest -q --numprocesses auto -m "not pty and not shells and not tmux and not root and not browser"
 
 format: install-dev ## Format the code
 	@$(BIN)/ruff format src tests benchmarks

@@ -2,17 +2,32 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests import spreading
+
 NEEDS = {"shells": ("bash", "zsh", "fish", "dash"), "tmux": ("tmux",), "browser": ("chromium",)}
+
+
+def pytest_configure() -> None:
+    """A run started in the background has Ctrl-C ignored, and every program that a test starts
+    would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    return spreading.processes()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what this machine cannot run, and say why."""
+    spreading.spread(items)
     for item in items:
         for marker, programs in NEEDS.items():
             missing = [program for program in programs if shutil.which(program) is None]

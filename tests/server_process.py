@@ -14,7 +14,7 @@ from duetty.client import Client
 from duetty.config import find_paths
 from tests.engine import child_env
 
-START_S = 30.0
+START_S = 60
 
 
 class ServerProcess:
@@ -48,7 +48,7 @@ class ServerProcess:
         """SIGKILL: the server gets no chance to do anything."""
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(60)
         self._close_pipe()
         self.paths.address_file.unlink(missing_ok=True)
 
@@ -65,7 +65,7 @@ class ServerProcess:
 
     def wait_ended(self) -> int:
         assert self.process is not None
-        code = self.process.wait(30)
+        code = self.process.wait(60)
         self._close_pipe()
         return code
 

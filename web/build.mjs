@@ -51,6 +51,49 @@ const finish = {
   },
 };
 
+/**
+ * Everything that is loaded later imports the entry, which is there by then. esbuild makes a file of what the same parts
+ * share: like this all of the shell is one file, not a dozen small ones that pack worse.
+ */
+const oneShell = {
+  name: "one shell",
+  setup(build) {
+    build.onResolve({ filter: /^\.\.?\// }, async ({ kind, path, resolveDir }) => {
+      if (kind !== "dynamic-import") return null;
+      return { ...(await build.resolve(path, { kind: "import-statement", resolveDir })), pluginData: { late: true } };
+    });
+    build.onLoad({ filter: /\.tsx?$/ }, async ({ path, pluginData }) => {
+      if (!pluginData?.late) return null;
+      const entry = JSON.stringify(join(here, "src/main.tsx"));
+      return { contents: `import ${entry};${await readFile(path, "utf8")}`, loader: path.endsWith("x") ? "tsx" : "ts", watchFiles: [path] };
+    });
+  },
+};
+
+/** `X.late.module.css` travels inside the part that uses it, and not in the page's one style sheet. */
+const lateStyles = {
+  name: "late styles",
+  setup(build) {
+    build.onLoad({ filter: /\.late\.module\.css$/ }, async ({ path }) => {
+      const { outputFiles } = await esbuild.build({
+        stdin: { contents: `export { default } from ${JSON.stringify(path)}`, resolveDir: here },
+        absWorkingDir: here,
+        bundle: true,
+        write: false,
+        outdir: out,
+        format: "esm",
+        loader: { ".css": "local-css" },
+        target: options.target,
+        minifyWhitespace: true,
+        minifySyntax: true,
+      });
+      const text = (ending) => outputFiles.find((each) => each.path.endsWith(ending)).text;
+      const wear = `const sheet=new CSSStyleSheet();sheet.replaceSync(${JSON.stringify(text(".css"))});document.adoptedStyleSheets.push(sheet);`;
+      return { contents: text(".js") + wear, loader: "js", watchFiles: [path] };
+    });
+  },
+};
+
 await rm(out, { recursive: true, force: true });
 await mkdir(join(out, "assets"), { recursive: true });
 for (const name of await readdir(join(here, "static"))) await copyFile(join(here, "static", name), join(out, name));
@@ -73,7 +116,7 @@ const options = {
   jsxImportSource: "preact",
   loader: { ".svg": "dataurl" },
   logLevel: "warning",
-  plugins: [finish],
+  plugins: [oneShell, lateStyles, finish],
 };
 
 if (words.includes("--watch")) {

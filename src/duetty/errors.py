@@ -308,6 +308,12 @@ class NotAPerson(Refused):
     code = "not_a_person"
 
 
+class RulesChanged(Conflict):
+    """The rules are not those any more that the new text was made from."""
+
+    code = "rules_changed"
+
+
 class AuditUnavailable(Unavailable):
     """The audit trail cannot be written, and nothing runs unrecorded."""
 
@@ -318,6 +324,61 @@ class SandboxUnavailable(Unavailable):
     """This machine cannot give the sandbox that was asked for; nothing was started."""
 
     code = "sandbox_unavailable"
+
+
+# --- upstreams ----------------------------------------------------------------
+
+
+class UpstreamNotFound(NotFound):
+    code = "upstream_not_found"
+
+    def __init__(self, upstream: str) -> None:
+        super().__init__(f"no upstream {upstream!r}", hint="list them: `duetty upstreams`")
+
+
+class ToolNotFound(NotFound):
+    code = "tool_not_found"
+
+    def __init__(self, upstream: str, tool: str) -> None:
+        super().__init__(
+            f"{upstream!r} has no tool {tool!r}", hint=f"duetty upstreams tools {upstream}"
+        )
+
+
+class ToolOff(Refused):
+    """A person or the settings turned the tool off."""
+
+    code = "tool_off"
+
+
+class ToolNotTrusted(Refused):
+    """The tool is new, or not what a person accepted; a person looks at it first."""
+
+    code = "tool_not_trusted"
+
+
+class FingerprintChanged(Conflict):
+    """The upstream's tools are no longer those that were shown."""
+
+    code = "fingerprint_changed"
+
+
+class UpstreamUnavailable(Unavailable):
+    """It is off, starting, or failed; `details.state` says which."""
+
+    code = "upstream_unavailable"
+
+
+class UpstreamFault(Unavailable):
+    """It answered with an error of the protocol, or with what cannot be read."""
+
+    code = "upstream_fault"
+
+
+class UpstreamTimeout(Deadline):
+    """It did not answer in time; it was told that nobody waits any more."""
+
+    code = "upstream_timeout"
 
 
 # --- keeper, journal, store ---------------------------------------------------
@@ -378,8 +439,21 @@ class ServerNotFound(NotFound):
 
     def __init__(self, server: str) -> None:
         super().__init__(
-            f"no server {server!r}", hint="leave `server` out, or give this server's hostname"
+            f"no server {server!r}", hint="leave `server` out, or give a hostname from GET /servers"
         )
+
+
+class ServerAlreadyRegistered(Conflict):
+    code = "server_already_registered"
+
+    def __init__(self, address: str) -> None:
+        super().__init__(f"{address} is one of the servers already", hint="list the servers")
+
+
+class ServerUnavailable(Unavailable):
+    """`server` names a node that does not answer now; `details` says which and how it is."""
+
+    code = "server_unavailable"
 
 
 class RateLimited(Exhausted):

@@ -111,7 +111,7 @@ async def asked(desk: Approvals, question: Question = QUESTION) -> AsyncGenerato
                 holder[0].over.set()
 
             tasks.start_soon(call)
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 entry = await entries.receive()
         holder.append(Asked(entry.record))  # type: ignore[union-attr]
         holder[0].scope = scope
@@ -122,7 +122,7 @@ async def asked(desk: Approvals, question: Question = QUESTION) -> AsyncGenerato
 
 
 async def over(call: Asked) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await call.over.wait()
 
 
@@ -206,7 +206,7 @@ async def test_a_question_survives_a_restart_and_its_answer_is_taken_by_the_same
     [waiting] = later.pending()
     assert (waiting.id, waiting.asker_gone) == (call.id, True)
     later.settle(call.id, YES, by=ANNA, via="page")
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         granted = await later.obtain(QUESTION)
 
     assert granted == Granted(approval=call.id, by="anna")
@@ -258,7 +258,7 @@ async def test_a_question_left_behind_expires_by_itself(store: Store, trail: Tra
     later.restore(store.open_approvals(), [], settled={})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(later.expire)
-        with later.subscribe() as entries, anyio.fail_after(5):
+        with later.subscribe() as entries, anyio.fail_after(60):
             await entries.receive()
         tasks.cancel_scope.cancel()
 
@@ -374,7 +374,7 @@ async def test_the_agents_own_host_can_answer(desk: Approvals, trail: Trail) -> 
     async def host(record: ApprovalRecord) -> Answer | None:
         return YES
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         granted = await desk.obtain(QUESTION, host=host)
 
     assert granted.by == "host of bot"
@@ -392,7 +392,7 @@ async def test_a_host_that_fails_leaves_the_question_to_others(
             entry = await entries.receive()
         desk.settle(entry.record.id, YES, by=ANNA, via="page")  # type: ignore[union-attr]
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(anna)
             await anyio.wait_all_tasks_blocked()

@@ -252,7 +252,7 @@ def test_a_program_in_a_session_cannot_answer_for_a_person(server: ServerProcess
 
     for line in ("", "setsid -w "):
         said = server.client.post(
-            "/sessions/sly/run", {"input": f". ./env.sh; {line}sh ./sly.sh", "max_wait_ms": 20_000}
+            "/sessions/sly/run", {"input": f". ./env.sh; {line}sh ./sly.sh", "max_wait_ms": 30_000}
         )
         assert "not_a_person" in said["output"], said["output"]
     server.client.post(f"/approvals/{approval['id']}/decline")

@@ -29,12 +29,12 @@ async def test_the_page_is_told_of_a_question_and_answers_it() -> None:
     with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as name:
         home = Path(name)
         (home / "config.toml").write_text(RULES)
-        with running_server(home) as server, anyio.fail_after(40):
+        with running_server(home) as server, anyio.fail_after(60):
             server.client.post("/sessions", {"name": "s"})
             url = server.url()
             headers = {"Authorization": f"Bearer {server.token()}"}
-            run = {"input": "touch made", "max_wait_ms": 20_000}
-            async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as agent:
+            run = {"input": "touch made", "max_wait_ms": 30_000}
+            async with httpx.AsyncClient(base_url=url, headers=headers, timeout=60) as agent:
                 unseen = await agent.post("/sessions/s/run", json=run)
                 assert (unseen.status_code, unseen.json()["error"]["code"]) == (
                     403,

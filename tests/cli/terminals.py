@@ -17,7 +17,7 @@ from pathlib import Path
 
 from duetty.vt import Terminal
 
-WAIT_S = 20.0
+WAIT_S = 60
 DUETTY = [sys.executable, "-m", "duetty"]
 
 
@@ -190,7 +190,7 @@ class Watched:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(60)
         for descriptor in (self._master, self._slave):
             if descriptor >= 0:
                 os.close(descriptor)

@@ -56,7 +56,7 @@ Asking = Callable[..., Awaitable[Said]]
 async def opened(door: str, server: ServerProcess, *, token: str = "") -> AsyncGenerator[Asking]:
     if door == "http":
         headers = {"Authorization": f"Bearer {token or server.token()}"}
-        async with httpx.AsyncClient(base_url=server.url(), headers=headers, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=server.url(), headers=headers, timeout=60) as client:
 
             async def ask_http(**request: object) -> Said:
                 response = await client.post("/terminal", json=request)

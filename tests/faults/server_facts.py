@@ -15,7 +15,7 @@ from duetty.client.client import RemoteError
 from tests.server_process import ServerProcess
 
 MIB = 1 << 20
-WAIT_S = 30.0
+WAIT_S = 60
 
 
 def eventually(condition: Callable[[], bool]) -> None:

@@ -21,7 +21,7 @@ from duetty.keeper.client import (
 
 T = TypeVar("T")
 
-PATIENCE_S = 5.0
+PATIENCE_S = 60
 
 
 class RunningKeeper:

@@ -25,7 +25,7 @@ REFUSED = "duetty: "
 async def session_of(home: Path, shell: str, **settings: object) -> AsyncGenerator[Engine]:
     given = Settings(**{"session_grace_ms": 300, **settings})  # type: ignore[arg-type]
     async with running_engine(home, settings=given) as engine:
-        with anyio.fail_after(40):
+        with anyio.fail_after(60):
             await engine.open(command=shell)
             await engine.run("true")
             yield engine
@@ -38,8 +38,8 @@ async def typed(engine: Engine, *pieces: str) -> None:
 
 async def refused(engine: Engine) -> None:
     """The shell said that it may not, and the line did not run."""
-    await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=10_000)
-    await engine.call("session.wait", session="s", idle_ms=200, max_wait_ms=10_000)
+    await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=30_000)
+    await engine.call("session.wait", session="s", idle_ms=200, max_wait_ms=30_000)
     shown = "\n".join(engine.registry.find("s").screen(styled=False).text_lines)
     assert "mke2fs" not in shown
     assert "No such file" not in shown
@@ -83,7 +83,7 @@ async def test_a_line_made_by_history_expansion_is_judged(home: Path, shell: str
         if shell == "zsh":
             await typed(engine, "\r")  # zsh shows what it made, if `histverify` is on
 
-        await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=10_000)
+        await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=30_000)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -91,14 +91,14 @@ async def test_a_harmless_line_runs(home: Path, shell: str) -> None:
     async with session_of(home, shell) as engine:
         await typed(engine, "echo fi''ne\r")
 
-        await engine.call("session.wait", session="s", text="fine", max_wait_ms=10_000)
+        await engine.call("session.wait", session="s", text="fine", max_wait_ms=30_000)
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_persons_own_line_is_not_asked_about(home: Path, shell: str) -> None:
     async with session_of(home, shell) as engine:
         await typed(engine, "echo armed\r")
-        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=10_000)
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
         line = {"session": "s", "data": f"{GRAVE}\r"}
         await engine.dispatcher.call(ANNA, "input.write", line)
 
@@ -106,7 +106,7 @@ async def test_a_persons_own_line_is_not_asked_about(home: Path, shell: str) -> 
             "session.wait",
             session="s",
             regex="mke2fs|No such|not found|Unknown",
-            max_wait_ms=10_000,
+            max_wait_ms=30_000,
         )
 
 
@@ -125,5 +125,5 @@ async def test_a_yes_lets_the_line_run(home: Path, shell: str) -> None:
         answer = {"approval": desk.pending()[0].id}
         await engine.dispatcher.call(ANNA, "approval.approve", answer)
 
-        await engine.call("session.wait", session="s", text="done", max_wait_ms=10_000)
+        await engine.call("session.wait", session="s", text="done", max_wait_ms=30_000)
         assert (home / "made").exists()

@@ -36,7 +36,7 @@ DESTRUCTIVE = "mkfs.ext4 /nowhere/at/all"
 async def engine_with(home: Path, **settings: object) -> AsyncGenerator[Engine]:
     given = Settings(**{"session_grace_ms": 300, **settings})  # type: ignore[arg-type]
     async with running_engine(home, settings=given) as engine:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await engine.open()
             yield engine
 
@@ -295,16 +295,16 @@ async def test_a_password_is_never_recorded(home: Path) -> None:
     async with engine_with(home) as engine:
         await engine.call("input.write", session="s", data="read -rs secret\r")
         await engine.call(
-            "session.wait", session="s", state=["awaiting_password"], max_wait_ms=5_000
+            "session.wait", session="s", state=["awaiting_password"], max_wait_ms=30_000
         )
         await engine.call("input.write", session="s", data="hunter2\r")
-        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
         await engine.call("input.write", session="s", data="read -rs secret\r")
         await engine.call(
-            "session.wait", session="s", state=["awaiting_password"], max_wait_ms=5_000
+            "session.wait", session="s", state=["awaiting_password"], max_wait_ms=30_000
         )
         await engine.run("hunter3", timeout_ms=300)
-        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
 
         kept = json.dumps(await trail(engine, limit=1_000))
         stored = b"".join(path.read_bytes() for path in engine.paths.audit.iterdir())

@@ -32,17 +32,17 @@ async def engine(home: Path) -> AsyncGenerator[Engine]:
 
 
 async def run(engine: Engine, command: str, **arguments: object) -> Any:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         return await engine.call("process.run", command=command, **arguments)
 
 
 async def ended(engine: Engine, process: str) -> Any:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         return await engine.call("process.read", process=process, wait_ms=20_000, wait_for="end")
 
 
 async def wait_dead(pid: int) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while is_alive(pid):
             await anyio.sleep(0.01)
 
@@ -157,7 +157,7 @@ async def test_a_large_output_is_bounded_in_the_answer_and_whole_on_disk(engine:
 
 async def test_a_background_command_is_polled_stopped_and_listed(engine: Engine) -> None:
     started = await engine.call("process.start", command="echo ready; while :; do sleep 0.05; done")
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         first = await engine.call("process.read", process=started.id, wait_ms=10_000)
     stopped = await engine.call("process.stop", process=started.id)
     listed = await engine.call("process.list")

@@ -37,7 +37,7 @@ async def sandboxed(home: Path, **settings: object) -> AsyncGenerator[Engine]:
         **settings,
     }
     async with running_engine(home, settings=Settings(**given)) as engine:  # type: ignore[arg-type]
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             yield engine
 
 
@@ -114,14 +114,14 @@ async def test_interrupts_job_control_and_resizing_work_inside(home: Path, level
 
         await engine.run("sleep 60", max_wait_ms=200)
         await engine.call("input.interrupt", session="s")
-        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
         interrupted = await engine.run("echo code $?")
 
         line = "sh -c 'echo star''ted; exec sleep 60'\r"
         await engine.call("input.write", session="s", data=line)
-        await engine.call("session.wait", session="s", text="started", max_wait_ms=5_000)
+        await engine.call("session.wait", session="s", text="started", max_wait_ms=30_000)
         await engine.call("input.write", session="s", data="\x1a")
-        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
         jobs = await engine.run("jobs")
         await engine.call("session.resize", session="s", cols=91, rows=33)
         size = await engine.run("stty size")
@@ -280,4 +280,4 @@ async def test_a_line_typed_by_an_agent_is_judged_inside_too(home: Path, level: 
 
         await engine.call("input.write", session="s", data="mkfs.ext4 /nowhere/at/all\r")
 
-        await engine.call("session.wait", session="s", text="duetty: not run", max_wait_ms=10_000)
+        await engine.call("session.wait", session="s", text="duetty: not run", max_wait_ms=30_000)

@@ -307,7 +307,7 @@ def test_what_was_kept_goes_on_where_it_was() -> None:
 async def engine(home: Path) -> AsyncIterator[Engine]:
     async with running_engine(home) as engine:
         await engine.open(command="bash")
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             yield engine
 
 
@@ -392,12 +392,12 @@ async def test_the_programs_own_alternate_screen_is_another_thing(engine: Engine
     """Case 103 of the reference."""
     made = await engine.call("overlay.create", session="s", x=0, y=0, width=1, height=1, spans=[])
 
-    await engine.run("printf '\\033[?1049h'", max_wait_ms=5_000)
+    await engine.run("printf '\\033[?1049h'", max_wait_ms=30_000)
     assert engine.registry.find("s").alternate_active
     within = await engine.call("screen_mode.get", session="s")
     listed = await engine.call("overlay.list", session="s")
     await engine.call("screen_mode.enter_alt", session="s")
-    await engine.run("printf '\\033[?1049l'", max_wait_ms=5_000)
+    await engine.run("printf '\\033[?1049l'", max_wait_ms=30_000)
     assert not engine.registry.find("s").alternate_active
 
     assert within.mode == "normal"
@@ -436,7 +436,7 @@ async def test_elements_outlive_the_server_and_a_rename(home: Path) -> None:
         before = await engine.call("elements.get", session="renamed")
 
     async with running_engine(home) as engine:
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             after = await engine.call("elements.get", session="renamed")
             info = await engine.call("session.get", session="renamed")
             size = await engine.run("stty size", session="renamed")
@@ -454,11 +454,11 @@ async def test_elements_are_on_disk_a_moment_after_they_changed(engine: Engine) 
     directory = session.journal.directory
 
     made = await engine.call("panel.create", session="s", position="top", height=1)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while (kept := read_elements(directory)) is None:
             await anyio.sleep(0.01)
     await engine.call("panel.delete", session="s", id=made.id)
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         while (directory / NAME).exists():
             await anyio.sleep(0.01)
 

@@ -34,7 +34,7 @@ class Asked:
 
 
 async def see(session: Session, text: str) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not any(text in str(line) for line in session.screen(styled=False).lines):
             await session.pulse.wait()
 
@@ -121,7 +121,7 @@ async def test_the_shell_waits_for_as_long_as_the_decision_takes(home: Path) -> 
         session = await open_gated(engine, asked, "bash")
 
         session.write(b"echo lat''er\r", actor=AGENT)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not asked.questions:
                 await session.pulse.wait()
         assert not any("later" in str(line) for line in session.screen(styled=False).lines)
@@ -136,7 +136,7 @@ async def test_a_question_outlives_the_server(home: Path) -> None:
         asked.answer_now = anyio.Event()
         session = await open_gated(engine, asked, "bash")
         session.write(f"touch {home}/forbidden; echo ran\r".encode(), actor=AGENT)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not asked.questions:
                 await session.pulse.wait()
 

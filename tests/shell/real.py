@@ -17,7 +17,7 @@ from duetty.shell import Injection, Mark, MarkKind, MarkScanner, integrate
 from tests.homes import settle_home
 
 NONCE = "5ec2e7" * 5
-WAIT_S = 10
+WAIT_S = 60
 COLS, ROWS = 200, 40
 
 

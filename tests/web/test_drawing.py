@@ -207,7 +207,7 @@ class Mcp:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
-        self._process.wait(10)
+        self._process.wait(60)
         self._process.stdout.close()
 
     def call(self, tool: str, arguments: dict[str, Any]) -> Any:

@@ -21,6 +21,7 @@ from duetty.errors import Conflict, Exhausted, NotFound, StateUnwritable, Unavai
 from duetty.ids import Offset
 from duetty.journal.extents import Extent, Extents, Span, find_gaps, find_spans, read_chunks
 from duetty.journal.index import Index, Kind, Moment, Size
+from duetty.journal.intake import Intake, Window
 from duetty.journal.segment import (
     FIRST_RESERVE_BYTES,
     HEADER_BYTES,
@@ -140,6 +141,7 @@ class Journal:
         self._wall_ns = (clock or SystemClock()).wall_ns
         self._timed_ns = 0
         self._closed = False
+        self._intake: Intake | None = None
         self._source_fd = -1
         self._readinto: Callable[[memoryview], int | None] = io.BytesIO().readinto
         self._moved_ns = 0
@@ -237,6 +239,11 @@ class Journal:
         """End writing and give back what was reserved. Reading goes on to work."""
         if self._closed:
             return
+        if self._intake is not None:
+            # Nobody will take what was read ahead, but it was printed: it is kept.
+            self._intake.close()
+            self._end = self._intake.end
+            self._intake = None
         self.rest()
         self._closed = True
         self._commit()
@@ -287,6 +294,46 @@ class Journal:
         self._note_time(start)
         return Filled(view, count == 0)
 
+    def open_intake(self, fd: int) -> Intake | None:
+        """Have another thread read this descriptor ahead of `end`, until `close_intake`.
+
+        None when the disk does not take bytes at the moment: then only `fill` will do.
+        """
+        if self.degraded is not None or self.wants_snapshot:
+            return None
+        if self._window_end - self._end < READ_BYTES:
+            self._advance()
+            if self.degraded is not None:
+                return None
+        window = Window(self._end, self._window_start, self._window)
+        self._intake = Intake(self._segment, fd, window, until=self._snapshot_due)
+        return self._intake
+
+    def take(self, limit: int) -> memoryview:
+        """The next bytes of the intake, which are part of the journal from now on."""
+        if self._intake is None:
+            return _NOTHING
+        start = self._end
+        view = self._intake.take(limit)
+        if view:
+            self._end = start + len(view)
+            self._note_time(start)
+        return view
+
+    def close_intake(self) -> None:
+        """Read with `fill` again; everything that the intake has must have been taken."""
+        if self._intake is None:
+            return
+        self._intake.close()
+        window = self._intake.window()
+        self._intake = None
+        self._set_window(window.start, window.view)
+
+    @property
+    def ahead_bytes(self) -> int:
+        """What was read, is on record, and was not taken yet."""
+        return self._intake.end - self._end if self._intake is not None else 0
+
     def append(self, output: bytes | memoryview) -> None:
         """Add bytes that come from elsewhere than a descriptor."""
         if self._closed:
@@ -309,8 +356,11 @@ class Journal:
 
     @property
     def wants_snapshot(self) -> bool:
-        """The owner should `turn_over`: the segment is full, or the disk is back after a gap."""
-        return self._end >= self._snapshot_due
+        """The owner should `turn_over`: the segment is full, or the disk is back after a gap.
+
+        Not while bytes behind `end` are in this segment: a snapshot opens the next one.
+        """
+        return self._end >= self._snapshot_due and not self.ahead_bytes
 
     def turn_over(self, snapshot: bytes, *, cols: int, rows: int) -> bool:
         """Begin the next segment with the terminal as it is now; drop the oldest ones.
@@ -326,8 +376,8 @@ class Journal:
                 f"a snapshot of {len(snapshot)} bytes is above {MAX_SNAPSHOT_BYTES}",
                 hint="take it with less scrollback",
             )
-        if self._closed:
-            raise ValueError("the journal is closed")
+        if self._closed or self._intake is not None:
+            raise ValueError("the journal is closed, or read ahead of its end")
         base = self._end
         path = _snapshot_path(self.directory, base)
         self._commit()

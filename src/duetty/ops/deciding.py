@@ -26,6 +26,7 @@ from duetty.ops.recording import (
     recorded_arguments,
 )
 from duetty.ops.rules import ProjectRules, stricter
+from duetty.ops.rules_book import Rulebook
 from duetty.ops.surroundings import fed_text, running_variables
 from duetty.policy import (
     CLASSES,
@@ -103,7 +104,7 @@ class Deciding:
         registry: Registry,
         approvals: Approvals,
         trail: Trail,
-        rules: RuleSet,
+        book: Rulebook,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -111,9 +112,10 @@ class Deciding:
         self._approvals = approvals
         self._trail = trail
         self._profile = Profile(settings.policy_profile)
-        self._rules = rules if self._profile is not Profile.OPEN else _without_shipped(rules)
+        self.book = book
+        self._rules = self.as_in_force(book.rules)
         self._digest = self._rules.digest
-        self._projects = ProjectRules(clock)
+        self.projects = ProjectRules(clock)
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
         approvals.judge = self._judge_edited
         if self._profile is not Profile.OPEN:
@@ -126,6 +128,15 @@ class Deciding:
     @property
     def rules(self) -> RuleSet:
         return self._rules
+
+    def use(self, rules: RuleSet) -> None:
+        """From the next decision on; what waits for an answer is judged again when it has one."""
+        self._rules = self.as_in_force(rules)
+        self._digest = self._rules.digest
+
+    def as_in_force(self, rules: RuleSet) -> RuleSet:
+        """What the profile leaves of them."""
+        return rules if self._profile is not Profile.OPEN else _without_shipped(rules)
 
     # --- a call -------------------------------------------------------------------
 
@@ -336,18 +347,30 @@ class Deciding:
 
     def decide(self, judged: Judged, host: HostAsk | None = None) -> _Made:
         """With the rules of the project that the call is made in."""
-        project = self._projects.of(judged.cwd) if judged.actor.kind != "person" else RuleSet()
-        rules = self._rules + project if project.rules or project.profile else self._rules
-        profile = stricter(self._profile, project.profile)
-        digest = self._digest if rules is self._rules else rules.digest
-        decision = self._remember(judged, rules, digest, profile)
+        return self.would(judged, host)
+
+    def would(
+        self,
+        judged: Judged,
+        host: HostAsk | None = None,
+        *,
+        profile: Profile | None = None,
+        rules: RuleSet | None = None,
+    ) -> _Made:
+        """The decision under the profile and rules in force, or as if under others."""
+        own = self._rules if rules is None else self.as_in_force(rules)
+        project = self.projects.of(judged.cwd) if judged.actor.kind != "person" else RuleSet()
+        used = own + project if project.rules or project.profile else own
+        profile = stricter(profile or self._profile, project.profile)
+        digest = self._digest if used is self._rules else used.digest
+        decision = self._remember(judged, used, digest, profile)
         if isinstance(decision, Ask) and judged.actor.kind == "person":
             # Whoever would be asked is the one who calls.
             decision = Allow(rule="person", reason="by_profile", classes=decision.classes)
         can_ask = not isinstance(decision, Ask) or self._approvals.can_ask(host)
         return _Made(
             judged=judged,
-            rules=rules,
+            rules=used,
             digest=digest,
             profile=profile,
             decision=decision,

@@ -12,7 +12,7 @@ from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
 from duetty.ops.deciding import Deciding
-from duetty.ops.rules import load_person_rules
+from duetty.ops.rules_book import Rulebook
 from duetty.session import Registry
 from duetty.store import Store
 
@@ -39,7 +39,7 @@ def policing(
         BadSetting: if a rule is broken.
         StateUnwritable: if the trail's directory cannot be used.
     """
-    rules = load_person_rules(paths.config_file)
+    book = Rulebook(paths.config_file)
     limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
     registry.hidden = (*registry.hidden, paths.config_file)
     with _opened(paths.audit, clock, limits, store) as trail:
@@ -54,7 +54,7 @@ def policing(
             registry=registry,
             approvals=approvals,
             trail=trail,
-            rules=rules,
+            book=book,
         )
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
 

@@ -1,11 +1,33 @@
 """Operations on policy: what is in force, and what it would say."""
 
+import re
+from typing import Literal, cast
+
 from duetty.calls import Actor, Effect
+from duetty.errors import BadArguments, BadSetting
 from duetty.ops.operation import Operation, Route
+from duetty.ops.rules import SHIPPED_RULES
 from duetty.ops.services import Services
-from duetty.policy import Allow, Judged, Mode, to_json
+from duetty.policy import (
+    CLASSES,
+    Allow,
+    Analysis,
+    Ask,
+    Judged,
+    Mode,
+    Profile,
+    RuleSet,
+    analyse,
+    to_json,
+    visible,
+)
+from duetty.policy.recogniser import Line, Unproven
+from duetty.policy.specs import Refuted
 from duetty.wire.approvals import PolicyAnswer, PolicyCheckParams, PolicyInfo, PolicyRule
 from duetty.wire.params import Nothing
+from duetty.wire.rules import FoundInfo, PolicyWhy, PolicyWhyParams, RuleMatch
+
+_TOOL = re.compile(r"mcp__([^_](?:[^_]|_(?!_))*)__(.+)")
 
 
 async def _show(params: Nothing, services: Services, actor: Actor) -> PolicyInfo:
@@ -42,6 +64,121 @@ async def _check(params: PolicyCheckParams, services: Services, actor: Actor) ->
     )
 
 
+async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> PolicyWhy:
+    deciding = services.deciding
+    judged = _judged(params, actor)
+    made = deciding.would(
+        judged,
+        profile=None if params.profile is None else Profile(params.profile),
+        rules=None if params.text is None else _rules_of(params.text, services),
+    )
+    decision = made.decision
+    analysis = None if params.command is None else analyse(params.command, params.cwd)
+    said = to_json(decision)
+    return PolicyWhy(
+        decision=said["decision"],  # type: ignore[arg-type]  # one of the three words
+        reason=decision.reason,
+        rule=decision.rule,
+        profile=made.profile.value,
+        classes=list(decision.classes),
+        detail=None if isinstance(decision, Allow) else decision.detail,
+        suggestion=None if isinstance(decision, Allow) else decision.instead or None,
+        question=decision.question if isinstance(decision, Ask) else None,
+        can_ask=services.approvals.can_ask(),
+        shown=None if params.command is None else visible(params.command),
+        runs_as=cast("str | None", said.get("canonical")) if params.mode == "headless" else None,
+        rules=[
+            RuleMatch(
+                name=rule.name,
+                decide=rule.decide,
+                where=rule.where,
+                why=rule.why,
+                is_meant=not rule.command or (analysis is not None and rule.matches_line(analysis)),
+            )
+            for rule in made.rules.rules
+            if rule.applies(judged)
+        ],
+        **_read(analysis),  # type: ignore[arg-type]  # the fields that tell how the line was read
+    )
+
+
+def _judged(params: PolicyWhyParams, actor: Actor) -> Judged:
+    if (params.command is None) == (params.tool is None):
+        raise BadArguments("give `command` or `tool`", details={"fields": {"command": "or tool"}})
+    tool = None
+    if params.tool is not None:
+        found = _TOOL.fullmatch(params.tool)
+        if found is None:
+            raise BadArguments("`tool` is mcp__SERVER__TOOL", details={"fields": {"tool": "form"}})
+        tool = found[1], found[2]
+    kind, _, name = params.actor.partition(":")
+    if kind not in ("agent", "person", "node"):
+        raise BadArguments(
+            "`actor` is agent, person or node", details={"fields": {"actor": "kind"}}
+        )
+    word: Literal["agent", "person", "node"] = kind
+    operation = "process.run" if params.mode == "headless" else "command.run"
+    return Judged(
+        operation="tool.call" if tool is not None else operation,
+        effect=Effect.INPUT,
+        actor=Actor(kind=word, name=name or actor.name),
+        dialect=params.dialect,
+        mode=Mode(params.mode),
+        tags=frozenset(params.tags),
+        cwd=params.cwd,
+        command_line=params.command,
+        tool=tool,
+    )
+
+
+def _rules_of(text: str, services: Services) -> RuleSet:
+    judged = services.deciding.book.judged(text)
+    if judged.problems:
+        first = judged.problems[0]
+        raise BadSetting(
+            f"line {first.line}, column {first.column}: {first.message}", hint=first.hint
+        )
+    return SHIPPED_RULES + judged.rules
+
+
+def _read(analysis: Analysis | None) -> dict[str, object]:
+    """How the line was read."""
+    words, not_literal, not_proven = None, None, None
+    if analysis is None:
+        return {
+            "words": None,
+            "not_literal": None,
+            "not_proven": None,
+            "commands": [],
+            "found": [],
+            "unreadable": [],
+        }
+    match analysis.recognised:
+        case Unproven(why=why, offset=offset):
+            not_literal = f"{visible(why)}, at character {offset + 1}"
+        case Line(commands=commands):
+            words = [[visible(word) for word in each.words] for each in commands]
+    if isinstance(analysis.proof, Refuted):
+        not_proven = f"{visible(analysis.proof.command.words[0])}: {visible(analysis.proof.why)}"
+    return {
+        "words": words,
+        "not_literal": not_literal,
+        "not_proven": not_proven,
+        "commands": [[visible(word) for word in each] for each in analysis.commands],
+        "found": [
+            FoundInfo(
+                name=each.name,
+                what=visible(each.what),
+                reason=CLASSES[each.name].reason,
+                instead=CLASSES[each.name].instead,
+                grave=CLASSES[each.name].grave,
+            )
+            for each in analysis.scan.findings
+        ],
+        "unreadable": [visible(each) for each in analysis.scan.unreadable],
+    }
+
+
 SHOW = Operation(
     name="policy.show",
     summary="The profile and the rules in force.",
@@ -61,4 +198,14 @@ CHECK = Operation(
     run=_check,
     route=Route(method="POST", path="/policy/check"),
     shared=True,
+)
+WHY = Operation(
+    name="policy.why",
+    summary="The same in full: how the line is read, which rules apply, what would be asked.",
+    effect=Effect.READ,
+    params=PolicyWhyParams,
+    result=PolicyWhy,
+    run=_why,
+    route=Route(method="POST", path="/policy/why"),
+    errors=(BadSetting,),
 )

@@ -8,11 +8,13 @@ import json
 import os
 import tomllib
 from collections import OrderedDict
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
 from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
+from duetty.ops.rules_text import Examples, examples_of
 from duetty.policy import Profile, RuleSet, load_rules, rule_lines
 
 SHIPPED: dict[str, object] = {
@@ -38,6 +40,8 @@ SHIPPED: dict[str, object] = {
     ]
 }
 
+SHIPPED_RULES = load_rules(SHIPPED, "shipped")
+
 PROJECT_FILE = ".duetty/settings.json"
 PROJECT_LOOK_S = 2.0
 """How long what was found for a directory is taken as it was."""
@@ -48,14 +52,13 @@ MAX_DEPTH = 64
 
 
 def load_person_rules(config_file: Path) -> RuleSet:
-    """`[[policy.rules]]` of the settings file, with the shipped ones.
+    """`[[policy.rules]]` of the settings file.
 
     Raises:
         BadSetting: if one is broken; nothing starts then.
     """
-    shipped = load_rules(SHIPPED, "shipped")
     if not config_file.exists():
-        return shipped
+        return RuleSet()
     text = config_file.read_text(encoding="utf-8")
     try:
         table: object = tomllib.loads(text).get("policy", {})
@@ -63,8 +66,29 @@ def load_person_rules(config_file: Path) -> RuleSet:
         raise BadSetting(f"{config_file}: {error}") from error
     rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
     if rules is None:
-        return shipped
-    return shipped + load_rules({"rules": rules}, str(config_file), lines=rule_lines(text))
+        return RuleSet()
+    return load_rules({"rules": rules}, str(config_file), lines=rule_lines(text))
+
+
+def shipped_examples() -> dict[str, Examples]:
+    return _examples(SHIPPED)
+
+
+def _examples(policy: dict[str, object]) -> dict[str, Examples]:
+    tables = cast("list[dict[str, object]]", policy.get("rules", []))
+    return {
+        str(table.get("name", f"rule-{number}")): examples_of(table)
+        for number, table in enumerate(tables, 1)
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Project:
+    """What one file of a project says."""
+
+    file: Path
+    rules: RuleSet
+    examples: dict[str, Examples]
 
 
 class ProjectRules:
@@ -94,25 +118,38 @@ class ProjectRules:
         return known[1]
 
     def _read(self, cwd: str) -> RuleSet | BadSetting:
+        try:
+            found = self.read(cwd)
+        except BadSetting as error:
+            return error
+        return RuleSet() if found is None else found.rules
+
+    @staticmethod
+    def read(cwd: str) -> Project | None:
+        """The project that a directory is in, read anew; None if it is in none.
+
+        Raises:
+            BadSetting: if its file cannot be used.
+        """
         path = _nearest(os.path.realpath(cwd)) or _nearest(cwd)
         if path is None:
-            return RuleSet()
+            return None
         try:
             with path.open("rb") as file:
                 raw = file.read(MAX_PROJECT_BYTES + 1)
             if len(raw) > MAX_PROJECT_BYTES:
-                return BadSetting(f"{path} has more than {MAX_PROJECT_BYTES} bytes")
+                raise BadSetting(f"{path}: it has more than {MAX_PROJECT_BYTES} bytes")
             document: object = json.loads(raw)
-            if not isinstance(document, dict):
-                return BadSetting(f"{path}: it must be a JSON object")
-            policy = cast("dict[str, object]", document).get("policy", {})
-            if not isinstance(policy, dict):
-                return BadSetting(f"{path}: policy must be an object")
-            return load_rules(cast("dict[str, object]", policy), str(path), project=True)
-        except BadSetting as error:
-            return error
         except (OSError, ValueError, RecursionError) as error:
-            return BadSetting(f"{path}: {error}")
+            raise BadSetting(f"{path}: {error}") from error
+        if not isinstance(document, dict):
+            raise BadSetting(f"{path}: it must be a JSON object")
+        policy = cast("dict[str, object]", document).get("policy", {})
+        if not isinstance(policy, dict):
+            raise BadSetting(f"{path}: policy must be an object")
+        table = cast("dict[str, object]", policy)
+        rules = load_rules(table, str(path), project=True)
+        return Project(file=path, rules=rules, examples=_examples(table))
 
 
 def _nearest(cwd: str) -> Path | None:

@@ -37,13 +37,17 @@ RESERVED = frozenset(
     " and or not begin switch return break continue".split()
 )
 
+_LITERAL = "[A-Za-z0-9_./,:=+@%*?~^-]"
+_QUOTED = r"""(?: (?<=@)\{[A-Za-z0-9]+\} | '[^'\n]*' | "[^"$`\\!\n]*(?:\\[^"$`\\!\n][^"$`\\!\n]*)*" | \\' )"""
+"""Each piece begins with a sign that no literal run holds, so a word can be cut in one way only."""
+
 _TOKEN = re.compile(
-    r"""
-      (?P<blank>[ \t]++)
+    rf"""
+      (?P<blank>[ \t]+)
     | (?P<redirect> (?: (?:[12&]?>|[12]?>>|<)[ ]?/dev/null | 2>&1 | 1?>&2 ) (?=[ \t\n;|]|\Z) )
     | (?P<join> && | \|\|(?!\|) | \|(?![|&]) | ;(?![;&|]) )
     | (?P<newline>\n)
-    | (?P<word> (?: [A-Za-z0-9_./,:=+@%*?~^-]++ | (?<=@)\{[A-Za-z0-9]++\} | '[^'\n]*+' | "(?:[^"$`\\!\n]|\\[^"$`\\!\n])*+" | \\' )++ )
+    | (?P<word> {_LITERAL}+ (?: {_QUOTED} {_LITERAL}* )* | (?: {_QUOTED} {_LITERAL}* )+ )
     | (?P<bracket>[\[\]] (?=[ \t\n;]|\Z) )
     | (?P<other>.)
     """,
@@ -53,7 +57,7 @@ _BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _OTHER = range(1, 8)
 
 _PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|\\(')|([^'"\\]+)""")
 
-_PLAIN = re.compile(r"[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*+")
+_PLAIN = re.compile(r"[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*")
 """A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish."""
 
 _PROGRAM = re.compile(r"(?:/(?:usr/)?bin/)?[A-Za-z0-9_][A-Za-z0-9_.+-]*|:")
@@ -71,7 +75,7 @@ _LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
 _SIMPLE = re.compile(
-    r"[A-Za-z0-9_][A-Za-z0-9_.+-]*+(?: [A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*+)*+"
+    r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: [A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*)*"
 )
 """One command of plain words: most lines, and read at once."""
 

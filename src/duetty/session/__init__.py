@@ -2,6 +2,7 @@
 
 from duetty.session.block import Block
 from duetty.session.capture import CapturedKey, owner_name
+from duetty.session.elements import Elements
 from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
 from duetty.session.gate import Judge, Question
@@ -20,6 +21,7 @@ from duetty.vt import html_page, screen_json, scrollback_json, svg_of
 __all__ = [
     "Block",
     "CapturedKey",
+    "Elements",
     "FirstIdle",
     "Follower",
     "Judge",

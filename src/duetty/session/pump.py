@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from duetty.errors import InputRejected
 
@@ -57,6 +58,21 @@ class WritableWatch:
 def later(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
     """Call back once after a while; the handle can be cancelled."""
     return asyncio.get_running_loop().call_later(delay_s, callback)
+
+
+class Bell:
+    """Another thread's way to have something called in the loop."""
+
+    __slots__ = ("_callback", "_loop")
+
+    def __init__(self, callback: Callable[[], None]) -> None:
+        self._callback = callback
+        self._loop = asyncio.get_running_loop()
+
+    def ring(self) -> None:
+        """Safe from any thread."""
+        with suppress(RuntimeError):  # the loop has ended, and with it whoever would listen
+            self._loop.call_soon_threadsafe(self._callback)
 
 
 class InputQueue:

@@ -51,6 +51,7 @@ from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.ending import Members
 from duetty.session.gate import Gate, Judge, Question, decide
 from duetty.session.keeping import Keeping, Whom
+from duetty.session.lane import Lane
 from duetty.session.opening import (
     Launch,
     OpenRequest,
@@ -116,6 +117,7 @@ class Registry:
         self._url = url
         self._tasks = tasks
         self._element_files = ElementFiles(tasks)
+        self._lane = Lane()
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
@@ -277,6 +279,7 @@ class Registry:
             tracker=BlockTracker(),
             clock=self._clock,
             prober=lambda: self._probe(session),
+            lane=self._lane,
         )
         self._add(session)
         session.attach(opened.master)
@@ -659,6 +662,7 @@ class Registry:
             scrollback_rows=self._settings.session_scrollback_rows,
             clock=self._clock,
             prober=lambda: self._probe(session),
+            lane=self._lane,
         )
         if (elements := read_elements(journal.directory)) is not None:
             session.restore_elements(elements)
@@ -712,6 +716,7 @@ class Registry:
         await self._element_files.flush()
         for session in self.sessions():
             session.close()
+        self._lane.close()
         self.log.close()
         self._keeping.close()
 

@@ -5,6 +5,7 @@ from duetty.clock import Clock
 from duetty.errors import OutputExpired
 from duetty.journal import Journal
 from duetty.session.envelope import Envelope, parse_envelope
+from duetty.session.lane import Lane
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.session import Session
@@ -16,7 +17,13 @@ REPLAY_BYTES = 256 * 1024
 
 
 def restored(
-    profile: Profile, journal: Journal, *, scrollback_rows: int, clock: Clock, prober: Prober
+    profile: Profile,
+    journal: Journal,
+    *,
+    scrollback_rows: int,
+    clock: Clock,
+    prober: Prober,
+    lane: Lane,
 ) -> Session:
     """The session as it was when its journal ended; nothing is attached yet."""
     tail = journal.tail()
@@ -42,6 +49,7 @@ def restored(
         tracker=tracker,
         clock=clock,
         prober=prober,
+        lane=lane,
     )
     if envelope is not None:
         session.open_block = envelope.open_block

@@ -40,7 +40,9 @@ from duetty.session.gate import Gate, Question
 from duetty.session.probing import Prober, line_settings
 from duetty.session.profile import Profile
 from duetty.session.pulse import Pulse
-from duetty.session.pump import READ_BUDGET_BYTES, InputQueue, Watch, later
+from duetty.session.lane import Lane
+from duetty.session.pump import InputQueue
+from duetty.session.reading import Reading
 from duetty.session.times import Times
 from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
@@ -48,12 +50,6 @@ from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode
 
 RECENT_BLOCKS = 200
 """Blocks kept at hand; older ones are in the store."""
-
-HANGUP_LOOK_S = 0.2
-"""Between two looks at a PTY that nobody has open on the other side, while the process lives."""
-
-FINAL_READS = 64
-"""Bound on draining a PTY after its process is gone: background processes may go on printing."""
 
 INTERRUPT = b"\x03"
 """What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
@@ -88,6 +84,7 @@ class Session:
         tracker: BlockTracker,
         clock: Clock,
         prober: Prober,
+        lane: Lane | None = None,
     ) -> None:
         self.profile = profile
         self.journal = journal
@@ -140,8 +137,9 @@ class Session:
         self._scanner = scanner
         self._tracker = tracker
         self._prober = prober
+        self._lane = lane
         self._fd = -1
-        self._watch: Watch | None = None
+        self._reading: Reading | None = None
         self._input: InputQueue | None = None
         self._probe: Probe | None = None
         self._probe_generation = -1
@@ -290,6 +288,8 @@ class Session:
         if self.gate is not None and not judged:
             self.gate.expect(data, actor=actor)
         self._input.write(data)
+        if self._lane is not None:
+            self._lane.hush()
         self._note_typing(data)
         self.actor = actor
         self.activity.touch()
@@ -323,6 +323,8 @@ class Session:
         """
         if self._input is None:
             raise SessionExited(self.name, self.exit_code)
+        if self._lane is not None:
+            self._lane.hush()
         self.actor = actor
         self.activity.touch()
         if self._input.pending_bytes:
@@ -400,7 +402,7 @@ class Session:
         os.set_blocking(fd, False)
         self._fd = fd
         self._input = InputQueue(fd, self.name)
-        self._watch = Watch(fd, self._on_readable)
+        self._reading = Reading(fd, self.journal, lane=self._lane, took=self._took)
 
     def replay(self, data: bytes, offset: int, times: Times) -> None:
         """Feed journalled bytes again after a restart: no replies, no output events."""
@@ -418,6 +420,8 @@ class Session:
 
     def turn_over(self) -> None:
         """Begin the journal's next segment with everything that is known now."""
+        if self._reading is not None:
+            self._reading.settle()
         envelope = self._envelope(self._terminal.snapshot())
         if len(envelope) > MAX_SNAPSHOT_BYTES:
             rows = self._terminal.total_rows * MAX_SNAPSHOT_BYTES // len(envelope) // 2
@@ -446,19 +450,6 @@ class Session:
             open_block=self.open_block,
             question=self.question,
         ).pack()
-
-    def _on_readable(self) -> None:
-        self._take()
-
-    def _take(self) -> bool:
-        """One turn of reading; False when there was nothing."""
-        start = self.journal.end
-        filled = self.journal.fill(self._fd, READ_BUDGET_BYTES)
-        if filled.view:
-            self._took(filled.view, start)
-        if filled.ended:
-            self._pause_reading()
-        return bool(filled.view)
 
     def _took(self, data: memoryview, start: int) -> None:
         marks = self._scanner.scan(data, start)
@@ -613,24 +604,12 @@ class Session:
 
     # --- the end --------------------------------------------------------------
 
-    def _pause_reading(self) -> None:
-        """Nobody has the other side open: look again later, not in a loop."""
-        if self._watch is not None:
-            self._watch.stop()
-            self._watch = None
-            later(HANGUP_LOOK_S, self._resume_reading)
-
-    def _resume_reading(self) -> None:
-        if self._fd >= 0 and self._watch is None and not self.is_exited:
-            self._watch = Watch(self._fd, self._on_readable)
-
     def ended(self, *, exit_code: int | None, exit_signal: int | None) -> None:
         """The process is gone: drain, close, keep everything readable."""
         if self.is_exited:
             return
-        for _ in range(FINAL_READS):
-            if self._fd < 0 or not self._take():
-                break
+        if self._reading is not None:
+            self._reading.drain()
         self.detach()
         self.exit_code, self.exit_signal = exit_code, exit_signal
         self.exited_at_ns = self._clock.wall_ns()
@@ -650,9 +629,9 @@ class Session:
 
     def detach(self) -> None:
         """Stop reading and give the descriptor up; the keeper still has its own."""
-        if self._watch is not None:
-            self._watch.stop()
-            self._watch = None
+        if self._reading is not None:
+            self._reading.close()
+            self._reading = None
         if self._input is not None:
             self._input.close()
             self._input = None

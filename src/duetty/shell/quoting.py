@@ -8,16 +8,17 @@ total, in bytes: what a word means in text is the caller's business.
 import re
 from collections.abc import Sequence
 
-_WORD = rb"""(?:[^;\\'$]++|\\.|\$'(?:[^'\\]++|\\.)*+'|'[^']*+'|\$(?!'))*+"""
-
-_FIELD = re.compile(_WORD, re.DOTALL)
+_FIELD = re.compile(
+    rb"""[^;\\'$]*(?:(?:\\.|\$'[^'\\]*(?:\\.[^'\\]*)*'|'[^']*'|\$(?!'))[^;\\'$]*)*""", re.DOTALL
+)
+"""Each round begins with a sign that no plain run holds: there is one way to read it."""
 
 _PIECE = re.compile(
     rb"""
-      (?P<plain>   [^\\'$]++ | \$(?!') )
+      (?P<plain>   [^\\'$]+ | \$(?!') )
     | \\(?P<escaped> . )
-    | \$'(?P<ansi> (?:[^'\\]++|\\.)*+ )'
-    | '(?P<literal> [^']*+ )'
+    | \$'(?P<ansi> [^'\\]*(?:\\.[^'\\]*)* )'
+    | '(?P<literal> [^']* )'
     """,
     re.DOTALL | re.VERBOSE,
 )

@@ -88,7 +88,7 @@ class StandingInfo(Result):
 
 
 class AuditParams(Params):
-    kind: Literal["call", "outcome", "approval", "standing", "trail"] | None = None
+    kind: Literal["call", "outcome", "approval", "standing", "rules", "trail"] | None = None
     actor: str | None = Field(None, max_length=200, description="name, or kind:name")
     operation: str | None = Field(None, max_length=100)
     session: str | None = Field(None, max_length=100)

@@ -183,7 +183,7 @@ def test_a_terminal_that_goes_away_ends_the_client_and_not_the_session(
     with watched(server.env, "attach", session, "--no-hints") as terminal:
         attached(terminal)
         terminal.hang_up()
-        terminal.process.wait(10)
+        terminal.process.wait(60)
     assert server.client.get(f"/sessions/{session}")["state"] != "exited"
 
 

@@ -22,7 +22,7 @@ def refusal(response: httpx.Response) -> tuple[int, str]:
 
 def client_of(server: ServerProcess, **options: Any) -> httpx.Client:
     headers = {"Authorization": f"Bearer {server.token()}"}
-    return httpx.Client(base_url=server.url(), headers=headers, timeout=30, **options)
+    return httpx.Client(base_url=server.url(), headers=headers, timeout=60, **options)
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def spoken(server: ServerProcess, said: bytes, *, tls: ssl.SSLContext | None = N
 def browser_of(server: ServerProcess, **options: Any) -> Generator[httpx.Client]:
     """A browser that has just signed in."""
     link = server.command("token", "--link").stdout.strip()
-    with httpx.Client(base_url=server.url(), timeout=30, **options) as browser:
+    with httpx.Client(base_url=server.url(), timeout=60, **options) as browser:
         assert browser.get(link).status_code == 303
         yield browser
 
@@ -70,4 +70,4 @@ def new_token(http: httpx.Client, *scopes: str, **more: object) -> str:
 
 def with_token(server: ServerProcess, token: str) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"}
-    return httpx.Client(base_url=server.url(), headers=headers, timeout=30)
+    return httpx.Client(base_url=server.url(), headers=headers, timeout=60)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.server_process import ServerProcess
 
-ANSWER_S = 20
+ANSWER_S = 60
 INITIALIZE = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -89,7 +89,7 @@ class Host:
 
     def close(self) -> int:
         self.stdin.close()
-        return self.process.wait(10)
+        return self.process.wait(60)
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def hosted(server: ServerProcess, *options: str) -> Generator[Host]:
     finally:
         if host.process.poll() is None:
             host.process.kill()
-        host.process.wait(10)
+        host.process.wait(60)
         for pipe in (host.stdin, host.stdout, host.process.stderr):
             if pipe is not None:
                 pipe.close()

@@ -118,7 +118,7 @@ async def drive_repl_and_pager(model: Model) -> None:
     assert begun["completed_by"] == "input"
     await model.press("Enter", text="squares = [n * n for n in range(10)]")
     await model.press("Enter", text="print('sum', sum(squares))")
-    await model.use("wsh_await_quiesce", session=model.session, until="sum 285", max_wait_ms=5_000)
+    await model.use("wsh_await_quiesce", session=model.session, until="sum 285", max_wait_ms=30_000)
     await model.press("Ctrl-D")
     await model.settle()
     paged = await model.run("seq 1 500 | less")
@@ -153,7 +153,7 @@ async def three_servers(model: Model) -> None:
             input="python3 -u -m http.server 0 --bind 127.0.0.1",
             until_regex=r"port (\d+)",
             view="output",
-            max_wait_ms=20_000,
+            max_wait_ms=30_000,
         )
         assert begun["completed_by"] == "text"
         ports.append(begun["match"].removeprefix("port "))
@@ -163,7 +163,7 @@ urllib.request.urlopen('http://127.0.0.1:' + sys.argv[1]).read()" $p 2>/dev/null
     assert (await model.run(probe))["output"].split() == ["up", "up", "up"]
     await model.use("wsh_send_input", session=names[1], keys=["Ctrl-C"])
     await model.use(
-        "wsh_run_command", session=names[1], input="echo stopped", view="output", max_wait_ms=10_000
+        "wsh_run_command", session=names[1], input="echo stopped", view="output", max_wait_ms=30_000
     )
     assert (await model.run(probe))["output"].split() == ["up", "down", "up"]
     for name in names:

@@ -182,7 +182,7 @@ def test_a_closed_connection_leaves_its_command_running(server: ServerProcess) -
 
 def test_an_unknown_dialect_is_told_to_whoever_asked_for_it(server: ServerProcess) -> None:
     with hosted(server, "--dialect", "klingon") as host:
-        assert host.process.wait(20) != 0
+        assert host.process.wait(60) != 0
         assert host.process.stderr is not None
         said = host.process.stderr.read().decode()
 

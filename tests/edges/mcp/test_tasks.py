@@ -137,7 +137,7 @@ def test_a_cancelled_run_goes_on_unless_an_interrupt_was_asked_for(
         )
         words = ["prompt"] if interrupt else ["running"]
         waited = server.client.post(
-            f"/sessions/{session}/wait", {"state": words, "max_wait_ms": 10_000}
+            f"/sessions/{session}/wait", {"state": words, "max_wait_ms": 30_000}
         )
         host.call("wsh_manage_session", session=session, action="kill")
 

@@ -332,7 +332,7 @@ async def test_a_long_run_tells_its_progress_to_a_caller_who_asks(
 
     async with connected(way, server) as client:
         name = await opened(client)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             await client.call_tool(
                 "wsh_run_command",
                 {"session": name, "input": "echo working; sleep 1.3"},

@@ -20,7 +20,7 @@ def server() -> Iterator[ServerProcess]:
 @pytest.fixture
 def http(server: ServerProcess) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {server.token()}"}
-    with httpx.Client(base_url=server.url(), headers=headers, timeout=30) as client:
+    with httpx.Client(base_url=server.url(), headers=headers, timeout=60) as client:
         yield client
 
 

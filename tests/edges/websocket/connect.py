@@ -34,7 +34,7 @@ async def drain(receive: Callable[[], Awaitable[object]]) -> None:
     Raises:
         ConnectionClosed: in the end.
     """
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while True:
             await receive()
 

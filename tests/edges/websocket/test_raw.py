@@ -49,7 +49,7 @@ async def test_the_screen_comes_first_then_identical_bytes(
         viewer = RawViewer(socket)
         await viewer.until_shown("earlier")
         await socket.send(b"printf '\\001\\033[31mr\\377d\\033[m\\n'\r")
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while b"\x01\x1b[31mr\xffd\x1b[m\r\n" not in viewer.received:
                 await viewer.take()
 
@@ -91,7 +91,7 @@ async def test_a_reader_that_lags_is_repainted_and_ends_up_right(
         await viewer.until_shown("the-end")
         http.post(f"/sessions/{session}/wait", json={"state": ["prompt"]})
         shown = http.get(f"/sessions/{session}/screen", params={"format": "plain"}).json()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while viewer.lines != shown["lines"]:
                 await viewer.take()
 

@@ -31,7 +31,7 @@ async def test_the_smallest_decides_until_one_holds_the_size_and_everybody_is_to
         await one.until(lambda told: told.get("cols") == 110)
         await two.say("close", stream=1)
         given_up = await one.until(lambda told: told.get("cols") == 20)
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while http.get(f"/sessions/{session}").json()["clients"]:
             await anyio.sleep(0.01)
     with_nobody = size_of(http, session)

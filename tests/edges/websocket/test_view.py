@@ -313,7 +313,7 @@ async def test_nobody_comes_in_without_a_credential_or_from_another_page(
     assert refused.value.response.status_code == 401
     assert json.loads(refused.value.response.body)["error"]["code"] == "auth_required"
     assert foreign.value.response.status_code == 403
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         async with viewing(server):
             pass
 

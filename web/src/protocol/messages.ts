@@ -1,5 +1,5 @@
 // What goes over /ws/view, as docs/viewing.md says it.
-import type { SessionInfo } from "./operations";
+import type { ApprovalInfo, SessionInfo } from "./operations";
 
 export type StreamMode = "stream" | "thumb" | "none";
 export type SizeHolder = "you" | "other" | "nobody";
@@ -91,6 +91,8 @@ export type ServerMessage =
   | { type: "ended"; stream: number; reason: string; exit_code?: number | null }
   | { type: "sessions"; sessions: SessionInfo[] }
   | { type: "session"; change: string; name: string; old_name?: string; session?: SessionInfo }
+  | { type: "approvals"; approvals: ApprovalInfo[] }
+  | { type: "approval"; approval: ApprovalInfo }
   | { type: "result"; id: number; result: unknown }
   | { type: "error"; id?: number; stream?: number; error: ErrorShape };
 

@@ -1123,7 +1123,7 @@ export interface StandingParams {
 }
 
 export interface AuditParams {
-  kind?: "call" | "outcome" | "approval" | "standing" | "trail" | null;
+  kind?: "call" | "outcome" | "approval" | "standing" | "rules" | "trail" | null;
   /** name, or kind:name */
   actor?: string | null;
   operation?: string | null;
@@ -1191,6 +1191,202 @@ export interface PolicyAnswer {
   suggestion: string | null;
   /** whether somebody is there who could be asked */
   can_ask: boolean;
+}
+
+export interface PolicyWhyParams {
+  /** a command line */
+  command?: string | null;
+  /** or a tool of an upstream: mcp__SERVER__TOOL */
+  tool?: string | null;
+  cwd?: string;
+  mode?: "interactive" | "headless";
+  /** as if this were the profile; without it, the one in force */
+  profile?: "open" | "guarded" | "strict" | null;
+  /** who would call: agent, person or node, or KIND:NAME */
+  actor?: string;
+  dialect?: string;
+  /** of the session */
+  tags?: string[];
+  /** as if these were the person's rules */
+  text?: string | null;
+}
+
+export interface FoundInfo {
+  /** of the class */
+  name: string;
+  what: string;
+  reason: string;
+  instead: string;
+  grave: boolean;
+}
+
+export interface RuleMatch {
+  name: string;
+  decide: "deny" | "ask" | "allow";
+  where: string;
+  why: string;
+  /** false for one whose other conditions hold, but not its command */
+  is_meant: boolean;
+}
+
+export interface PolicyWhy {
+  decision: "deny" | "ask" | "allow";
+  reason: string;
+  rule: string;
+  profile: string;
+  classes: string[];
+  detail: string | null;
+  suggestion: string | null;
+  /** what a person would be asked */
+  question: string | null;
+  /** whether somebody is there who could be asked */
+  can_ask: boolean;
+  /** the line with everything that hides made visible */
+  shown: string | null;
+  /** its commands, word by word, where it is literal */
+  words: string[][] | null;
+  /** why it is not, and at which character */
+  not_literal: string | null;
+  /** why it is not known to only read */
+  not_proven: string | null;
+  /** headless: what would run in its place */
+  runs_as: string | null;
+  /** what it may run, as far as can be seen */
+  commands: string[][];
+  /** what is destructive in it */
+  found: FoundInfo[];
+  /** parts that cannot be read */
+  unreadable: string[];
+  /** rules that apply to such a call */
+  rules: RuleMatch[];
+}
+
+export interface RulesParams {
+  /** whose project's rules to list too; without it, those of all open sessions */
+  cwd?: string | null;
+}
+
+export interface ClassInfo {
+  name: string;
+  reason: string;
+  instead: string;
+  /** no rule can allow it: a person answers each time */
+  grave: boolean;
+}
+
+export interface ProjectProblem {
+  file: string;
+  message: string;
+}
+
+export interface RuleInfo {
+  name: string;
+  decide: "deny" | "ask" | "allow";
+  /** shipped with Duetty, config.toml, a project's file, or a standing approval */
+  source: "shipped" | "config" | "project" | "standing";
+  /** file and line */
+  where: string;
+  why: string;
+  /** operation, actor, dialect, tag, mode, cwd, command, tool: all given ones must hold */
+  conditions: Record<string, string[]>;
+  /** classes that it allows all the same */
+  even_destructive: string[];
+  /** examples, checked when the rules are loaded */
+  matches: string[];
+  not_matches: string[];
+  /** false for shipped rules in the profile `open` */
+  in_force: boolean;
+  /** the operation that changes it; null where only its file does */
+  change_with: "rules.save" | "approval.revoke" | null;
+  /** id, for `approval.revoke` */
+  standing: string | null;
+  /** the only session it is for */
+  session: string | null;
+}
+
+export interface RuleList {
+  profile: string;
+  /** of the rules in force, projects left out */
+  digest: string;
+  file: string;
+  /** of the text of the person's rules in force */
+  hash: string;
+  /** false when the file was changed since; saving or a restart puts it in force */
+  is_current: boolean;
+  rules: RuleInfo[];
+  classes: ClassInfo[];
+  /** projects whose rules cannot be read */
+  problems: ProjectProblem[];
+}
+
+export interface RulesText {
+  file: string;
+  /** the [[policy.rules]] tables of it */
+  text: string;
+  hash: string;
+  exists: boolean;
+  changeable: boolean;
+  /** why it cannot be changed from here */
+  problem: string | null;
+}
+
+export interface RulesCheckParams {
+  /** [[policy.rules]] tables, as TOML */
+  text: string;
+}
+
+export interface LineChange {
+  command_line: string;
+  cwd: string;
+  before: "deny" | "ask" | "allow";
+  after: "deny" | "ask" | "allow";
+  /** that decides then */
+  rule: string;
+}
+
+export interface RuleChange {
+  name: string;
+  change: "added" | "removed" | "changed";
+  before: RuleInfo | null;
+  after: RuleInfo | null;
+}
+
+export interface RulesProblem {
+  line: number;
+  column: number;
+  message: string;
+  hint: string | null;
+  rule: string | null;
+}
+
+export interface RulesChecked {
+  good: boolean;
+  problems: RulesProblem[];
+  /** of the text, where it is good */
+  rules: RuleInfo[];
+  /** of this text */
+  hash: string;
+  /** of the text in the file now: give it to `rules.save` */
+  base: string;
+  /** against the rules in force */
+  changes: RuleChange[];
+  /** of the texts, unified */
+  diff: string;
+  /** lines of the trail that would be decided otherwise; null without the scope admin */
+  lines: LineChange[] | null;
+}
+
+export interface RulesSaveParams {
+  /** [[policy.rules]] tables, as TOML */
+  text: string;
+  /** `hash` of the text that this one was made from */
+  base: string;
+}
+
+export interface RulesSaved {
+  hash: string;
+  digest: string;
+  changes: RuleChange[];
 }
 
 export interface Operations {
@@ -1362,4 +1558,14 @@ export interface Operations {
   "policy.show": { params: Nothing; result: PolicyInfo };
   /** What would become of a command line of an agent; nothing runs. */
   "policy.check": { params: PolicyCheckParams; result: PolicyAnswer };
+  /** The same in full: how the line is read, which rules apply, what would be asked. */
+  "policy.why": { params: PolicyWhyParams; result: PolicyWhy };
+  /** Every rule and where it comes from: shipped, config.toml, projects, standing approvals. */
+  "rules.list": { params: RulesParams; result: RuleList };
+  /** The person's rules as text, to be changed. */
+  "rules.text": { params: Nothing; result: RulesText };
+  /** Judge a new text of rules: what is wrong with it, and what it would change. */
+  "rules.check": { params: RulesCheckParams; result: RulesChecked };
+  /** Put a new text of rules in the settings file and in force, at once. A person's. */
+  "rules.save": { params: RulesSaveParams; result: RulesSaved };
 }

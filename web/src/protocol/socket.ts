@@ -82,6 +82,9 @@ export class Socket {
   readonly me = signal<WhoAmI | null>(null);
   onSessions: (message: Extract<ServerMessage, { type: "sessions" | "session" }>) => void = () => {};
 
+  /** Questions to a person: all that wait, then each as it is asked or settled. */
+  onApprovals: (message: Extract<ServerMessage, { type: "approvals" | "approval" }>) => void = () => {};
+
   private socket: WebSocket | null = null;
   private readonly streams = new Map<number, Stream>();
   private readonly waiting = new Map<number, Waiting>();
@@ -290,6 +293,10 @@ export class Socket {
       case "session":
         this.onSessions(message);
         return;
+      case "approvals":
+      case "approval":
+        this.onApprovals(message);
+        return;
       case "result":
       case "error": {
         const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
@@ -308,7 +315,7 @@ export class Socket {
     }
   }
 
-  private tookOfStream(message: Exclude<ServerMessage, { type: "hello" | "sessions" | "session" | "result" | "error" }>): void {
+  private tookOfStream(message: Exclude<ServerMessage, { type: "hello" | "sessions" | "session" | "approvals" | "approval" | "result" | "error" }>): void {
     const stream = this.streams.get(message.stream);
     if (!stream) return;
     const listener = stream.listener;

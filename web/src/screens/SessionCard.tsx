@@ -3,7 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { ask } from "../state/dialogs";
 import { openSession } from "../state/panes";
 import { base, navigate, recordingPath, sessionPath } from "../state/route";
-import { type SessionInfo, isWaiting, othersWatching, quietMs, showThumb, thumbOf } from "../state/sessions";
+import { type SessionInfo, isWaiting, othersWatching, quietMs, showThumb, shownState, thumbOf } from "../state/sessions";
 import { Dot, Menu, ago, stateWords } from "../ui/ui";
 import css from "./shell.module.css";
 
@@ -50,7 +50,7 @@ export function SessionCard({ session, current, rows }: { session: SessionInfo; 
           ))}
         </pre>
         <div class={css.title}>
-          <Dot state={session.state} bad={(session.exit_code ?? 0) !== 0 || session.exit_signal !== null} />
+          <Dot state={shownState(session)} bad={(session.exit_code ?? 0) !== 0 || session.exit_signal !== null} />
           <b>{session.name}</b>
         </div>
         <div class={css.meta}>{metaOf(session)}</div>
@@ -85,7 +85,7 @@ function metaOf(session: SessionInfo) {
     session.state === "exited" ? (
       session.exit_code === 0 ? <>exited, {end}</> : <strong>exited, {end}</strong>
     ) : isWaiting(session) ? (
-      <em>{stateWords[session.state]}</em>
+      <em>{stateWords[shownState(session)]}</em>
     ) : (
       <>{stateWords[session.state]}</>
     );

@@ -1,13 +1,14 @@
 // What is around every screen: the bar, the list, the state of the connection, dialogs and notices.
 import { useEffect, useState } from "preact/hooks";
 import { type Connection, socket } from "../protocol/socket";
+import { asked } from "../state/approvals";
 import { ask, dialog } from "../state/dialogs";
-import { shownKeys } from "../state/keys";
-import { dismiss, notices, spoken } from "../state/notices";
-import { current, focusMode, listShown } from "../state/panes";
+import { nextWaiting, shownKeys } from "../state/keys";
+import { alarmed, dismiss, notices, spoken } from "../state/notices";
+import { current, focusMode, listShown, roomy } from "../state/panes";
 import { type Route, base, navigate, route } from "../state/route";
 import { waiting } from "../state/sessions";
-import { Button, Kbd, lazy, parts } from "../ui/ui";
+import { Button, Kbd, Menu, lazy, parts } from "../ui/ui";
 import { Logo } from "../ui/logo";
 import { SessionList } from "./SessionList";
 import { Sessions } from "./Sessions";
@@ -24,26 +25,35 @@ const Recordings = lazy(() => import("./Recordings").then((loaded) => loaded.Rec
 const Recording = lazy(() => import("./Recording").then((loaded) => loaded.Recording));
 const Settings = lazy(() => import("./Settings").then((loaded) => loaded.Settings));
 const Share = lazy(() => import("./Share").then((loaded) => loaded.Share));
+const Approvals = lazy(() => import("./Approvals").then((loaded) => loaded.Approvals));
+const Audit = lazy(() => import("./Audit").then((loaded) => loaded.Audit));
 const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
 const Dialogs = lazy(loadDialogs);
 // What is typed right after a dialog's key should find it there.
 setTimeout(() => void loadDialogs(), 500);
 
-const SCREENS: { path: string; screen: Route["screen"]; title: string; sign: string }[] = [
+const SCREENS: { path: string; screen: Route["screen"]; title: string; sign: string; admin?: boolean }[] = [
   { path: "", screen: "sessions", title: "Sessions", sign: "▤" },
+  { path: "approvals", screen: "approvals", title: "Approvals", sign: "✓" },
   { path: "history", screen: "history", title: "History", sign: "⌕" },
   { path: "recordings", screen: "recordings", title: "Recordings", sign: "▷" },
-  { path: "share", screen: "share", title: "Share", sign: "⇪" },
+  { path: "audit", screen: "audit", title: "Audit", sign: "≣", admin: true },
+  { path: "share", screen: "share", title: "Share", sign: "⇪", admin: true },
   { path: "settings", screen: "settings", title: "Settings", sign: "⚙" },
 ];
 
 const isShown = (screen: Route["screen"]) =>
   route.value.screen === screen || (screen === "sessions" && route.value.screen === "session") || (screen === "recordings" && route.value.screen === "recording");
 
-function Links() {
+/** As many as there is room for, the one that is shown among them; the others in a menu. */
+function Links({ most }: { most: number }) {
+  const all = SCREENS.filter((each) => !each.admin || socket.may("admin"));
+  const here = all.findIndex((each) => isShown(each.screen));
+  const first = all.filter((_, at) => at < most - (here >= most ? 1 : 0) || at === here);
+  const rest = all.filter((each) => !first.includes(each));
   return (
     <>
-      {SCREENS.filter((each) => each.screen !== "share" || socket.may("admin")).map((each) => (
+      {first.map((each) => (
         <a
           key={each.path}
           href={base + each.path}
@@ -55,8 +65,14 @@ function Links() {
         >
           <b aria-hidden="true" class={css.sign}>{each.sign}</b>
           {each.title}
+          {each.screen === "approvals" && asked.value.length > 0 && <i class={css.number} aria-label={`${asked.value.length} waiting`}>{asked.value.length}</i>}
         </a>
       ))}
+      {rest.length > 0 && (
+        <Menu label="More screens" items={rest.map((each) => ({ label: each.title, run: () => navigate(each.path) }))}>
+          ⋯
+        </Menu>
+      )}
     </>
   );
 }
@@ -80,10 +96,10 @@ export function Shell() {
           <Kbd>{shownKeys("Ctrl+K")}</Kbd>
         </button>
         <nav class={css.nav} aria-label="Screens">
-          <Links />
+          <Links most={roomy.value ? 20 : 4} />
         </nav>
         {waiting.value.length > 0 && (
-          <button type="button" class={css.waits} onClick={() => navigate(`s/${encodeURIComponent(waiting.value[0]?.name ?? "")}`)} title={`Next: ${shownKeys("Ctrl+Shift+Y")}`}>
+          <button type="button" class={css.waits} onClick={nextWaiting} title={`Next: ${shownKeys("Ctrl+Shift+Y")}`}>
             {waiting.value.length} waiting
           </button>
         )}
@@ -95,12 +111,15 @@ export function Shell() {
         <div class={css.content}>{screenOf(screen)}</div>
       </main>
       <nav class={css.bottom} aria-label="Screens">
-        <Links />
+        <Links most={4} />
       </nav>
       {dialog.value && <Dialogs />}
       <Notices />
       <div class="hidden" role="status" aria-live="polite">
         {spoken.value}
+      </div>
+      <div class="hidden" role="alert">
+        {alarmed.value}
       </div>
     </div>
   );
@@ -120,6 +139,10 @@ function screenOf(screen: Route["screen"]) {
       return <Settings />;
     case "share":
       return <Share />;
+    case "approvals":
+      return <Approvals />;
+    case "audit":
+      return <Audit />;
     default:
       return <Sessions />;
   }

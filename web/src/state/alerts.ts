@@ -1,10 +1,11 @@
 // Tells a person that looks elsewhere: in the tab's title always, by a notification when they asked for it.
 import { effect } from "@preact/signals";
-import { say } from "./notices";
+import { type ApprovalInfo, approvalPath, asked, asksFor, told } from "./approvals";
+import { alarm, say } from "./notices";
 import { current } from "./panes";
 import { prefs } from "./prefs";
-import { base, navigate, sessionPath } from "./route";
-import { type SessionInfo, isWaiting, sessions, waiting } from "./sessions";
+import { base, navigate, route, sessionPath } from "./route";
+import { type SessionInfo, loaded, prompting } from "./sessions";
 
 let worker: ServiceWorkerRegistration | null = null;
 
@@ -27,6 +28,9 @@ async function startWorker(): Promise<void> {
 const words = (each: SessionInfo) =>
   each.state === "awaiting_password" ? `${each.name} waits for a password` : `${each.name} waits for your input`;
 
+/** Without the command: notifications lie on locked screens, and the card shows it with everything made visible. */
+const askWords = (each: ApprovalInfo) => `An agent asks${each.session ? ` in ${each.session}` : ""}: approve or decline`;
+
 export function watchForAlerts(): void {
   if (prefs.value.notify) void startWorker();
   navigator.serviceWorker?.addEventListener("message", (event: MessageEvent<{ open?: string }>) => {
@@ -34,32 +38,49 @@ export function watchForAlerts(): void {
   });
 
   effect(() => {
-    const count = waiting.value.length;
+    const count = asked.value.length + prompting.value.filter((each) => !asksFor(each.name)).length;
     document.title = `${count ? `(${count}) ` : ""}${current.value ? `${current.value} · ` : ""}Duetty`;
   });
 
-  // On the transition only, once for each time a session begins to wait.
-  let before = new Set<string>();
-  let first = true;
+  onBegin(
+    loaded,
+    () => prompting.value.map((each) => [each.name, each] as const),
+    (each) => {
+      say(words(each));
+      tell(words(each), { tag: `waits-${each.name}`, path: sessionPath(each.name), seen: current.peek() === each.name, body: each.command });
+    },
+  );
+  onBegin(
+    told,
+    () => asked.value.map((each) => [each.id, each] as const),
+    (each) => {
+      alarm(askWords(each));
+      const seen = route.peek().screen === "approvals" || (each.session !== null && current.peek() === each.session);
+      tell(askWords(each), { tag: `asks-${each.id}`, path: approvalPath(each.id), seen, body: each.reason });
+    },
+  );
+}
+
+/** On the transition only, once for each that begins. What is there when the page comes is in sight by then. */
+function onBegin<Item>(known: { readonly value: boolean }, now: () => (readonly [string, Item])[], begun: (item: Item) => void): void {
+  let before: Set<string> | null = null;
   effect(() => {
-    const now = new Map(sessions.value.filter(isWaiting).map((each) => [each.name, each]));
-    if (!first) for (const [name, each] of now) if (!before.has(name)) tell(each);
-    first = sessions.value.length === 0 && first;
-    before = new Set(now.keys());
+    const found = new Map(now());
+    if (!known.value) return;
+    if (before) for (const [name, each] of found) if (!before.has(name)) begun(each);
+    before = new Set(found.keys());
   });
 }
 
-function tell(each: SessionInfo): void {
-  say(words(each));
-  const looking = !document.hidden && document.hasFocus() && current.peek() === each.name;
+function tell(title: string, { tag, path, seen, body }: { tag: string; path: string; seen: boolean; body: string }): void {
+  const looking = seen && !document.hidden && document.hasFocus();
   if (looking || !prefs.peek().notify || !("Notification" in window) || Notification.permission !== "granted") return;
-  const path = sessionPath(each.name);
-  const options = { body: each.command, tag: `waits-${each.name}`, icon: `${base}icon.svg`, data: { path } };
+  const options = { body, tag, icon: `${base}icon.svg`, data: { path } };
   if (worker) {
-    void worker.showNotification(words(each), options);
+    void worker.showNotification(title, options);
     return;
   }
-  const shown = new Notification(words(each), options);
+  const shown = new Notification(title, options);
   shown.onclick = () => {
     window.focus();
     navigate(path);

@@ -1,6 +1,7 @@
 // Every action the page knows, once: the palette lists them, keys run them, the sheet explains them.
 // Inside a terminal all keys belong to the program, except Ctrl+Shift (Cmd+Shift on a Mac) and F6.
 import { complain, notify } from "./notices";
+import { approvalPath, asked } from "./approvals";
 import { ask, dialog } from "./dialogs";
 import { closePane, current, focusMode, layout, leaves, openSession, split, toggleList, toggleSide } from "./panes";
 import { prefs, setPref } from "./prefs";
@@ -29,6 +30,7 @@ export const actions: Action[] = [
   { id: "palette", title: "Search sessions, commands and actions", group: "Page", keys: "Ctrl+Shift+K", outside: "Ctrl+K", run: () => ask({ is: "palette" }) },
   { id: "create", title: "New session", group: "Session", keys: "Ctrl+Shift+E", outside: "n", run: () => ask({ is: "create" }) },
   { id: "waiting", title: "Next session that waits for you", group: "Session", keys: "Ctrl+Shift+Y", run: nextWaiting },
+  { id: "answer", title: "Go to the question that waits for your answer", group: "Session", keys: "Ctrl+Shift+Space", run: toQuestion },
   { id: "control", title: "Take control: keys back to you", group: "Session", keys: "Ctrl+Shift+.", when: hasView, run: () => currentView.value?.takeControl() },
   { id: "hold", title: "Fit the session to my window, or give that up", group: "Session", keys: "Ctrl+Shift+G", when: hasView, run: () => currentView.value?.toggleHold() },
   { id: "interrupt", title: "Interrupt the program (Ctrl-C)", group: "Session", when: hasView, run: () => currentView.value?.send("\x03") },
@@ -56,6 +58,8 @@ export const actions: Action[] = [
   { id: "region", title: "Next region of the page", group: "Page", keys: "F6", run: () => nextRegion(1) },
   { id: "region-back", title: "Previous region of the page", group: "Page", keys: "Shift+F6", run: () => nextRegion(-1) },
   { id: "go-sessions", title: "Sessions", group: "Page", outside: "g s", run: () => navigate("") },
+  { id: "go-approvals", title: "Approvals", group: "Page", outside: "g a", run: () => navigate("approvals") },
+  { id: "go-audit", title: "Audit", group: "Page", outside: "g u", run: () => navigate("audit") },
   { id: "go-recordings", title: "Recordings", group: "Page", outside: "g r", run: () => navigate("recordings") },
   { id: "go-share", title: "Share", group: "Page", outside: "g l", run: () => navigate("share") },
   { id: "go-settings", title: "Settings", group: "Page", outside: "g ,", run: () => navigate("settings") },
@@ -69,11 +73,20 @@ for (let number = 1; number <= 9; number++)
 
 export const available = () => actions.filter((each) => !each.when || each.when());
 
-function nextWaiting(): void {
+export function nextWaiting(): void {
   const names = waiting.value.map((each) => each.name);
   const next = names[(names.indexOf(current.value ?? "") + 1) % names.length];
   if (next) openSession(next);
   else notify("No session waits for you");
+}
+
+/** Beside the terminal if it is there, else on its own screen. */
+function toQuestion(): void {
+  const card = document.querySelector<HTMLElement>("[data-approval][data-state=pending] [data-first]");
+  const [first] = asked.value;
+  if (card) card.focus();
+  else if (first) navigate(approvalPath(first.id));
+  else notify("Nobody asks for your approval");
 }
 
 function goTo(index: number): void {
@@ -121,7 +134,7 @@ function spelled(event: KeyboardEvent): string {
   let key = event.key;
   if (event.shiftKey && event.code.startsWith("Digit")) key = event.code.slice(5);
   else if (event.shiftKey && SHIFTED[key]) key = SHIFTED[key] as string;
-  parts.push(key.length === 1 ? key.toUpperCase() : key);
+  parts.push(key === " " ? "Space" : key.length === 1 ? key.toUpperCase() : key);
   return parts.join("+");
 }
 

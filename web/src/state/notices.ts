@@ -15,6 +15,8 @@ const MOST = 5;
 export const notices = signal<Notice[]>([]);
 /** Read out politely; never what a program printed. */
 export const spoken = signal("");
+/** Read out at once: only for questions that wait for an answer. */
+export const alarmed = signal("");
 let next = 1;
 
 export function notify(text: string, options: Partial<Omit<Notice, "id" | "text">> = {}): void {
@@ -29,6 +31,10 @@ export function dismiss(id: number): void {
 
 export function say(text: string): void {
   spoken.value = text;
+}
+
+export function alarm(text: string): void {
+  alarmed.value = text;
 }
 
 /** Tell what went wrong, with the server's own hint. */

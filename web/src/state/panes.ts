@@ -16,6 +16,8 @@ export const current = computed(() => (route.value.screen === "session" ? route.
 export const tabs = signal<string[]>([]);
 /** Where there is no room beside the terminal, list and commands lie above it, and only when asked for. */
 export const narrow = mediaSignal("(max-width: 900px)");
+/** For all screens in the bar. */
+export const roomy = mediaSignal("(min-width: 1241px)");
 export const tight = mediaSignal("(max-width: 1100px)");
 const listDrawer = signal(false);
 const sideDrawer = signal(false);

@@ -4,12 +4,14 @@ import { signal } from "@preact/signals";
 export const base = new URL("../", import.meta.url).pathname;
 
 export interface Route {
-  screen: "sessions" | "session" | "history" | "recordings" | "recording" | "settings" | "share";
+  screen: "sessions" | "session" | "history" | "recordings" | "recording" | "settings" | "share" | "approvals" | "audit";
   session: string | null;
+  /** Of the one question that is shown. */
+  approval?: string;
   query: URLSearchParams;
 }
 
-const SCREENS = ["history", "recordings", "settings", "share"] as const;
+const SCREENS = ["history", "recordings", "settings", "share", "approvals", "audit"] as const;
 
 function parse(): Route {
   const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : "";
@@ -18,6 +20,7 @@ function parse(): Route {
   const name = safeDecode(second);
   if (first === "s" && name) return { screen: "session", session: name, query };
   if (first === "recordings" && name) return { screen: "recording", session: name, query };
+  if (first === "approvals" && name) return { screen: "approvals", session: null, approval: name, query };
   const screen = SCREENS.find((each) => each === first) ?? "sessions";
   return { screen, session: null, query };
 }

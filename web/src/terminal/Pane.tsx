@@ -10,7 +10,7 @@ import { closePane, current, focusMode, layout, leaves, listShown, openSession, 
 import { prefs } from "../state/prefs";
 import { navigate, recordingPath, route } from "../state/route";
 import { createdHere } from "../state/created";
-import { isWaiting, loaded, othersWatching, session as sessionOf } from "../state/sessions";
+import { isWaiting, loaded, othersWatching, session as sessionOf, shownState } from "../state/sessions";
 import { addView, views } from "../state/views";
 import { Button, Dot, Menu, bytes, duration, lazy, px, stateWords } from "../ui/ui";
 import css from "../screens/session.module.css";
@@ -191,11 +191,11 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
   return (
     <header class={css.paneHead}>
       <div class={css.who}>
-        <Dot state={info?.state ?? "unknown"} bad={(info?.exit_code ?? 0) !== 0} />
+        <Dot state={info ? shownState(info) : "unknown"} bad={(info?.exit_code ?? 0) !== 0} />
         <b>{name}</b>
         {info && (
           <span class={css.badge} data-kind={isWaiting(info) ? "wait" : info.state === "exited" && info.exit_code !== 0 ? "bad" : "plain"}>
-            {stateWords[info.state]}
+            {stateWords[shownState(info)]}
           </span>
         )}
         <span class={css.cwd}>{info?.title && info.title !== name ? `${info.title} · ` : ""}{info?.cwd}</span>

@@ -217,6 +217,7 @@ export function bytes(count: number): string {
 
 /** Words for what a session is doing. */
 export const stateWords: Record<string, string> = {
+  asks: "needs your approval",
   prompt: "at the prompt",
   running: "running",
   awaiting_input: "waits for input",

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 from mcp import MCPError
@@ -18,10 +18,20 @@ from mcp import types as t
 from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult
 
+from duetty.calls import Actor
 from duetty.edges.mcp.arguments import Check, check_of
 from duetty.edges.mcp.asking import by_request, by_task, can_be_asked
-from duetty.edges.mcp.dialect import Caller, Calls, Dialect, Json, Resource, Tool, failed
+from duetty.edges.mcp.dialect import Answer, Caller, Calls, Dialect, Json, Resource, Tool, failed
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
+from duetty.edges.mcp.peer import Peer
+from duetty.edges.mcp.plain import (
+    MAX_ENVELOPES,
+    Envelope,
+    PlainCall,
+    envelope_of,
+    response_json,
+    result_json,
+)
 from duetty.edges.mcp.results import (
     json_text,
     listed_prompt,
@@ -35,9 +45,12 @@ from duetty.edges.mcp.sdk import (
     TASKS_IN_CORE,
     Context,
     DuettyServer,
+    cancelled_id,
     connection_of,
     declares_tasks,
+    http_session,
     is_modern,
+    server_info,
 )
 from duetty.edges.mcp.tasks import (
     Outcome,
@@ -74,6 +87,10 @@ SCOPE_CALLER = "duetty.caller"
 
 log = logging.getLogger("duetty.mcp")
 
+Shape = TypeVar("Shape")
+Report = Callable[[float, float | None, str | None], Awaitable[None]]
+"""Tells a caller who asked for it how far a call is: seconds, of how many, the newest output."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Use:
@@ -96,17 +113,20 @@ class Use:
         return self.can_ask and not self.tool.is_read_only
 
     async def outcome(self, task: Task | None = None) -> Outcome:
-        """What came of it; an error that is no answer is returned, so that no task group wraps it."""
         calls = self.calls
         if task is not None and self.can_ask:
             calls = replace(calls, host=by_task(task))
+        return await self.shaped(tool_result, calls)
+
+    async def shaped(self, shape: Callable[[Answer], Shape], calls: Calls) -> Shape | MCPError:
+        """What came of it; an error that is no answer is returned, so that no task group wraps it."""
         try:
             if not self.tool.checks_itself:
                 self.check(self.arguments)
-            return tool_result(await self.tool.run(calls, self.arguments))
+            return shape(await self.tool.run(calls, self.arguments))
         except DuettyError as error:
             if json_rpc_code(error) is None:
-                return tool_result(failed(error))
+                return shape(failed(error))
             return protocol_error(error)
         except Exception as error:  # noqa: BLE001 - the last resort, and it is logged
             return crashed(error)
@@ -114,6 +134,8 @@ class Use:
 
 class Core:
     """One dialect over the dispatcher."""
+
+    takes_plain_calls = True
 
     def __init__(self, dialect: Dialect, dispatcher: Dispatcher) -> None:
         self._dialect = dialect
@@ -126,6 +148,15 @@ class Core:
         self._listed_tools = t.ListToolsResult(
             tools=[listed_tool(tool) for tool in dialect.tools], ttl_ms=LIST_TTL_MS
         )
+        # A client repeats some arguments as headers where a schema says so; the SDK compares them.
+        self._has_plain_way = {
+            name
+            for name, schema in self._schemas.items()
+            if "x-mcp-header" not in json_text(schema)
+        }
+        self._envelopes: dict[bytes, Envelope] = {}
+        self._http_peers: dict[str, Peer] = {}
+        self._server_info = b""
         self.tasks = Tasks()
         self.watches = Watches(self._find_resource)
 
@@ -164,22 +195,121 @@ class Core:
             self._serve_tasks(server)
         # In place of OpenTelemetry, which nobody here collects.
         server.middleware[:] = [self._observe]
+        self._server_info = server_info(server)
         return server
 
     async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
-        """What the handshake era needs and the SDK has no handler for."""
+        """What the handshake era needs and the SDK has no handler for; and who the client is."""
         context = ctx
-        if not is_modern(context):
-            if context.method == "notifications/initialized" and self._dialect.resources:
+        if context.method == "notifications/cancelled":
+            self._cancel_plain(context)
+        elif is_modern(context):
+            self._meet_modern(context)
+        elif context.method == "notifications/initialized":
+            if self._dialect.resources:
                 self.watches.follow_list(connection_of(context), self.calls(context))
-            elif (
-                context.method == "tools/call"
-                and context.protocol_version == TASKS_IN_CORE
-                and (context.params or {}).get("task") is not None
-                and connection_of(context).initialize_accepted
-            ):
-                return self._call_as_task(context)
+            result = await call_next(context)
+            self._meet(context)
+            return result
+        elif context.method == "initialize":
+            self._part(context)
+        elif (
+            context.method == "tools/call"
+            and context.protocol_version == TASKS_IN_CORE
+            and (context.params or {}).get("task") is not None
+            and connection_of(context).initialize_accepted
+        ):
+            return self._call_as_task(context)
         return await call_next(context)
+
+    # --- plain calls, past the SDK ----------------------------------------------
+
+    def _peer(self, context: Context) -> Peer | None:
+        if context.request is None:
+            return context.lifespan_context.peer if context.lifespan_context is not None else None
+        return self._http_peers.get(http_session(context) or "")
+
+    def _meet_modern(self, context: Context) -> None:
+        peer = self._peer(context)
+        if peer is not None:  # a line; over HTTP every request stands alone
+            peer.version, peer.is_modern = context.protocol_version, True
+
+    def _meet(self, context: Context) -> None:
+        """The handshake is over, and whoever is told of changes is told from here on."""
+        connection = connection_of(context)
+        peer = self._peer(context)
+        if not connection.initialize_accepted:
+            return
+        if context.request is not None and peer is None:
+            session = http_session(context)
+            if session is None:
+                return
+            peer = self._http_peers[session] = Peer(owner=self.calls(context).caller.actor)
+            connection.exit_stack.callback(self._http_peers.pop, session, None)
+        if peer is not None:
+            peer.version, peer.is_modern = context.protocol_version, False
+            peer.can_be_asked = can_be_asked(context)
+
+    def _part(self, context: Context) -> None:
+        """A handshake begins, perhaps again: until it is over, the SDK alone knows what holds."""
+        peer = self._peer(context)
+        if peer is not None:
+            peer.version = None
+
+    def _cancel_plain(self, context: Context) -> None:
+        peer, gone = self._peer(context), cancelled_id(context)
+        if peer is not None and gone is not None:
+            peer.cancel(gone)
+
+    def _remember_envelope(self, context: Context) -> None:
+        """This client's own part of a request was found good; the same again will be, too."""
+        meta: Json = (context.params or {}).get("_meta") or {}
+        if len(self._envelopes) >= MAX_ENVELOPES:
+            self._envelopes.clear()
+        self._envelopes[envelope_of(meta)] = Envelope(
+            can_be_asked=can_be_asked(context), declares_tasks=declares_tasks(context)
+        )
+
+    def http_peer(self, session: str, actor: Actor) -> Peer | None:
+        """The client of this HTTP session, for whoever opened it."""
+        peer = self._http_peers.get(session)
+        return peer if peer is not None and peer.owner == actor else None
+
+    def plain_use(self, call: PlainCall, peer: Peer | None, caller: Caller) -> Use | None:
+        """The call, ready to run, if nothing in it or about its client needs the SDK.
+
+        A `peer` of None stands for HTTP of the modern era, where no request knows of another.
+        """
+        if not self.takes_plain_calls or call.name not in self._has_plain_way:
+            return None
+        tool, check = self._tools[call.name]
+        if call.envelope is not None:
+            found = self._envelopes.get(call.envelope)
+            if found is None or not (peer is None or peer.is_modern):
+                return None
+            asks, tasks = found.can_be_asked, found.declares_tasks
+        elif peer is None or peer.version is None or peer.is_modern:
+            return None
+        else:
+            asks, tasks = peer.can_be_asked, False
+        if (asks and not tool.is_read_only) or (tasks and tool.tail is not None):
+            return None
+        calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=self._dialect.name)
+        given = _without_nulls(call.arguments)
+        return Use(tool=tool, check=check, calls=calls, arguments=given, can_ask=asks)
+
+    async def answer_plain(
+        self, call: PlainCall, use: Use, report: Report | None
+    ) -> bytes | MCPError:
+        """The whole response; an error is left to the transport, as each tells it in its own way."""
+        if call.progress_token is None:
+            report = None
+        outcome = await _with_progress(report, use, partial(use.shaped, result_json, use.calls))
+        if isinstance(outcome, MCPError):
+            return outcome
+        if call.envelope is not None:
+            outcome += b',"resultType":"complete","_meta":' + self._server_info
+        return response_json(call.id, outcome)
 
     # --- tools ----------------------------------------------------------------
 
@@ -189,6 +319,8 @@ class Core:
         return self._listed_tools
 
     async def call_tool(self, context: Context, params: t.CallToolRequestParams) -> HandlerResult:
+        if is_modern(context):
+            self._remember_envelope(context)
         use = self._use(context, params.name, params.arguments)
         if params.request_state is not None:
             return await self._gone_on(context, use, params)
@@ -198,7 +330,7 @@ class Core:
             return await self._answered(context, use, task, becomes_task=becomes_task)
         if use.may_be_asked_about:
             use = replace(use, calls=replace(use.calls, host=by_request(context)))
-        outcome = await _with_progress(context, use, use.outcome)
+        outcome = await _with_progress(_reporter(context), use, use.outcome)
         return _told(outcome)
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
@@ -206,13 +338,11 @@ class Core:
         if found is None:
             raise MCPError(code=t.INVALID_PARAMS, message=f"Unknown tool: {name[:100]}")
         tool, check = found
-        # Models send null for what they leave out.
-        given = {key: value for key, value in (arguments or {}).items() if value is not None}
         return Use(
             tool=tool,
             check=check,
             calls=self.calls(context),
-            arguments=given,
+            arguments=_without_nulls(arguments or {}),
             can_ask=can_be_asked(context),
         )
 
@@ -239,7 +369,7 @@ class Core:
         """The result, if it comes soon; a question, if there is one; a task to ask after, if not."""
         try:
             with anyio.move_on_after(TASK_AFTER_S if becomes_task else None):
-                await _with_progress(context, use, task.wait_done_or_question)
+                await _with_progress(_reporter(context), use, task.wait_done_or_question)
         except BaseException:
             task.scope.cancel()
             self.tasks.forget(task)
@@ -467,19 +597,32 @@ def _place(params: t.PaginatedRequestParams | None) -> int:
     return int(cursor)
 
 
-async def _with_progress(context: Context, use: Use, wait: Callable[[], Awaitable[Any]]) -> Any:
+def _without_nulls(arguments: Json) -> Json:
+    """Models send null for what they leave out."""
+    return {key: value for key, value in arguments.items() if value is not None}
+
+
+def _reporter(context: Context) -> Report | None:
+    if not context.meta or context.meta.get("progress_token") is None:
+        return None
+    return context.session.report_progress
+
+
+async def _with_progress(
+    report: Report | None, use: Use, wait: Callable[[], Awaitable[Any]]
+) -> Any:
     """Wait, and meanwhile tell a caller who asked for it how it goes."""
-    if use.tool.tail is None or not context.meta or context.meta.get("progress_token") is None:
+    if use.tool.tail is None or report is None:
         return await wait()
     came: list[Any] = []
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(_report, context, use))
+        tasks.start_soon(_tell_progress, report, use)
         came.append(await wait())
         tasks.cancel_scope.cancel()
     return came[0]
 
 
-async def _report(context: Context, use: Use) -> None:
+async def _tell_progress(report: Report, use: Use) -> None:
     """Seconds gone by, and the newest output, until cancelled."""
     assert use.tool.tail is not None
     bound_ms = use.tool.bound_ms(use.arguments)
@@ -491,6 +634,4 @@ async def _report(context: Context, use: Use) -> None:
             tail = await use.tool.tail(use.calls, use.arguments)
         except DuettyError:
             tail = None  # not there yet, or gone: the call itself says so
-        await context.session.report_progress(
-            elapsed_s, None if bound_ms is None else bound_ms / 1000, tail
-        )
+        await report(elapsed_s, None if bound_ms is None else bound_ms / 1000, tail)

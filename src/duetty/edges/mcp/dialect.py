@@ -14,6 +14,7 @@ from urllib.parse import quote, unquote
 
 from duetty import __version__
 from duetty.calls import Actor
+from duetty.edges.mcp.peer import Peer
 from duetty.errors import BadSetting, DuettyError
 from duetty.ops import Dispatcher, HostAsk, Watch
 
@@ -27,6 +28,9 @@ class Caller:
     actor: Actor
     cwd: str | None = None
     """Directory in which the agent's host works, where it is on this machine and told us."""
+
+    peer: Peer | None = field(default=None, compare=False, repr=False)
+    """Of a line: what is known of its client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,24 @@
-"""The unstable things of the SDK that we touch, in one place: capabilities, connections, middleware.
+"""The unstable things of the SDK that we touch, in one place: capabilities, connections, middleware, sessions.
 
 A new version of the SDK is let in by the conformance suite, and mended here.
 """
 
+import math
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any
 
+import anyio
 from mcp import types as t
 from mcp.server import NotificationOptions, Server, ServerRequestContext
 from mcp.server.connection import Connection
 from mcp.server.models import InitializationOptions
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+
+from pydantic_core import to_json
 
 from duetty.edges.mcp.dialect import Caller
 
@@ -81,3 +90,45 @@ def declares_tasks(context: Context) -> bool:
     return is_modern(context) and context.session.check_client_capability(
         t.ClientCapabilities(extensions={TASKS_EXTENSION: {}})
     )
+
+
+def request_key(request_id: str | int) -> str | int:
+    """What a request is found by when it is cancelled: the SDK holds 7 and "7" for one."""
+    return coerce_request_id(request_id)
+
+
+def cancelled_id(context: Context) -> str | int | None:
+    """Which request a `notifications/cancelled` is about, as `request_key` says it."""
+    given = cancelled_request_id_from_params(context.params)
+    return None if given is None else coerce_request_id(given)
+
+
+def http_session(context: Context) -> str | None:
+    """The id of the HTTP session that a request came in, if it is one of the handshake era."""
+    return None if context.request is None else context.request.headers.get("mcp-session-id")
+
+
+def server_info(server: Server[Any]) -> bytes:
+    """What every result of the modern era carries in `_meta`, as JSON."""
+    return to_json({t.SERVER_INFO_META_KEY: server.server_info_stamp})
+
+
+@contextmanager
+def in_flight(manager: StreamableHTTPSessionManager, session: str) -> Generator[bool]:
+    """Keeps a session from being reaped while one of its requests is served past the SDK.
+
+    False, where the session is on its way out and the SDK must say so.
+    """
+    transport = manager._server_instances.get(session)  # pyright: ignore[reportPrivateUsage]
+    scope = None if transport is None else transport.idle_scope
+    if transport is None or transport.is_terminated or scope is None or scope.cancel_called:
+        yield False
+        return
+    transport._requests_in_flight += 1  # pyright: ignore[reportPrivateUsage]
+    scope.deadline = math.inf
+    try:
+        yield True
+    finally:
+        transport._requests_in_flight -= 1  # pyright: ignore[reportPrivateUsage]
+        if not transport._requests_in_flight:  # pyright: ignore[reportPrivateUsage]
+            scope.deadline = anyio.current_time() + (manager.session_idle_timeout or math.inf)
