@@ -438,7 +438,12 @@ class Deciding:
             without = decide(made.judged, made.rules, made.profile, can_ask=False)
             refusal = without if isinstance(without, Deny) else _as_deny(made.decision)
             raise denied(refusal, made.judged, nobody=True)
-        return await self._approvals.obtain(question, call=call_id, host=host)
+        granted = await self._approvals.obtain(question, call=call_id, host=host)
+        # It may have waited for minutes: rules that came meanwhile count.
+        now = self.decide(made.judged, host).decision
+        if isinstance(now, Deny):
+            raise denied(now, made.judged)
+        return granted
 
     # --- lines that agents type ---------------------------------------------------
 

@@ -1,0 +1,26 @@
+"""A client on a connection, as far as the SDK has come to know it."""
+
+from dataclasses import dataclass, field
+
+import anyio
+
+from duetty.calls import Actor
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Peer:
+    version: str | None = None
+    """None until the handshake is over, and while it is done again: all goes through the SDK."""
+
+    is_modern: bool = False
+    can_be_asked: bool = False
+    owner: Actor | None = None
+    calls: dict[str | int, anyio.CancelScope] = field(
+        default_factory=dict[str | int, anyio.CancelScope]
+    )
+    """Plain calls on their way, by id."""
+
+    def cancel(self, key: str | int) -> None:
+        scope = self.calls.get(key)
+        if scope is not None:
+            scope.cancel()

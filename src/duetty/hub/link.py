@@ -1,0 +1,144 @@
+"""The link to one node: a WebSocket that stays open, so that its end is noticed at once."""
+
+import json
+import logging
+import random
+import re
+from collections.abc import Callable
+from typing import Any, cast
+
+import anyio
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
+
+from duetty.errors import BadArguments, ServerUnavailable
+from duetty.hub.exchange import CONNECT_S, exchange
+from duetty.hub.network import Network
+from duetty.hub.nodes import Identity, RemoteNode
+
+log = logging.getLogger("duetty.hub")
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+IDENTITY_S = 10.0
+PING_S, PONG_S = 15.0, 10.0
+MAX_MESSAGE_BYTES = 1024 * 1024
+"""What comes over the link is thrown away; a larger message is not even read."""
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,253}")
+
+
+class NotOurs(Exception):
+    """It answered, and cannot be one of our nodes; asking again would not change that."""
+
+
+Clash = Callable[[Identity], str | None]
+"""Why a node of this identity cannot be one of ours; None if it can."""
+
+
+async def keep_link(node: RemoteNode, network: Network, clash: Clash) -> None:
+    """Until the node is removed: connect, watch, and after a pause again."""
+    pause_s = FIRST_PAUSE_S
+    with node.scope:
+        while True:
+            try:
+                await _watch(node, network, clash)
+                reason = "it closed the connection"
+            except NotOurs as error:
+                node.is_not_well("rejected", str(error))
+                log.warning("server_rejected", extra={"reason": str(error)})
+                return
+            except ServerUnavailable as error:
+                reason = error.message
+            except BadArguments as error:
+                node.is_not_well("rejected", error.message)
+                return
+            if node.health == "healthy":
+                pause_s = FIRST_PAUSE_S
+            node.is_not_well("unavailable", reason)
+            # Many hubs of one node do not come back in the same moment.
+            await anyio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+
+async def _watch(node: RemoteNode, network: Network, clash: Clash) -> None:
+    ip = await network.resolved(node.address)
+    identity = await _identity(node, network, ip)
+    if (why := clash(identity)) is not None:
+        raise NotOurs(why)
+    try:
+        async with dialled(node, network, ip, "/ws/json") as socket:
+            node.is_well(identity)
+            log.info("server_healthy", extra={"server": identity.hostname})
+            async for _ in socket:
+                pass
+    except InvalidStatus as error:
+        raise ServerUnavailable(f"it refused the link ({error.response.status_code})") from error
+    except (OSError, TimeoutError, InvalidHandshake, InvalidURI, ConnectionClosed) as error:
+        raise ServerUnavailable("the link to it broke") from error
+
+
+def dialled(node: RemoteNode, network: Network, ip: str, target: str) -> connect:
+    """A WebSocket to a node, at an address that was checked."""
+    address = node.address
+    scheme = "wss" if address.scheme == "https" else "ws"
+    options: dict[str, Any] = (
+        {"ssl": network.tls(address), "server_hostname": address.host}
+        if address.scheme == "https"
+        else {}
+    )
+    return _Direct(
+        f"{scheme}://{address.authority}{address.prefix}{target}",
+        host=ip,
+        port=address.port,
+        additional_headers=node.headers,
+        compression=None,
+        proxy=None,
+        open_timeout=CONNECT_S,
+        ping_interval=PING_S,
+        ping_timeout=PONG_S,
+        close_timeout=1,
+        max_size=MAX_MESSAGE_BYTES,
+        **options,
+    )
+
+
+class _Direct(connect):
+    """Follows no redirect: where it leads was not checked."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
+async def _identity(node: RemoteNode, network: Network, ip: str) -> Identity:
+    with anyio.move_on_after(IDENTITY_S):
+        async with exchange(
+            node.address,
+            ip,
+            network.tls(node.address),
+            method="GET",
+            target="/server/info",
+            headers=node.headers,
+            body=None,
+        ) as answer:
+            body = await answer.body()
+            if answer.status in (401, 403):
+                raise ServerUnavailable("it does not take the token that was given for it")
+            if answer.status != 200:
+                raise ServerUnavailable(f"it answered with status {answer.status}")
+            return _parsed(body)
+    raise ServerUnavailable("it did not say in time who it is")
+
+
+def _parsed(body: bytes) -> Identity:
+    try:
+        told = cast("dict[str, Any]", json.loads(body))
+        hostname, server_id = told["hostname"], told["server_id"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ServerUnavailable("it does not answer as a server of ours does") from error
+    if not isinstance(hostname, str) or not _NAME.fullmatch(hostname):
+        raise NotOurs("its hostname cannot be used as a name")
+    if not isinstance(server_id, str) or not 0 < len(server_id) <= 100:
+        raise NotOurs("it has no id")
+    return Identity(
+        hostname=hostname, server_id=server_id, version=str(told.get("version", ""))[:100]
+    )

@@ -1,0 +1,282 @@
+"""Operations on overlays and panels: the same nine for both kinds, said once.
+
+An overlay is drawn above a session's screen and takes no rows; a panel is rows at
+an edge that the program gives up. `KINDS` says where the two differ.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from duetty.calls import Actor, Effect
+from duetty.errors import Exhausted, InvalidOverlay, NotFound, OverlayNotFound, PanelNotFound
+from duetty.ops.drawing import (
+    JsonObject,
+    background_of,
+    changes_of,
+    shown_overlays,
+    shown_panels,
+    spans_of,
+    writes_of,
+)
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.session import Elements, Session
+from duetty.surface import Overlay, Panel, overlay_json, panel_json
+from duetty.wire.base import Params
+from duetty.wire.params import SessionParams
+from duetty.wire.results import Done
+from duetty.wire.surface import (
+    Created,
+    CreateOverlayParams,
+    CreatePanelParams,
+    ElementParams,
+    OverlayInfo,
+    PanelInfo,
+    PatchOverlayParams,
+    PatchPanelParams,
+    RegionWriteParams,
+    SpansParams,
+    UpdateOverlayParams,
+    UpdatePanelParams,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What one kind of element has of its own."""
+
+    noun: str
+    missing: type[NotFound]
+    info: Any
+    create: type[Params]
+    update: type[Params]
+    patch: type[Params]
+    placed: Sequence[str]
+    """Fields that say where it is and how large."""
+
+    replaced: Sequence[str]
+    """Those of them that a PUT gives, beside the spans."""
+
+    add: Callable[..., Overlay | Panel]
+    find: Callable[[Elements, str], Overlay | Panel]
+    change: Callable[..., object]
+    remove: Callable[[Elements, str], object]
+    clear: Callable[[Elements], object]
+    shown: Callable[[Session], list[JsonObject]]
+    shape: Callable[[Session, Any], JsonObject]
+    summaries: "Summaries"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summaries:
+    create: str
+    list: str
+    get: str
+    update: str
+    delete: str
+
+
+KINDS = (
+    Kind(
+        noun="overlay",
+        missing=OverlayNotFound,
+        info=OverlayInfo,
+        create=CreateOverlayParams,
+        update=UpdateOverlayParams,
+        patch=PatchOverlayParams,
+        placed=("x", "y", "z", "width", "height"),
+        replaced=(),
+        add=Elements.add_overlay,
+        find=Elements.overlay,
+        change=Elements.change_overlay,
+        remove=Elements.remove_overlay,
+        clear=Elements.clear_overlays,
+        shown=shown_overlays,
+        shape=lambda _session, overlay: overlay_json(overlay),
+        summaries=Summaries(
+            create="Draw a box of text above a session's screen, for every viewer.",
+            list="The overlays of the current screen mode, lowest first.",
+            get="One overlay, of either screen mode.",
+            update="Replace an overlay's spans.",
+            delete="Take an overlay away; what was under it shows again.",
+        ),
+    ),
+    Kind(
+        noun="panel",
+        missing=PanelNotFound,
+        info=PanelInfo,
+        create=CreatePanelParams,
+        update=UpdatePanelParams,
+        patch=PatchPanelParams,
+        placed=("position", "height", "z"),
+        replaced=("position", "height", "z"),
+        add=Elements.add_panel,
+        find=Elements.panel,
+        change=Elements.change_panel,
+        remove=Elements.remove_panel,
+        clear=Elements.clear_panels,
+        shown=shown_panels,
+        shape=lambda session, panel: panel_json(panel, visible=session.layout.shows(panel.id)),
+        summaries=Summaries(
+            create="Take rows from an edge of a session's screen and show text there.",
+            list="The panels of the current screen mode: top first, then highest z first.",
+            get="One panel, of either screen mode, and whether there is room for it.",
+            update="Replace a panel's place, height and spans.",
+            delete="Take a panel away; the program gets its rows back.",
+        ),
+    ),
+)
+
+
+def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
+    """The nine operations on one kind of element."""
+
+    async def create(params: Any, services: Services, actor: Actor) -> Created:
+        element = kind.add(
+            services.registry.find(params.session).elements,
+            **{name: getattr(params, name) for name in kind.placed},
+            background=background_of(params.background),
+            spans=spans_of(params.spans),
+            focusable=bool(params.focusable),
+            owner=actor.name,
+        )
+        return Created(id=element.id)
+
+    async def list_(params: SessionParams, services: Services, actor: Actor) -> list[JsonObject]:
+        return kind.shown(services.registry.find(params.session))
+
+    async def get(params: ElementParams, services: Services, actor: Actor) -> JsonObject:
+        session = services.registry.find(params.session)
+        return kind.shape(session, kind.find(session.elements, params.id))
+
+    async def update(params: Any, services: Services, actor: Actor) -> Done:
+        kind.change(
+            services.registry.find(params.session).elements,
+            params.id,
+            **{name: getattr(params, name) for name in kind.replaced},
+            spans=spans_of(params.spans),
+        )
+        return Done()
+
+    async def patch(params: Any, services: Services, actor: Actor) -> Done:
+        changes = changes_of(params, (*kind.placed, "focusable"))
+        kind.change(services.registry.find(params.session).elements, params.id, **changes)
+        return Done()
+
+    async def delete(params: ElementParams, services: Services, actor: Actor) -> Done:
+        kind.remove(services.registry.find(params.session).elements, params.id)
+        return Done()
+
+    async def clear(params: SessionParams, services: Services, actor: Actor) -> Done:
+        kind.clear(services.registry.find(params.session).elements)
+        return Done()
+
+    async def spans(params: SpansParams, services: Services, actor: Actor) -> Done:
+        elements = services.registry.find(params.session).elements
+        elements.write(kind.find(elements, params.id), spans=spans_of(params.spans))
+        return Done()
+
+    async def write(params: RegionWriteParams, services: Services, actor: Actor) -> Done:
+        elements = services.registry.find(params.session).elements
+        elements.write(kind.find(elements, params.id), writes=writes_of(params.writes))
+        return Done()
+
+    noun, told = kind.noun, kind.summaries
+    an = "an overlay" if noun == "overlay" else "a panel"
+    every = f"/sessions/{{session}}/{noun}"
+    one = f"{every}/{{id}}"
+    changing: tuple[type[NotFound] | type[InvalidOverlay], ...] = (kind.missing, InvalidOverlay)
+    return (
+        Operation(
+            name=f"{noun}.create",
+            summary=told.create,
+            effect=Effect.DISPLAY,
+            params=kind.create,
+            result=Created,
+            run=create,
+            route=Route(method="POST", path=every, status=201),
+            errors=(Exhausted,),
+        ),
+        Operation(
+            name=f"{noun}.list",
+            summary=told.list,
+            effect=Effect.READ,
+            params=SessionParams,
+            result=list[kind.info],
+            run=list_,
+            route=Route(method="GET", path=every),
+        ),
+        Operation(
+            name=f"{noun}.get",
+            summary=told.get,
+            effect=Effect.READ,
+            params=ElementParams,
+            result=kind.info,
+            run=get,
+            route=Route(method="GET", path=one),
+            errors=(kind.missing,),
+        ),
+        Operation(
+            name=f"{noun}.update",
+            summary=told.update,
+            effect=Effect.DISPLAY,
+            params=kind.update,
+            result=Done,
+            run=update,
+            route=Route(method="PUT", path=one, status=204),
+            errors=changing,
+        ),
+        Operation(
+            name=f"{noun}.patch",
+            summary=f"Move, resize or restack {an}, or change what it shows.",
+            effect=Effect.DISPLAY,
+            params=kind.patch,
+            result=Done,
+            run=patch,
+            route=Route(method="PATCH", path=one, status=204),
+            errors=changing,
+        ),
+        Operation(
+            name=f"{noun}.delete",
+            summary=told.delete,
+            effect=Effect.DISPLAY,
+            params=ElementParams,
+            result=Done,
+            run=delete,
+            route=Route(method="DELETE", path=one, status=204),
+            errors=(kind.missing,),
+        ),
+        Operation(
+            name=f"{noun}.clear",
+            summary=f"Take every {noun} away, of both screen modes.",
+            effect=Effect.DISPLAY,
+            params=SessionParams,
+            result=Done,
+            run=clear,
+            route=Route(method="DELETE", path=every, status=204),
+        ),
+        Operation(
+            name=f"{noun}.spans",
+            summary=f"Replace the named spans of {an} and leave the others.",
+            effect=Effect.DISPLAY,
+            params=SpansParams,
+            result=Done,
+            run=spans,
+            route=Route(method="POST", path=f"{one}/spans", status=204),
+            errors=changing,
+        ),
+        Operation(
+            name=f"{noun}.write",
+            summary=f"Write text at places of {an}.",
+            effect=Effect.DISPLAY,
+            params=RegionWriteParams,
+            result=Done,
+            run=write,
+            route=Route(method="POST", path=f"{one}/write", status=204),
+            errors=changing,
+        ),
+    )
+
+
+ELEMENTS = tuple(operation for kind in KINDS for operation in operations_of(kind))

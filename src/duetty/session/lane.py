@@ -1,0 +1,228 @@
+"""The lane: one thread that reads the PTYs of flooding programs, and the loop's share of it.
+
+The thread reads, and does nothing else; the loop takes what was read, in turns of
+bounded time for all floods together, so that a hundred of them delay a key no more
+than one does.
+
+*Hush*: when somebody types, the lane stops for a moment on both sides. The floods'
+programs then wait in the kernel, and on a machine with few cores the program that
+was typed at gets one at once, and its echo the loop.
+"""
+
+import os
+import select
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from threading import Event, Thread
+from time import monotonic
+from typing import Protocol
+
+from duetty.journal import Intake, ReadEnd
+from duetty.session.pump import Bell, later
+
+TURN_S = 0.001
+"""What all floods together get of one turn of the loop."""
+
+HUSH_S = 0.004
+"""Twice what an echo takes when nothing else runs."""
+
+RING_BYTES = 48 << 10
+RING_S = 0.002
+"""The loop is told of so much, or after so long: each time costs it as much as 10 KB of output."""
+
+LULL_S = 0.001
+"""A PTY that gave nothing for so long has nothing on its way: the loop is told of what there is."""
+
+QUIET_S = 0.03
+"""A flood that paused for so long has ended."""
+
+EVENTS = 16
+
+
+class Taker(Protocol):
+    """Takes in the loop what the lane has read."""
+
+    def take(self) -> bool:
+        """Take a slice; False when there is no more for now."""
+        ...
+
+    def settle(self) -> None:
+        """Leave the lane with everything that was read."""
+        ...
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Member:
+    fd: int
+    taker: Taker
+    intake: Intake
+    read_s: float
+    """When it last printed."""
+    told: int
+    """The loop was told of everything below this offset."""
+    told_s: float
+    is_parked: bool = False
+    """Not read: the loop has to take something first."""
+    is_quiet: bool = False
+
+
+class Lane:
+    """One for a server; the thread starts with the first flood."""
+
+    def __init__(self) -> None:
+        self._members: dict[int, _Member] = {}
+        """Replaced by the loop, never changed: the thread reads it without a lock."""
+
+        self._queue: deque[_Member] = deque()
+        self._bell: Bell | None = None
+        self._epoll: select.epoll | None = None
+        self._thread: Thread | None = None
+        self._closing = Event()
+        self._wake_fd = -1
+        self._rung = False
+        self._hush_until_s = 0.0
+        self._loud_until_s = 0.0
+
+    # --- the loop -------------------------------------------------------------
+
+    def enter(self, taker: Taker, fd: int, intake: Intake) -> None:
+        """Read this descriptor into its intake from now on."""
+        if self._thread is None:
+            self._start()
+        now = monotonic()
+        member = _Member(fd=fd, taker=taker, intake=intake, read_s=now, told=intake.end, told_s=now)
+        self._members = {**self._members, fd: member}
+        self._queue.append(member)
+        self._register(fd)
+
+    def leave(self, fd: int) -> None:
+        """Look at this descriptor no more. A read may be under way until its intake is closed."""
+        member = self._members.get(fd)
+        if member is None:
+            return
+        self._members = {key: each for key, each in self._members.items() if key != fd}
+        self._queue.remove(member)
+        self._unregister(fd)
+
+    def hush(self) -> None:
+        """Somebody typed: nothing of a flood for a moment, unless there was such a moment just now."""
+        if not self._queue:
+            return
+        now = monotonic()
+        if now >= self._loud_until_s:
+            self._hush_until_s = now + HUSH_S
+            self._loud_until_s = now + 2 * HUSH_S
+
+    def close(self) -> None:
+        """End the thread; every member has left."""
+        if self._thread is None or self._epoll is None:
+            return
+        self._closing.set()
+        os.eventfd_write(self._wake_fd, 1)
+        self._thread.join()
+        self._thread = None
+        self._epoll.close()
+        os.close(self._wake_fd)
+
+    def _start(self) -> None:
+        self._bell = Bell(self._turn)
+        self._epoll = select.epoll()
+        self._wake_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._epoll.register(self._wake_fd, select.EPOLLIN)
+        self._thread = Thread(target=self._run, name="lane", daemon=True)
+        self._thread.start()
+
+    def _turn(self) -> None:
+        """Take slices from each in turn, until all was taken or the time is up."""
+        self._rung = False
+        now = monotonic()
+        if now < self._hush_until_s:
+            later(self._hush_until_s - now, self._turn)
+            return
+        until_s = now + TURN_S
+        dry = 0
+        while dry < len(self._queue):
+            member = self._queue[0]
+            self._queue.rotate(-1)
+            dry = 0 if self._serve(member) else dry + 1
+            if monotonic() > until_s:
+                later(0, self._turn)
+                return
+
+    def _serve(self, member: _Member) -> bool:
+        took = member.taker.take()
+        if self._members.get(member.fd) is not member:
+            return took
+        if not took and member.is_quiet:
+            member.taker.settle()
+        elif member.is_parked and member.intake.has_space:
+            member.is_parked = False
+            self._register(member.fd)
+        return took
+
+    def _register(self, fd: int) -> None:
+        if self._epoll is not None:
+            self._epoll.register(fd, select.EPOLLIN)
+
+    def _unregister(self, fd: int) -> None:
+        if self._epoll is not None:
+            with suppress(FileNotFoundError):  # it is parked, and was not looked at
+                self._epoll.unregister(fd)
+
+    # --- the thread -----------------------------------------------------------
+
+    def _run(self) -> None:
+        epoll = self._epoll
+        assert epoll is not None
+        while not self._closing.is_set():
+            events = epoll.poll(self._patience_s(), EVENTS)
+            while (rest_s := self._hush_until_s - monotonic()) > 0 and not self._closing.is_set():
+                self._closing.wait(rest_s)
+            members = self._members
+            now = monotonic()
+            for fd, _ in events:
+                member = members.get(fd)
+                if member is not None:
+                    self._read(member, now)
+            for member in members.values():
+                self._tell(member, now)
+
+    def _patience_s(self) -> float | None:
+        members = self._members.values()
+        if not members:
+            return None
+        return LULL_S if any(each.told < each.intake.end for each in members) else QUIET_S
+
+    def _read(self, member: _Member, now: float) -> None:
+        intake = member.intake
+        before = intake.end
+        outcome = intake.read()
+        if intake.end > before:
+            member.read_s = now
+            member.is_quiet = False
+            if before == member.told:
+                member.told_s = now
+        if outcome in (ReadEnd.FULL, ReadEnd.OVER, ReadEnd.FAILED):
+            self._unregister(member.fd)
+            member.is_parked = True  # after it: the loop registers what is parked
+            self._ring()
+
+    def _tell(self, member: _Member, now: float) -> None:
+        untold = member.intake.end - member.told
+        if untold:
+            if (
+                untold >= RING_BYTES
+                or now - member.told_s >= RING_S
+                or now - member.read_s >= LULL_S
+            ):
+                member.told = member.intake.end
+                self._ring()
+        elif not member.is_quiet and now - member.read_s >= QUIET_S:
+            member.is_quiet = True
+            self._ring()
+
+    def _ring(self) -> None:
+        if not self._rung and self._bell is not None:
+            self._rung = True
+            self._bell.ring()

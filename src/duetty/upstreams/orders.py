@@ -1,0 +1,372 @@
+"""What a person ordered in `[upstreams.NAME]` of the settings file; one clear error when it is wrong.
+
+    [upstreams.github]
+    command = "npx"
+    args = ["-y", "@modelcontextprotocol/server-github"]
+    env = { GITHUB_TOKEN = "${GITHUB_TOKEN}" }
+    tools = { deny = ["delete_*"] }
+
+    [upstreams.search]
+    url = "https://search.example/mcp"
+    token_file = "~/.config/search.token"
+
+`${NAME}` is filled in from the server's environment when the upstream is started, and
+never before: what is listed or logged is the text with the name in it.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from ipaddress import ip_address
+from json import dumps
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import urlsplit, urlunsplit
+
+from duetty.errors import BadSetting
+from duetty.sandbox import ASKED, Asked
+
+MAX_UPSTREAMS = 64
+MAX_TIMEOUT_S = 86_400
+
+NAME = re.compile(r"[a-z0-9-]{1,32}")
+"""No underscore: `mcp__NAME__TOOL` then has one reading."""
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SECRET_WORD = re.compile(
+    r"(token|secret|passw|pwd|api[-_]?key|apikey|credential|authorization|bearer)", re.IGNORECASE
+)
+_HIDDEN = "…"
+
+_STDIO_KEYS = ("command", "args", "env", "cwd", "sandbox", "workspaces", "network")
+_HTTP_KEYS = ("url", "headers", "token_file", "token_env")
+_COMMON_KEYS = ("timeout", "start_timeout", "enabled", "tools")
+KEYS = (*_STDIO_KEYS, *_HTTP_KEYS, *_COMMON_KEYS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A server that is started here and spoken to over its standard input and output."""
+
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    cwd: str | None = None
+    sandbox: Asked | None = None
+    """None: as the settings say for sessions."""
+
+    workspaces: tuple[str, ...] | None = None
+    network: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """A server elsewhere, spoken to over Streamable HTTP."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    token_file: str | None = None
+    token_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamOrder:
+    name: str
+    target: Program | Address
+    timeout_s: float = 300.0
+    """For one call."""
+
+    start_timeout_s: float = 60.0
+    """Until it has said what it is and which tools it has; `npx` may have to fetch it first."""
+
+    enabled: bool = True
+    allow: tuple[str, ...] = ("*",)
+    deny: tuple[str, ...] = ()
+
+    @property
+    def transport(self) -> Literal["stdio", "http"]:
+        return "stdio" if isinstance(self.target, Program) else "http"
+
+    @property
+    def identity(self) -> str:
+        """What a person's trust is bound to: another command is another server."""
+        match self.target:
+            case Program() as program:
+                facts: list[object] = ["stdio", program.command, program.args, program.cwd]
+            case Address() as address:
+                facts = ["http", address.url]
+        return sha256(dumps(facts).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def allows(self, tool: str) -> bool:
+        return any(fnmatchcase(tool, each) for each in self.allow) and not any(
+            fnmatchcase(tool, each) for each in self.deny
+        )
+
+    @property
+    def shown(self) -> str:
+        """For people: the command or address, with nothing in it that may be a secret."""
+        match self.target:
+            case Program(command=command, args=args):
+                return " ".join([command, *_without_secrets(args)])
+            case Address(url=url):
+                parts = urlsplit(url)
+                host = parts.netloc.rpartition("@")[2]
+                query = _HIDDEN if parts.query else ""
+                return urlunsplit((parts.scheme, host, parts.path, query, ""))
+
+
+def expanded(text: str, environment: Mapping[str, str]) -> str:
+    """With `${NAME}` filled in.
+
+    Raises:
+        BadSetting: if there is no such variable; the message has its name only.
+    """
+
+    def value(found: "re.Match[str]") -> str:
+        name = found[1]
+        if name not in environment:
+            raise BadSetting(
+                f"the server's environment has no variable {name}",
+                hint=f"set {name} where the server is started",
+            )
+        return environment[name]
+
+    return _VARIABLE.sub(value, text)
+
+
+def load_upstreams(config_file: Path) -> dict[str, UpstreamOrder]:
+    """`[upstreams.*]` of the settings file, checked.
+
+    Raises:
+        BadSetting: naming file and line, and what was meant.
+    """
+    try:
+        text = config_file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    try:
+        tables: object = tomllib.loads(text).get("upstreams", {})
+    except tomllib.TOMLDecodeError as error:
+        raise BadSetting(f"{config_file}: {error}") from error
+    if not isinstance(tables, dict):
+        raise BadSetting(f"{config_file}: upstreams must be tables", hint="write [upstreams.NAME]")
+    found = cast("dict[str, object]", tables)
+    if len(found) > MAX_UPSTREAMS:
+        raise BadSetting(f"{config_file}: more than {MAX_UPSTREAMS} upstreams")
+    return {
+        name: parse_order(name, table, where=f"{config_file}:{_line(text, name)}")
+        for name, table in found.items()
+    }
+
+
+def parse_order(name: str, table: object, *, where: str) -> UpstreamOrder:
+    """One table, checked.
+
+    Raises:
+        BadSetting: naming what is wrong with it, never a value that may be a secret.
+    """
+    if not NAME.fullmatch(name):
+        raise BadSetting(
+            f"{where}: {name!r} cannot name an upstream",
+            hint="use up to 32 lower-case letters, digits and '-'",
+        )
+    if not isinstance(table, dict):
+        raise BadSetting(f"{where}: write [upstreams.{name}] and its keys below")
+    return _Table(name, cast("dict[str, object]", table), where).order()
+
+
+class _Table:
+    """Reads one table; every message says where it stands."""
+
+    def __init__(self, name: str, fields: dict[str, object], where: str) -> None:
+        self._name = name
+        self._fields = fields
+        self._where = where
+
+    def order(self) -> UpstreamOrder:
+        for key in self._fields:
+            if key not in KEYS:
+                near = get_close_matches(key, KEYS, n=1)
+                raise self._bad(
+                    f"an upstream has no {key!r}",
+                    f"did you mean {near[0]!r}?" if near else f"there are {', '.join(KEYS)}",
+                )
+        has_command, has_url = "command" in self._fields, "url" in self._fields
+        if has_command == has_url:
+            raise self._bad("give either command or url", "command starts it, url reaches it")
+        other = _HTTP_KEYS if has_command else _STDIO_KEYS
+        if wrong := [key for key in self._fields if key in other]:
+            with_what = "command" if has_command else "url"
+            raise self._bad(f"{wrong[0]} does not go with {with_what}", None)
+        tools = self._tools()
+        return UpstreamOrder(
+            name=self._name,
+            target=self._program() if has_command else self._address(),
+            timeout_s=self._seconds("timeout", 300.0),
+            start_timeout_s=self._seconds("start_timeout", 60.0),
+            enabled=self._bool("enabled", default=True) is not False,
+            allow=tools.get("allow", ("*",)),
+            deny=tools.get("deny", ()),
+        )
+
+    def _program(self) -> Program:
+        sandbox = self._text("sandbox")
+        if sandbox is not None and sandbox not in ASKED:
+            raise self._bad(f"sandbox must be one of {', '.join(ASKED)}", None)
+        env = self._texts_by_name("env")
+        for variable in env:
+            if not _ENV_NAME.fullmatch(variable):
+                raise self._bad(f"{variable!r} cannot name a variable", None)
+        command = self._text("command")
+        if not command:
+            raise self._bad("command is empty", None)
+        workspaces = self._texts("workspaces") if "workspaces" in self._fields else None
+        return Program(
+            command=command,
+            args=self._texts("args"),
+            env=env,
+            cwd=self._text("cwd"),
+            sandbox=next((each for each in ASKED if each == sandbox), None),
+            workspaces=workspaces,
+            network=self._bool("network"),
+        )
+
+    def _address(self) -> Address:
+        url = self._text("url") or ""
+        parts = urlsplit(_VARIABLE.sub("x", url))
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise self._bad("url must be http:// or https://", None)
+        if parts.username is not None or parts.password is not None:
+            raise self._bad("url must hold no password", "use token_file, token_env or headers")
+        if parts.scheme == "http" and not _is_loopback(parts.hostname):
+            raise self._bad(
+                "http:// would carry the token readable over the network", "use https://"
+            )
+        headers = self._texts_by_name("headers")
+        for header, value in headers.items():
+            if not _HEADER_NAME.fullmatch(header) or not value.isprintable():
+                raise self._bad(f"{header!r} is no header that can be sent", None)
+        token_file, token_env = self._text("token_file"), self._text("token_env")
+        if token_file is not None and token_env is not None:
+            raise self._bad("give token_file or token_env, not both", None)
+        if token_env is not None and not _ENV_NAME.fullmatch(token_env):
+            raise self._bad("token_env must be the name of a variable", None)
+        return Address(url=url, headers=headers, token_file=token_file, token_env=token_env)
+
+    def _tools(self) -> dict[str, tuple[str, ...]]:
+        given = self._fields.get("tools", {})
+        if not isinstance(given, dict):
+            raise self._bad("tools must be a table", 'write tools = { allow = ["read_*"] }')
+        table = cast("dict[str, object]", given)
+        if wrong := [key for key in table if key not in ("allow", "deny")]:
+            raise self._bad(f"tools has no {wrong[0]!r}", "there are allow and deny")
+        return {key: self._list(f"tools.{key}", value) for key, value in table.items()}
+
+    def _text(self, key: str) -> str | None:
+        value = self._fields.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str) or "\0" in value:
+            raise self._bad(f"{key} must be text", None)
+        return value
+
+    def _texts(self, key: str) -> tuple[str, ...]:
+        return self._list(key, self._fields.get(key, []))
+
+    def _list(self, key: str, value: object) -> tuple[str, ...]:
+        if isinstance(value, list):
+            items = cast("list[object]", value)
+            if all(isinstance(each, str) and "\0" not in each for each in items):
+                return tuple(cast("list[str]", items))
+        raise self._bad(f"{key} must be a list of texts", None)
+
+    def _texts_by_name(self, key: str) -> dict[str, str]:
+        value = self._fields.get(key, {})
+        if isinstance(value, dict):
+            table = cast("dict[str, object]", value)
+            if all(isinstance(each, str) and "\0" not in each for each in table.values()):
+                return cast("dict[str, str]", table)
+        raise self._bad(f"{key} must be a table of texts", None)
+
+    def _seconds(self, key: str, default: float) -> float:
+        value = self._fields.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._bad(f"{key} takes seconds", None)
+        if not 0 < value <= MAX_TIMEOUT_S:
+            raise self._bad(f"{key} must be between 0 and {MAX_TIMEOUT_S} seconds", None)
+        return float(value)
+
+    def _bool(self, key: str, *, default: bool | None = None) -> bool | None:
+        value = self._fields.get(key, default)
+        if value is not None and not isinstance(value, bool):
+            raise self._bad(f"{key} takes true or false", None)
+        return value
+
+    def _bad(self, message: str, hint: str | None) -> BadSetting:
+        return BadSetting(f"{self._where}: upstream {self._name!r}: {message}", hint=hint)
+
+
+def _line(text: str, name: str) -> int:
+    found = re.search(
+        rf"^\s*\[\s*\"?upstreams\"?\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*[\].]",
+        text,
+        re.MULTILINE,
+    )
+    return text.count("\n", 0, found.end()) + 1 if found else 1
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _without_secrets(args: tuple[str, ...]) -> list[str]:
+    """Arguments for show: what follows a word like `--token`, and what stands behind `token=`, is left out."""
+    shown: list[str] = []
+    hides_next = False
+    for word in args:
+        name, sign, _value = word.partition("=")
+        if hides_next and not word.startswith("-"):
+            shown.append(_HIDDEN)
+        elif sign and _SECRET_WORD.search(name):
+            shown.append(f"{name}={_HIDDEN}")
+        elif "@" in word and "://" in word:
+            shown.append(re.sub(r"://[^@/]*@", f"://{_HIDDEN}@", word))
+        else:
+            shown.append(word)
+        hides_next = not sign and word.startswith("-") and bool(_SECRET_WORD.search(word))
+    return shown
+
+
+def as_toml(name: str, table: Mapping[str, Any]) -> str:
+    """The table as text for the settings file; only of what `parse_order` takes."""
+    lines = [f"[upstreams.{name}]"]
+    lines += [f"{key} = {_toml(value)}" for key, value in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return str(value)
+        case str():
+            return dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case list() | tuple():
+            return f"[{', '.join(_toml(each) for each in cast('list[object]', value))}]"
+        case dict():
+            pairs = cast("dict[str, object]", value).items()
+            return "{ " + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in pairs) + " }"
+        case _:
+            raise TypeError(type(value).__name__)

@@ -1,0 +1,150 @@
+"""What a person accepted, and what a person turned off: kept in one file of the state directory.
+
+A tool is pinned as the whole object that the upstream sent, so that a change can be
+shown beside what was accepted. Pins belong to a command or address: another one is
+another server, and begins anew.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from duetty.errors import StateUnwritable
+from duetty.upstreams.tools import Difference, Tool, canonical, differences
+
+PinState = Literal["known", "new", "changed"]
+
+VERSION = 1
+MAX_FILE_BYTES = 256 * 1024 * 1024
+
+log = logging.getLogger("duetty.upstreams")
+
+
+@dataclass(slots=True)
+class _Kept:
+    identity: str = ""
+    pins: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    on: bool | None = None
+    """What a person last said of the whole upstream; None leaves it to the settings."""
+
+    off: set[str] = field(default_factory=set[str])
+    """Tools that a person turned off."""
+
+
+class Pins:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept = _read(path)
+
+    # --- trust --------------------------------------------------------------------
+
+    def state(self, identity: str, tool: Tool) -> PinState:
+        pinned = self._pinned(identity, tool)
+        if pinned is None:
+            return "new"
+        return "known" if canonical(pinned) == canonical(tool.wire) else "changed"
+
+    def differences(self, identity: str, tool: Tool) -> list[Difference]:
+        pinned = self._pinned(identity, tool)
+        return [] if pinned is None else differences(pinned, tool.wire)
+
+    def accept(self, upstream: str, identity: str, tools: Iterable[Tool]) -> None:
+        """Raises:
+        StateUnwritable: nothing is accepted then.
+        """
+        kept = self._kept.get(upstream, _Kept())
+        before = kept.pins if kept.identity == identity else {}
+        pins = before | {tool.name: dict(tool.wire) for tool in tools}
+        self._write(upstream, _Kept(identity=identity, pins=pins, on=kept.on, off=kept.off))
+
+    def _pinned(self, identity: str, tool: Tool) -> Mapping[str, Any] | None:
+        kept = self._kept.get(tool.upstream)
+        return None if kept is None or kept.identity != identity else kept.pins.get(tool.name)
+
+    # --- on and off ---------------------------------------------------------------
+
+    def is_on(self, upstream: str) -> bool | None:
+        kept = self._kept.get(upstream)
+        return None if kept is None else kept.on
+
+    def is_tool_on(self, upstream: str, tool: str) -> bool:
+        kept = self._kept.get(upstream)
+        return kept is None or tool not in kept.off
+
+    def turn(self, upstream: str, *, on: bool, tool: str | None = None) -> None:
+        """Raises:
+        StateUnwritable: nothing is turned then.
+        """
+        kept = self._kept.get(upstream, _Kept())
+        off = set(kept.off)
+        if tool is not None:
+            (off.discard if on else off.add)(tool)
+        said = on if tool is None else kept.on
+        self._write(upstream, _Kept(identity=kept.identity, pins=kept.pins, on=said, off=off))
+
+    def forget(self, upstream: str) -> None:
+        """Its table is gone from the settings: one of the same name begins anew."""
+        if upstream in self._kept:
+            self._write(upstream, None)
+
+    def _write(self, upstream: str, kept: _Kept | None) -> None:
+        """On disk first: what is not kept is not so."""
+        after = {name: each for name, each in self._kept.items() if name != upstream}
+        if kept is not None:
+            after[upstream] = kept
+        document = {
+            "version": VERSION,
+            "upstreams": {
+                name: {
+                    "identity": each.identity,
+                    "pins": each.pins,
+                    "on": each.on,
+                    "off": sorted(each.off),
+                }
+                for name, each in after.items()
+            },
+        }
+        temporary = self._path.with_name(f"{self._path.name}.new")
+        try:
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with open(fd, "w", encoding="utf-8", errors="surrogatepass") as file:
+                json.dump(document, file, ensure_ascii=True)
+                file.flush()
+                os.fsync(fd)
+            temporary.replace(self._path)
+        except OSError as error:
+            raise StateUnwritable(
+                f"cannot write {self._path}: {error.strerror}", hint="free some space"
+            ) from error
+        self._kept = after
+
+
+def _read(path: Path) -> dict[str, _Kept]:
+    """What is there; a file that cannot be read accepts nothing, and is put aside."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES)
+    except FileNotFoundError:
+        return {}
+    try:
+        tables = json.loads(raw)["upstreams"]
+        return {name: _kept(each) for name, each in tables.items()}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        log.warning("upstream_pins_unreadable", extra={"reason": type(error).__name__})
+        path.replace(path.with_name(f"{path.name}.unreadable"))
+        return {}
+
+
+def _kept(table: Any) -> _Kept:
+    pins = {str(name): dict(cast("dict[str, Any]", wire)) for name, wire in table["pins"].items()}
+    on = table["on"]
+    return _Kept(
+        identity=str(table["identity"]),
+        pins=pins,
+        on=on if isinstance(on, bool) else None,
+        off={str(each) for each in table["off"]},
+    )

@@ -1,0 +1,351 @@
+// One question to a person: what would run, where, by which rule it is asked, how long there is, and the answers.
+// It never takes the focus away from a terminal, and no key or click answers what has only just appeared.
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { CallError, socket } from "../protocol/socket";
+import { type ApprovalInfo, approve, decline, dismissCard, isCalm, isMine, leftMs, mayAnswer, stir } from "../state/approvals";
+import { openSession } from "../state/panes";
+import { base, navigate, sessionPath } from "../state/route";
+import { Button, Field, Input, Kbd, focusOnce, parts } from "../ui/ui";
+import { Shown, seen } from "./Shown";
+import css from "./card.late.module.css";
+
+const TICK_MS = 250;
+const HURRY_MS = 30_000;
+/** A line longer than this is shown in part at first, and cannot be approved until all of it was opened. */
+const SHORT_LINES = 12;
+const SHORT_CHARS = 900;
+
+const DOES: Record<string, string> = {
+  "command.run": "asks to run a command",
+  "process.run": "asks to run a command",
+  "process.start": "asks to start a command",
+  "input.line": "typed a line and asks to run it",
+  "session.open": "asks to open a session",
+};
+
+const nameOf = (actor: string) => actor.slice(actor.indexOf(":") + 1) || actor;
+
+interface CardProps {
+  info: ApprovalInfo;
+  /** Opened to be answered: Decline has the focus. */
+  focus?: boolean;
+  /** Beside its session, which needs no link then. */
+  beside?: boolean;
+}
+
+export function Card({ info, focus = false, beside = false }: CardProps) {
+  const card = useRef<HTMLElement>(null);
+  const waits = info.state === "pending";
+  const before = useRef(waits);
+  useLayoutEffect(stir, []);
+  useEffect(() => {
+    // What a person had the focus on is gone: it goes to how the question ended.
+    if (before.current && !waits && card.current?.contains(document.activeElement) === false && document.activeElement === document.body) card.current.focus();
+    before.current = waits;
+  }, [waits]);
+  const does = DOES[info.operation] ?? `asks for ${info.operation}`;
+  return (
+    <article ref={card} class={css.card} tabIndex={-1} data-approval={info.id} data-state={info.state} aria-label={`${nameOf(info.actor)} ${does}`}>
+      <header>
+        <h3>
+          <Shown text={nameOf(info.actor)} most={60} /> {does}
+        </h3>
+        {waits && <Countdown info={info} />}
+      </header>
+      {info.command_line === null ? <pre class={css.line}>{info.operation}</pre> : waits ? null : <pre class={css.line}>{seen(info.command_line).nodes}</pre>}
+      {waits ? <Question info={info} focus={focus} beside={beside} card={card} /> : <Outcome info={info} />}
+    </article>
+  );
+}
+
+function Countdown({ info }: { info: ApprovalInfo }) {
+  const [, redraw] = useState(0);
+  useEffect(() => {
+    const timer = setInterval(() => redraw((n) => n + 1), TICK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const left = leftMs(info);
+  const s = Math.ceil(left / 1000);
+  return (
+    <time class={css.left} data-soon={left < HURRY_MS} title="Nobody's answer is a no">
+      {left > 0 ? `declines in ${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}` : "time is up"}
+    </time>
+  );
+}
+
+function Facts({ info, beside }: { info: ApprovalInfo; beside: boolean }) {
+  return (
+    <dl class={css.facts}>
+      {info.session !== null && !beside && (
+        <>
+          <dt>Session</dt>
+          <dd>
+            <a
+              href={base + sessionPath(info.session)}
+              onClick={(event) => {
+                event.preventDefault();
+                openSession(info.session as string);
+              }}
+            >
+              {info.session}
+            </a>
+          </dd>
+        </>
+      )}
+      {info.cwd !== null && (
+        <>
+          <dt>Directory</dt>
+          <dd>
+            <code>
+              <Shown text={info.cwd} />
+            </code>
+          </dd>
+        </>
+      )}
+      <dt>Asked since</dt>
+      <dd>
+        it <Shown text={info.reason} most={1000} />
+      </dd>
+      {info.rule !== null && (
+        <>
+          <dt>Rule</dt>
+          <dd>
+            <code>
+              <Shown text={info.rule} />
+            </code>
+            {info.classes.length > 0 && ` → ${info.classes.join(", ").replaceAll("_", " ")}`}
+          </dd>
+        </>
+      )}
+      {info.suggestion !== null && (
+        <>
+          <dt>Instead</dt>
+          <dd>{info.suggestion}</dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+type Mode = "ask" | "edit" | "allow";
+
+function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: boolean; beside: boolean; card: { current: HTMLElement | null } }) {
+  const line = info.command_line ?? "";
+  const isLong = line.length > SHORT_CHARS || line.split("\n").length > SHORT_LINES;
+  const [mode, setMode] = useState<Mode>("ask");
+  const [open, setOpen] = useState(!isLong);
+  const [edited, setEdited] = useState(line);
+  const [covers, setCovers] = useState<"session" | "standing">(info.session === null ? "standing" : "session");
+  const [noting, setNoting] = useState(false);
+  const [note, setNote] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState("");
+  const may = mayAnswer();
+  const odd = seen(line);
+  const rule = `${info.standing_rule ?? ""}${covers === "session" ? `, in session '${info.session ?? ""}' only` : ""}`;
+
+  const answer = async (run: () => Promise<void>) => {
+    if (busy || !isCalm()) return;
+    setBusy(true);
+    setProblem("");
+    try {
+      await run();
+    } catch (error) {
+      setProblem(error instanceof CallError && error.hint ? `${error.message}. ${error.hint}` : String((error as Error).message));
+      setBusy(false);
+    }
+  };
+  const told = note.trim() ? { note: note.trim() } : {};
+  const no = () => answer(() => decline(info.id, note.trim()));
+  const yes = () => open && answer(() => approve(info.id, told));
+  const yesEdited = () => answer(() => approve(info.id, { command_line: edited, ...told }));
+  const yesAlways = () => open && answer(() => approve(info.id, { covers, ...(covers === "standing" ? { rule: info.standing_rule } : {}), ...told }));
+  const change = (to: Mode) => {
+    if (!isCalm()) return;
+    setMode(to);
+    if (to === "ask") card.current?.focus();
+  };
+
+  useEffect(() => {
+    const element = card.current;
+    if (!element || !may) return;
+    const press = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+      if (event.key === "Escape" && mode !== "ask") {
+        event.preventDefault();
+        change("ask");
+        return;
+      }
+      if (/^(INPUT|TEXTAREA)$/.test((event.target as HTMLElement).tagName) || mode !== "ask") return;
+      const run = { d: no, a: yes, e: info.command_line === null ? undefined : () => change("edit") }[event.key.toLowerCase()];
+      if (!run) return;
+      event.preventDefault();
+      void run();
+    };
+    element.addEventListener("keydown", press);
+    return () => element.removeEventListener("keydown", press);
+  });
+
+  return (
+    <>
+      {info.command_line !== null && (
+        <>
+          <pre class={css.line} data-open={open} tabIndex={0} aria-label="The command, as it would run">{odd.nodes}</pre>
+          {!open && (
+            <Button onClick={() => setOpen(true)}>
+              Show all: {line.split("\n").length} lines, {line.length} characters
+            </Button>
+          )}
+        </>
+      )}
+      {odd.hidden > 0 && <p class={css.warn}>⚠ {odd.hidden} hidden {odd.hidden === 1 ? "character is" : "characters are"} shown by number.</p>}
+      {odd.alike.length > 0 && <p class={css.warn}>⚠ Some characters look like others: {odd.alike.join(", ")}.</p>}
+      <Facts info={info} beside={beside} />
+      {mode === "edit" && (
+        <div class={css.more}>
+          <Field label="Run this instead, once">
+            <textarea ref={focusOnce} class={parts.input} rows={Math.min(8, edited.split("\n").length + 1)} spellcheck={false} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
+          </Field>
+          {edited !== line && <Difference before={line} after={edited} />}
+          <p class={parts.hint}>It is judged again; {info.operation === "input.line" ? "the shell drops the line, and the agent is told what to run instead." : "the agent is told that you changed it."}</p>
+        </div>
+      )}
+      {mode === "allow" && (
+        <fieldset class={css.more}>
+          <legend>Do not ask again for this line</legend>
+          {info.session !== null && (
+            <label>
+              <input type="radio" name={`covers-${info.id}`} checked={covers === "session"} onChange={() => setCovers("session")} /> in this session, until it is gone
+            </label>
+          )}
+          <label>
+            <input type="radio" name={`covers-${info.id}`} checked={covers === "standing"} onChange={() => setCovers("standing")} /> in every session, until you take it back
+          </label>
+          <p class={parts.hint}>This rule is saved:</p>
+          <pre class={css.line} id={`rule-${info.id}`}>{seen(rule).nodes}</pre>
+        </fieldset>
+      )}
+      {problem && (
+        <p class={parts.problem} role="alert">
+          {problem}
+        </p>
+      )}
+      {!may ? (
+        <p class={parts.hint}>You can look on. Who may approve answers.</p>
+      ) : (
+        <>
+          {noting && (
+            <Field label="Told to the agent with your answer">
+              <Input ref={focusOnce} value={note} maxLength={500} onInput={(event) => setNote(event.currentTarget.value)} />
+            </Field>
+          )}
+          <footer>
+            <Button look="danger" disabled={busy} data-first ref={focus ? focusOnce : undefined} onClick={() => void no()}>
+              Decline <Kbd>D</Kbd>
+            </Button>
+            {!noting && mode === "ask" && (
+              <Button look="quiet" onClick={() => setNoting(true)}>
+                Add a note…
+              </Button>
+            )}
+            {mode !== "ask" && <Button onClick={() => change("ask")}>Back</Button>}
+            {mode === "ask" && info.command_line !== null && (
+              <Button disabled={busy} onClick={() => change("edit")}>
+                Edit… <Kbd>E</Kbd>
+              </Button>
+            )}
+            {mode === "ask" && info.standing_rule !== null && (
+              <Button disabled={busy} onClick={() => change("allow")}>
+                Allow…
+              </Button>
+            )}
+            {mode === "ask" && (
+              <Button class={css.yes ?? ""} disabled={busy || !open} title={open ? "" : "Open all of it first"} onClick={() => void yes()}>
+                Approve once <Kbd>A</Kbd>
+              </Button>
+            )}
+            {mode === "edit" && (
+              <Button class={css.yes ?? ""} disabled={busy || !edited.trim() || edited === line} onClick={() => void yesEdited()}>
+                Approve the edited line
+              </Button>
+            )}
+            {mode === "allow" && (
+              <Button class={css.yes ?? ""} disabled={busy || !open} onClick={() => void yesAlways()}>
+                Save rule and approve
+              </Button>
+            )}
+          </footer>
+        </>
+      )}
+    </>
+  );
+}
+
+/** What an edit takes away and puts in; both in full where they are not alike at all. */
+function Difference({ before, after }: { before: string; after: string }) {
+  let start = 0;
+  while (start < Math.min(before.length, after.length) && before[start] === after[start]) start += 1;
+  let end = 0;
+  while (end < Math.min(before.length, after.length) - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
+  const middle = (text: string) => text.slice(start, text.length - end);
+  return (
+    <pre class={css.line} aria-label="What you changed">
+      {seen(before.slice(0, start)).nodes}
+      {middle(before) && <del>{seen(middle(before)).nodes}</del>}
+      {middle(after) && <ins>{seen(middle(after)).nodes}</ins>}
+      {seen(end ? before.slice(-end) : "").nodes}
+    </pre>
+  );
+}
+
+const COVERS: Record<string, string> = { once: "once", session: "for this session", standing: "from now on" };
+
+export function outcomeWords(info: ApprovalInfo): string {
+  const who = isMine(info.id) ? "you" : info.settled_by ?? "somebody";
+  const where = isMine(info.id) || !info.via ? "" : `, ${WHERE[info.via] ?? info.via}`;
+  switch (info.state) {
+    case "granted":
+      return info.edited === null ? `Approved ${COVERS[info.covers ?? "once"] ?? ""} by ${who}${where}` : `Approved with edits by ${who}${where}`;
+    case "rejected":
+      return `Declined by ${who}${where}`;
+    case "expired":
+      return "Nobody answered in time: declined";
+    case "withdrawn":
+      return "Taken back: whoever asked went away";
+    default:
+      return "Waiting";
+  }
+}
+
+const WHERE: Record<string, string> = { page: "on a page", attach: "in a terminal", cli: "on the command line", http: "over HTTP", elicitation: "in the agent's own program" };
+
+function Outcome({ info }: { info: ApprovalInfo }) {
+  return (
+    <>
+      <p class={css.end} data-yes={info.state === "granted"} role="status">
+        {info.state === "granted" ? "✓" : "✗"} <Shown text={outcomeWords(info)} />
+      </p>
+      {info.edited !== null && (
+        <>
+          <p class={parts.hint}>What runs instead:</p>
+          <pre class={css.line}>{seen(info.edited).nodes}</pre>
+        </>
+      )}
+      {info.note !== null && (
+        <p class={parts.hint}>
+          Told to the agent: “<Shown text={info.note} />”
+        </p>
+      )}
+      <footer>
+        <Button look="quiet" onClick={() => dismissCard(info.id)}>
+          Dismiss
+        </Button>
+        {socket.may("admin") && (
+          <Button look="quiet" onClick={() => navigate(`audit?text=${encodeURIComponent(info.id)}`)}>
+            In the audit
+          </Button>
+        )}
+      </footer>
+    </>
+  );
+}

@@ -1,0 +1,115 @@
+// Questions that agents' calls put to a person: those that wait, and how the ones seen here ended.
+import { batch, computed, signal } from "@preact/signals";
+import type { ApprovalInfo, ApproveParams } from "../protocol/operations";
+import { socket } from "../protocol/socket";
+
+export type { ApprovalInfo } from "../protocol/operations";
+
+/** No click and no key answers a question that has just appeared, moved or come into sight. */
+export const SETTLE_MS = 400;
+const KEPT = 50;
+
+const byId = signal<ReadonlyMap<string, ApprovalInfo>>(new Map());
+/** Whether those that wait are known. */
+export const told = signal(false);
+/** Answered by this page. */
+const mine = new Set<string>();
+/** The server's clock is not the browser's: how much this one is ahead, as far as a fresh question told. */
+let aheadMs = 0;
+let calmFrom = 0;
+
+const byTime = (a: ApprovalInfo, b: ApprovalInfo) => a.asked_at.localeCompare(b.asked_at);
+
+/** Oldest first: it ends first. */
+export const asked = computed(() => [...byId.value.values()].filter((each) => each.state === "pending").sort(byTime));
+export const asksFor = (session: string) => asked.value.some((each) => each.session === session);
+export const approval = (id: string) => byId.value.get(id);
+export const isMine = (id: string) => mine.has(id);
+
+/** What a person should see beside a session: what waits, and how what they saw wait has ended. */
+export const cardsOf = (session: string) => [...byId.value.values()].filter((each) => each.session === session).sort(byTime);
+
+export const leftMs = (each: ApprovalInfo) => Math.max(0, Date.parse(each.expires_at) + aheadMs - Date.now());
+
+/** Whether everything has stood still long enough for an answer to be meant. */
+export const isCalm = () => performance.now() >= calmFrom;
+
+export function stir(): void {
+  calmFrom = performance.now() + SETTLE_MS;
+}
+document.addEventListener("visibilitychange", stir);
+
+socket.onApprovals = (message) => {
+  const next = new Map(byId.value);
+  if (message.type === "approval") {
+    const { approval: changed } = message;
+    // Settled ones are news only to whoever saw them wait.
+    if (changed.state === "pending") {
+      if (!next.has(changed.id)) aheadMs = Date.now() - Date.parse(changed.asked_at);
+      next.set(changed.id, changed);
+    } else if (next.has(changed.id)) next.set(changed.id, changed);
+  } else {
+    const waits = new Set(message.approvals.map((each) => each.id));
+    // After a break: what no longer waits was settled meanwhile, by whom the server remembers.
+    for (const [id, each] of next) if (each.state === "pending" && !waits.has(id)) void lookAgain(id);
+    for (const each of message.approvals) next.set(each.id, each);
+  }
+  const over = [...next.values()].filter((each) => each.state !== "pending");
+  for (const each of over.slice(0, -KEPT)) next.delete(each.id);
+  stir();
+  batch(() => {
+    byId.value = next;
+    told.value = true;
+  });
+};
+
+async function lookAgain(id: string): Promise<void> {
+  const found = await findApproval(id).catch(() => null);
+  if (found) socket.onApprovals({ type: "approval", approval: found });
+  else dismissCard(id);
+}
+
+export function dismissCard(id: string): void {
+  const next = new Map(byId.value);
+  next.delete(id);
+  stir();
+  byId.value = next;
+}
+
+/** A question that this page did not see wait, from the server's memory. */
+export async function findApproval(id: string): Promise<ApprovalInfo | null> {
+  const { approvals } = await socket.call("approval.list", { settled: true });
+  return approvals.find((each) => each.id === id) ?? null;
+}
+
+export async function approve(id: string, answer: Omit<ApproveParams, "approval" | "via">): Promise<void> {
+  mine.add(id);
+  try {
+    took(await socket.call("approval.approve", { approval: id, via: "page", ...answer }));
+  } catch (error) {
+    mine.delete(id);
+    throw error;
+  }
+}
+
+export async function decline(id: string, note: string): Promise<void> {
+  mine.add(id);
+  try {
+    took(await socket.call("approval.decline", { approval: id, via: "page", ...(note ? { note } : {}) }));
+  } catch (error) {
+    mine.delete(id);
+    throw error;
+  }
+}
+
+function took(settled: ApprovalInfo): void {
+  if (byId.value.has(settled.id)) socket.onApprovals({ type: "approval", approval: settled });
+}
+
+/** Whether this person's credential lets them answer. */
+export const mayAnswer = () => {
+  const me = socket.me.value;
+  return me === null || (me.kind === "person" && me.session === null && (me.scopes.includes("admin") || me.scopes.includes("approve")));
+};
+
+export const approvalPath = (id: string) => `approvals/${encodeURIComponent(id)}`;
