@@ -53,6 +53,14 @@ class Tool:
         return f"mcp__{self.upstream}__{self.name}"
 
     @property
+    def shown_name(self) -> str:
+        return shown(self.name)
+
+    @property
+    def annotations(self) -> dict[str, Any] | None:
+        return _table(self.wire.get("annotations")) or None
+
+    @property
     def title(self) -> str | None:
         annotations = _table(self.wire.get("annotations"))
         title = self.wire.get("title") or annotations.get("title")
@@ -69,7 +77,7 @@ class Tool:
     @property
     def output_schema(self) -> dict[str, Any] | None:
         found = self.wire.get("outputSchema")
-        return None if not isinstance(found, dict) else cast("dict[str, Any]", _shown_schema(found))
+        return cast("dict[str, Any]", _shown_schema(found)) if isinstance(found, dict) else None  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
 
     @property
     def risk(self) -> Risk:

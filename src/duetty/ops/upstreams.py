@@ -1,0 +1,310 @@
+"""Operations on upstreams: see them, turn, restart and trust them, call their tools."""
+
+import anyio
+
+from duetty.calls import Actor, Effect
+from duetty.errors import (
+    BadSetting,
+    FingerprintChanged,
+    NotAPerson,
+    StateUnwritable,
+    ToolNotFound,
+    ToolNotTrusted,
+    ToolOff,
+    UpstreamFault,
+    UpstreamNotFound,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from duetty.ops.operation import Operation, Route
+from duetty.ops.services import Services
+from duetty.ops.shapes import time_text
+from duetty.policy import Deny
+from duetty.upstreams import Tool, Upstream
+from duetty.wire.upstreams import (
+    CallToolParams,
+    Difference,
+    OfferedTool,
+    PromptParams,
+    PromptText,
+    ReadUpstreamParams,
+    ResourceContents,
+    ToolInfo,
+    ToolResult,
+    TrustParams,
+    TurnParams,
+    UpstreamError,
+    UpstreamInfo,
+    UpstreamList,
+    UpstreamParams,
+    UpstreamPrompts,
+    UpstreamResources,
+    UpstreamsParams,
+    UpstreamTools,
+)
+
+_CALLING = (
+    UpstreamNotFound,
+    UpstreamUnavailable,
+    UpstreamFault,
+    UpstreamTimeout,
+    ToolNotTrusted,
+)
+
+
+async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> UpstreamList:
+    await _wait(params, services)
+    upstreams = services.upstreams
+    return UpstreamList(
+        seq=upstreams.seq, upstreams=[_info(each, services) for each in upstreams.all()]
+    )
+
+
+async def _tools(params: UpstreamsParams, services: Services, actor: Actor) -> UpstreamTools:
+    await _wait(params, services)
+    upstreams = services.upstreams
+    seq = upstreams.seq
+    offered = [
+        OfferedTool(
+            id=str(tool.id),
+            upstream=tool.upstream,
+            name=tool.name,
+            title=tool.title,
+            description=tool.description,
+            risk=tool.risk,
+            input_schema=tool.input_schema,
+            output_schema=tool.output_schema,
+            annotations=tool.annotations,
+        )
+        for tool in upstreams.usable()
+        if not isinstance(services.deciding.decide_tool(actor, tool.upstream, tool.name), Deny)
+    ]
+    return UpstreamTools(seq=seq, tools=sorted(offered, key=lambda each: each.id))
+
+
+async def _turn(params: TurnParams, services: Services, actor: Actor) -> UpstreamInfo:
+    if params.on:
+        _only_person(actor, "turn an upstream or a tool on")
+    turned = await services.upstreams.turn(params.upstream, on=params.on, tool=params.tool)
+    return _info(turned, services)
+
+
+async def _restart(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamInfo | None:
+    _only_person(actor, "start what the settings file says now")
+    started = await services.upstreams.restart(params.upstream)
+    return None if started is None else _info(started, services)
+
+
+async def _trust(params: TrustParams, services: Services, actor: Actor) -> UpstreamInfo:
+    _only_person(actor, "accept tools")
+    trusted = await services.upstreams.trust(
+        params.upstream, fingerprint=params.fingerprint, tools=params.tools
+    )
+    return _info(trusted, services)
+
+
+async def _call(params: CallToolParams, services: Services, actor: Actor) -> ToolResult:
+    answer = await services.upstreams.call(
+        params.upstream,
+        params.tool,
+        params.arguments,
+        timeout_s=None if params.timeout_ms is None else params.timeout_ms / 1000,
+        progress=services.progress,
+    )
+    return ToolResult(
+        content=answer.get("content") or [],
+        structured_content=answer.get("structuredContent"),
+        is_error=answer.get("isError") is True,
+        meta=answer.get("_meta"),
+    )
+
+
+async def _resources(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamResources:
+    resources, templates = await services.upstreams.resources(params.upstream)
+    return UpstreamResources(resources=resources, templates=templates)
+
+
+async def _read(params: ReadUpstreamParams, services: Services, actor: Actor) -> ResourceContents:
+    answer = await services.upstreams.read(params.upstream, params.uri)
+    return ResourceContents(contents=answer.get("contents") or [], meta=answer.get("_meta"))
+
+
+async def _prompts(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamPrompts:
+    return UpstreamPrompts(prompts=await services.upstreams.prompts(params.upstream))
+
+
+async def _prompt(params: PromptParams, services: Services, actor: Actor) -> PromptText:
+    answer = await services.upstreams.prompt(params.upstream, params.prompt, params.arguments)
+    description = answer.get("description")
+    return PromptText(
+        description=description if isinstance(description, str) else None,
+        messages=answer.get("messages") or [],
+    )
+
+
+async def _wait(params: UpstreamsParams, services: Services) -> None:
+    if params.after is not None and params.wait_ms:
+        with anyio.move_on_after(params.wait_ms / 1000):
+            await services.upstreams.wait_change(params.after)
+
+
+def _only_person(actor: Actor, what: str) -> None:
+    if actor.kind != "person":
+        raise NotAPerson(f"an agent cannot {what}", hint="ask the person to do it")
+
+
+def _info(upstream: Upstream, services: Services) -> UpstreamInfo:
+    link, error = upstream.link, upstream.error
+    tools = [_tool_info(upstream, tool, services) for tool in upstream.tools.values()]
+    return UpstreamInfo(
+        name=upstream.name,
+        transport=upstream.order.transport,
+        target=upstream.order.shown,
+        state=upstream.state,
+        on=upstream.is_on,
+        since=time_text(upstream.since_ns),
+        error=None if error is None else UpstreamError(code=error.code, message=error.message),
+        pid=None if link is None else link.pid,
+        restarts=upstream.restarts,
+        retry_at=None if upstream.retry_at_ns is None else time_text(upstream.retry_at_ns),
+        sandbox=None if link is None else link.sandbox,
+        protocol=None if link is None else link.protocol,
+        implementation=None if link is None else link.implementation,
+        fingerprint=upstream.fingerprint,
+        waiting=sum(tool.pin != "known" for tool in tools),
+        tools=tools,
+    )
+
+
+def _tool_info(upstream: Upstream, tool: Tool, services: Services) -> ToolInfo:
+    pin = upstream.pin(tool)
+    refusal = upstream.refusal(tool)
+    others = services.upstreams.namesakes(tool)
+    warnings = tool.warnings()
+    if others:
+        warnings.append(f"other upstreams have a tool of this name: {', '.join(others)}")
+    differences = services.upstreams.differences(upstream, tool) if pin == "changed" else []
+    return ToolInfo(
+        name=tool.shown_name,
+        id=tool.id,
+        title=tool.title,
+        description=tool.description,
+        risk=tool.risk,
+        risk_known_by="nothing" if tool.risk == "unknown" else "annotations",
+        pin=pin,
+        fingerprint=tool.fingerprint,
+        differences=[
+            Difference(part=each.part, was=each.was, now=each.now) for each in differences
+        ],
+        warnings=warnings,
+        on=upstream.is_tool_on(tool.name),
+        usable=refusal is None,
+        why_not=None if refusal is None else refusal.message,
+        input_schema=tool.input_schema,
+    )
+
+
+LIST = Operation(
+    name="upstreams.list",
+    summary="MCP servers behind this one: state, tools, and what waits for a person's trust.",
+    effect=Effect.READ,
+    params=UpstreamsParams,
+    result=UpstreamList,
+    run=_list,
+    route=Route(method="GET", path="/upstreams"),
+    waits=True,
+)
+TOOLS = Operation(
+    name="upstreams.tools",
+    summary="Tools of upstreams that the caller may call now, as agents get them.",
+    effect=Effect.READ,
+    params=UpstreamsParams,
+    result=UpstreamTools,
+    run=_tools,
+    route=Route(method="GET", path="/upstreams/tools"),
+    waits=True,
+)
+TURN = Operation(
+    name="upstreams.turn",
+    summary="Turn an upstream, or one of its tools, on (a person's) or off; it stays so.",
+    effect=Effect.CONTROL,
+    params=TurnParams,
+    result=UpstreamInfo,
+    run=_turn,
+    route=Route(method="POST", path="/upstreams/{upstream}/turn"),
+    errors=(UpstreamNotFound, ToolNotFound, NotAPerson, StateUnwritable),
+)
+RESTART = Operation(
+    name="upstreams.restart",
+    summary="End an upstream and start it as the settings file says now; null if it says it is gone. A person's.",
+    effect=Effect.CONTROL,
+    params=UpstreamParams,
+    result=UpstreamInfo | None,
+    run=_restart,
+    route=Route(method="POST", path="/upstreams/{upstream}/restart"),
+    errors=(UpstreamNotFound, BadSetting, NotAPerson),
+)
+TRUST = Operation(
+    name="upstreams.trust",
+    summary="Accept new or changed tools of an upstream as they were shown. A person's.",
+    effect=Effect.CONTROL,
+    params=TrustParams,
+    result=UpstreamInfo,
+    run=_trust,
+    route=Route(method="POST", path="/upstreams/{upstream}/trust"),
+    errors=(
+        UpstreamNotFound, UpstreamUnavailable, ToolNotFound, FingerprintChanged, NotAPerson,
+        StateUnwritable,
+    ),
+)  # fmt: skip
+CALL = Operation(
+    name="upstreams.call",
+    summary="Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL.",
+    effect=Effect.CONTROL,
+    params=CallToolParams,
+    result=ToolResult,
+    run=_call,
+    route=Route(method="POST", path="/upstreams/{upstream}/call"),
+    waits=True,
+    errors=(*_CALLING, ToolNotFound, ToolOff),
+)
+RESOURCES = Operation(
+    name="upstreams.resources",
+    summary="Resources and templates of an upstream, as it lists them.",
+    effect=Effect.READ,
+    params=UpstreamParams,
+    result=UpstreamResources,
+    run=_resources,
+    route=Route(method="GET", path="/upstreams/{upstream}/resources"),
+    errors=_CALLING,
+)
+READ = Operation(
+    name="upstreams.read",
+    summary="Read a resource of an upstream.",
+    effect=Effect.INPUT,
+    params=ReadUpstreamParams,
+    result=ResourceContents,
+    run=_read,
+    route=Route(method="POST", path="/upstreams/{upstream}/read"),
+    errors=_CALLING,
+)
+PROMPTS = Operation(
+    name="upstreams.prompts",
+    summary="Prompts of an upstream, as it lists them.",
+    effect=Effect.READ,
+    params=UpstreamParams,
+    result=UpstreamPrompts,
+    run=_prompts,
+    route=Route(method="GET", path="/upstreams/{upstream}/prompts"),
+    errors=_CALLING,
+)
+PROMPT = Operation(
+    name="upstreams.prompt",
+    summary="Get a prompt of an upstream, filled in.",
+    effect=Effect.INPUT,
+    params=PromptParams,
+    result=PromptText,
+    run=_prompt,
+    route=Route(method="POST", path="/upstreams/{upstream}/prompt"),
+    errors=_CALLING,
+)

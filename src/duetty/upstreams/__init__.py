@@ -1,0 +1,26 @@
+"""Upstreams: MCP servers that this node is client of, supervised, pinned and kept apart.
+
+Their words are never trusted: not what a tool is called, not what it says of itself,
+not what it answers. A person accepts a tool as it is; one that changes waits again.
+"""
+
+from duetty.upstreams.link import Progress, Surroundings, Timing
+from duetty.upstreams.orders import Address, Program, UpstreamOrder, load_upstreams
+from duetty.upstreams.tools import Tool
+from duetty.upstreams.upstream import Upstream
+from duetty.upstreams.upstreams import Upstreams, no_upstreams, open_upstreams
+
+__all__ = [
+    "Address",
+    "Program",
+    "Progress",
+    "Surroundings",
+    "Timing",
+    "Tool",
+    "Upstream",
+    "UpstreamOrder",
+    "Upstreams",
+    "load_upstreams",
+    "no_upstreams",
+    "open_upstreams",
+]

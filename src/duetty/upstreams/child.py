@@ -1,0 +1,244 @@
+"""A program as upstream: started behind the guard, its pipes, its end, what it says on standard error."""
+
+import os
+import shutil
+import signal
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from subprocess import PIPE
+
+import anyio
+import anyio.to_thread
+from anyio.abc import ByteReceiveStream, Process
+
+from duetty.errors import BadCommand, BadWorkingDirectory, UpstreamUnavailable
+from duetty.policy import visible
+from duetty.sandbox import Level, Places, SandboxOrder, Wrapped, inner_pid, wrap
+from duetty.upstreams.link import Surroundings
+from duetty.upstreams.orders import Program, expanded
+
+GUARD = Path(__file__).with_name("guard.py")
+
+INHERITED = ("HOME", "LOGNAME", "USER", "PATH", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
+"""Of the server's environment, which may hold secrets of others: nothing but these, and what is named."""
+
+CLOSE_S = 2.0
+"""After its input was closed, which is how it is asked to end."""
+
+END_S = 6.0
+"""After TERM; the guard itself kills what is left after two seconds."""
+
+LOG_BYTES = 256 * 1024
+LAST_LINES = 5
+LINE_CHARS = 500
+
+
+@dataclass(slots=True)
+class Child:
+    """A started program."""
+
+    process: Process
+    sandbox: Level
+    said: "Said"
+
+    @property
+    def pid(self) -> int:
+        """Of the program itself: the guard's child, or its child in a sandbox."""
+        return _child_of(self.process.pid, self.sandbox)
+
+    async def wait_ended(self) -> UpstreamUnavailable:
+        """Until it is gone; with what is known about why."""
+        code = await self.process.wait()
+        # Its last words may still be on their way.
+        with anyio.move_on_after(0.5):
+            await self.said.closed.wait()
+        return ended(code, self.said)
+
+
+def ended(code: int, said: "Said") -> UpstreamUnavailable:
+    how = f"with exit code {code}" if code < 128 else f"by {_signal_name(code - 128)}"
+    if code == 127 and not said.last:
+        how = "before it began"
+    last = f"; it said: {said.last[-1]}" if said.last else ""
+    return UpstreamUnavailable(f"it ended {how}{last}", details={"exit_code": code})
+
+
+class Said:
+    """What it printed on standard error: bounded in a file, the last lines here."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._size = 0
+        self.last: list[str] = []
+        self.closed = anyio.Event()
+
+    async def follow(self, stream: ByteReceiveStream) -> None:
+        """Read for as long as it prints: one that nobody reads would stop."""
+        self._path.unlink(missing_ok=True)
+        rest = b""
+        try:
+            async for chunk in stream:
+                self._keep(chunk)
+                *lines, rest = (rest + chunk).split(b"\n")
+                rest = rest[-4 * LINE_CHARS :]
+                self._remember(lines)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            pass
+        finally:
+            self._remember([rest])
+            self.closed.set()
+
+    def note(self, text: str) -> None:
+        """A line of ours, among its own."""
+        self._keep(f"[duetty: {text}]\n".encode())
+
+    def _remember(self, lines: list[bytes]) -> None:
+        told = [_plain(line) for line in lines[-LAST_LINES:] if line.strip()]
+        self.last = (self.last + told)[-LAST_LINES:]
+
+    def _keep(self, data: bytes) -> None:
+        """Two files in turn: the older one goes when the newer is full."""
+        with suppress(OSError):  # a full disk costs the log, not the upstream
+            if self._size + len(data) > LOG_BYTES and self._size:
+                self._path.replace(self._path.with_name(f"{self._path.name}.1"))
+                self._size = 0
+            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            with open(fd, "wb") as file:
+                file.write(data[-LOG_BYTES:])
+            self._size += len(data)
+
+
+@asynccontextmanager
+async def started(name: str, program: Program, around: Surroundings) -> AsyncGenerator[Child]:
+    """The program, running; it and all it started have ended when this is left.
+
+    Raises:
+        BadCommand, BadWorkingDirectory, BadSetting: the table names what is not there.
+        SandboxUnavailable: the sandbox that is asked for cannot be had.
+    """
+    process: Process | None = None
+    level: Level = "none"
+    with anyio.CancelScope(shield=True):  # else a program could be started that nobody knows
+        process, level = await _open(name, program, around)
+    assert process is not None
+    assert process.stderr is not None
+    said = Said(around.logs / f"{name}.log")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(said.follow, process.stderr)
+        try:
+            yield Child(process=process, sandbox=level, said=said)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+            tasks.cancel_scope.cancel()
+
+
+async def _open(name: str, program: Program, around: Surroundings) -> tuple[Process, Level]:
+    """By the thread of the loop: the guard watches the thread that started it."""
+    order = around.sandbox(program)
+    filter_fd = os.memfd_create("filter") if order.asked != "none" else -1
+    try:
+        wrapped, directory = await anyio.to_thread.run_sync(
+            partial(_wrapped, name, program, around, order=order, filter_fd=filter_fd)
+        )
+        argv = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), "--", *wrapped.argv]
+        process = await anyio.open_process(
+            argv,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=directory,
+            env=dict(wrapped.env),
+            start_new_session=True,
+            pass_fds=tuple(wrapped.handed),
+        )
+    except OSError as error:
+        raise UpstreamUnavailable(f"it could not be started: {error.strerror}") from error
+    finally:
+        if filter_fd >= 0:
+            os.close(filter_fd)
+    return process, wrapped.level
+
+
+def _wrapped(
+    name: str, program: Program, around: Surroundings, *, order: SandboxOrder, filter_fd: int
+) -> tuple[Wrapped, str]:
+    """What to start, and where; looks at files, so for a worker thread."""
+    around.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    environment = around.environment
+    env = {each: environment[each] for each in INHERITED if each in environment}
+    env |= {key: expanded(value, environment) for key, value in program.env.items()}
+    command = expanded(program.command, environment)
+    path = shutil.which(str(Path(command).expanduser()), path=env.get("PATH"))
+    if path is None:
+        raise BadCommand(f"no program {command!r}", hint="give a path, or a name found in PATH")
+    directory = _directory(program, environment)
+    words = [path, *(expanded(each, environment) for each in program.args)]
+    wrapped = wrap(
+        words,
+        env,
+        cwd=directory,
+        order=order,
+        places=Places(hidden=around.hidden, private=around.logs / f"{name}.tmp"),
+        seccomp_fd=filter_fd,
+    )
+    for fd, content in wrapped.handed.items():
+        os.write(fd, content)
+        os.lseek(fd, 0, os.SEEK_SET)
+    return wrapped, directory
+
+
+def _directory(program: Program, environment: Mapping[str, str]) -> str:
+    home = environment.get("HOME") or "/"
+    text = expanded(program.cwd or "~", environment)
+    directory = Path(home, text[2:] if text == "~" or text.startswith("~/") else text)
+    if not directory.is_dir():
+        raise BadWorkingDirectory(f"no directory {str(directory)!r}")
+    return str(directory)
+
+
+async def _end(process: Process) -> None:
+    """Its input closes, then TERM, then KILL; every step has its time."""
+    assert process.stdin is not None
+    with anyio.move_on_after(CLOSE_S), suppress(OSError, anyio.BrokenResourceError):
+        await process.stdin.aclose()
+    with anyio.move_on_after(CLOSE_S):
+        await process.wait()
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        with anyio.move_on_after(END_S):
+            await process.wait()
+    if process.returncode is None or process.returncode < 0:
+        # The guard did not get to its work: its group is what is left of it.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with anyio.move_on_after(END_S):
+            await process.wait()
+    with anyio.move_on_after(CLOSE_S), suppress(OSError, anyio.BrokenResourceError):
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                await stream.aclose()
+
+
+def _child_of(guard: int, level: Level) -> int:
+    try:
+        words = Path(f"/proc/{guard}/task/{guard}/children").read_text(encoding="ascii").split()
+    except OSError:
+        return guard
+    return inner_pid(int(words[0]), level) if words else guard
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _plain(line: bytes) -> str:
+    return visible(line.decode("utf-8", "replace").strip())[:LINE_CHARS]

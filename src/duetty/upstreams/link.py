@@ -1,0 +1,83 @@
+"""An open connection to an upstream, as the rest of this package knows it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from duetty.sandbox import Level, SandboxOrder
+from duetty.upstreams.orders import Program
+
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+"""How far a call is: done, of how much, in the upstream's words."""
+
+Changed = Callable[[Literal["tools", "resources", "prompts"]], None]
+"""A list of the upstream is no longer what it was."""
+
+
+class Link(Protocol):
+    """Every wait has a bound; what goes wrong is a coded error."""
+
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def sandbox(self) -> Level | None: ...
+    @property
+    def protocol(self) -> str: ...
+    @property
+    def implementation(self) -> str | None: ...
+
+    async def wait_lost(self) -> None:
+        """Until it is of no more use.
+
+        Raises:
+            DuettyError: saying what ended it.
+        """
+
+    async def tools(self) -> list[dict[str, Any]]: ...
+    async def resources(self) -> list[dict[str, Any]]: ...
+    async def templates(self) -> list[dict[str, Any]]: ...
+    async def prompts(self) -> list[dict[str, Any]]: ...
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        timeout_s: float,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]: ...
+    async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]: ...
+    async def prompt(
+        self, name: str, arguments: Mapping[str, str], *, timeout_s: float
+    ) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What upstreams are started in."""
+
+    environment: Mapping[str, str]
+    """The server's own; a child gets a few plain variables of it, and what its table names."""
+
+    logs: Path
+    """Directory for what they print on standard error, and for places of their own."""
+
+    sandbox: Callable[[Program], SandboxOrder]
+    hidden: tuple[Path, ...] = ()
+    """Where the server keeps its own things, which no sandbox shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How failures are met."""
+
+    first_retry_s: float = 1.0
+    last_retry_s: float = 60.0
+    retries: int = 5
+    """In a row, of a program that ends by itself; an address is tried for as long as it is on."""
+
+    stable_s: float = 60.0
+    """One that ran this long begins to count anew."""
+
+    jitter: Callable[[], float] = field(default=lambda: 0.5)
+    """Between 0 and 1: many that failed together do not come back together."""

@@ -1,0 +1,281 @@
+"""One upstream, supervised: started, listed, watched, started again after a failure, ended.
+
+Its task owns the connection. Calls of others go over the connection while it is
+there, and end with a coded error when it goes.
+"""
+
+import logging
+import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Literal
+
+import anyio
+
+from duetty.clock import Clock
+from duetty.errors import (
+    BadArguments,
+    DuettyError,
+    SandboxUnavailable,
+    ToolNotFound,
+    ToolNotTrusted,
+    ToolOff,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
+from duetty.upstreams.link import Changed, Link, Timing
+from duetty.upstreams.orders import UpstreamOrder
+from duetty.upstreams.pins import Pins, PinState
+from duetty.upstreams.tools import Tool, fingerprint_of, tools_of
+
+State = Literal["off", "starting", "ready", "failed", "quarantined"]
+Open = Callable[[UpstreamOrder, Changed], AbstractAsyncContextManager[Link]]
+
+MAX_TOOLS = 1_000
+SETTLE_S = 0.05
+"""Changes of its lists that come together are looked at together."""
+
+FINAL = (BadArguments, SandboxUnavailable)
+"""Failures that another try does not mend: somebody has to change something."""
+
+log = logging.getLogger("duetty.upstreams")
+
+
+class Upstream:
+    def __init__(
+        self,
+        order: UpstreamOrder,
+        *,
+        open_link: Open,
+        pins: Pins,
+        clock: Clock,
+        timing: Timing,
+        changed: Callable[[], None],
+    ) -> None:
+        self.order = order
+        self.tools: Mapping[str, Tool] = {}
+        self.state: State = "off"
+        self.since_ns = clock.wall_ns()
+        self.error: DuettyError | None = None
+        self.restarts = 0
+        self.retry_at_ns: int | None = None
+        self.link: Link | None = None
+        self.resource_changes = 0
+        self.prompt_changes = 0
+        self._open = open_link
+        self._pins = pins
+        self._clock = clock
+        self._timing = timing
+        self._changed = changed
+        self._relist = anyio.Event()
+        self._settled = anyio.Event()
+
+    @property
+    def name(self) -> str:
+        return self.order.name
+
+    @property
+    def is_on(self) -> bool:
+        said = self._pins.is_on(self.name)
+        return self.order.enabled if said is None else said
+
+    @property
+    def fingerprint(self) -> str | None:
+        return fingerprint_of(self.tools) if self.link is not None else None
+
+    # --- its life, as one task ------------------------------------------------------
+
+    async def live(self) -> None:
+        """Until cancelled, or nothing can be done without somebody's help."""
+        failures = 0
+        try:
+            while True:
+                self._become("starting")
+                began_s = self._clock.monotonic_s()
+                error = await self._once()
+                if self._clock.monotonic_s() - began_s >= self._timing.stable_s:
+                    failures = 0
+                failures += 1
+                wait_s = self._retry_s(failures, error)
+                self.retry_at_ns = (
+                    None if wait_s is None else self._clock.wall_ns() + int(wait_s * 1e9)
+                )
+                self._become("failed", error)
+                log.warning(
+                    "upstream_failed",
+                    extra={"upstream": self.name, "code": error.code, "retry_s": wait_s},
+                )
+                if wait_s is None:
+                    return
+                await anyio.sleep(wait_s)
+                self.restarts += 1
+        finally:
+            self.link = None
+            self.tools = {}
+            self._settled.set()
+
+    async def _once(self) -> DuettyError:
+        """Connect and serve until it is lost; what ended it."""
+        limit = anyio.CancelScope(deadline=anyio.current_time() + self.order.start_timeout_s)
+        try:
+            with limit:
+                async with self._open(self.order, self._note_change) as link:
+                    self.tools = await self._listed(link)
+                    limit.deadline = math.inf
+                    self.link = link
+                    self.retry_at_ns = None
+                    self._become(self._standing())
+                    await self._serve(link)
+        except Exception as error:  # noqa: BLE001 - whatever it did wrong is its own failure
+            return coded(error)
+        finally:
+            self.link = None
+            self.tools = {}
+        if limit.cancelled_caught:
+            return UpstreamTimeout(
+                f"it did not say which tools it has within {self.order.start_timeout_s:g} s",
+                hint="start_timeout in its table gives it longer",
+            )
+        return UpstreamUnavailable("it closed the connection")
+
+    async def _serve(self, link: Link) -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._follow_lists, link)
+            await link.wait_lost()
+            tasks.cancel_scope.cancel()
+
+    async def _follow_lists(self, link: Link) -> None:
+        while True:
+            await self._relist.wait()
+            await anyio.sleep(SETTLE_S)
+            self._relist = anyio.Event()
+            self.tools = await self._listed(link)
+            self._become(self._standing())
+
+    async def _listed(self, link: Link) -> Mapping[str, Tool]:
+        return tools_of(self.name, (await link.tools())[:MAX_TOOLS])
+
+    def _note_change(self, what: Literal["tools", "resources", "prompts"]) -> None:
+        if what == "tools":
+            self._relist.set()
+            return
+        if what == "resources":
+            self.resource_changes += 1
+        else:
+            self.prompt_changes += 1
+        self._changed()
+
+    def _retry_s(self, failures: int, error: DuettyError) -> float | None:
+        timing = self._timing
+        if isinstance(error, FINAL):
+            return None
+        if self.order.transport == "stdio" and failures > timing.retries:
+            return None
+        wait_s = min(timing.first_retry_s * 2 ** min(failures - 1, 20), timing.last_retry_s)
+        return wait_s * (0.5 + timing.jitter())
+
+    def _become(self, state: State, error: DuettyError | None = None) -> None:
+        if state != self.state:
+            self.since_ns = self._clock.wall_ns()
+        self.state = state
+        if state in ("ready", "quarantined", "failed", "off"):
+            self.error = error
+            self._settled.set()
+        else:
+            self._settled = anyio.Event()
+        self._changed()
+
+    def turn_off(self) -> None:
+        self.retry_at_ns = None
+        self.restarts = 0
+        self._become("off")
+
+    # --- trust ----------------------------------------------------------------------
+
+    def _standing(self) -> State:
+        """Quarantined: it has tools, and none that a person accepted."""
+        pins = [self.pin(tool) for tool in self.tools.values()]
+        return "quarantined" if pins and "known" not in pins else "ready"
+
+    def judge_pins(self) -> None:
+        """Something was accepted."""
+        if self.link is not None:
+            self._become(self._standing())
+
+    def pin(self, tool: Tool) -> PinState:
+        return self._pins.state(self.order.identity, tool)
+
+    def is_tool_on(self, tool: str) -> bool:
+        return self.order.allows(tool) and self._pins.is_tool_on(self.name, tool)
+
+    def refusal(self, tool: Tool) -> DuettyError | None:
+        """Why a call would not reach it."""
+        if tool.id is None or tool.is_repeated:
+            return ToolOff(f"{tool.name!a} cannot be called: its name could mean another tool")
+        if not self.order.allows(tool.name):
+            return ToolOff(f"the settings of {self.name!r} do not allow {tool.name!r}")
+        if not self._pins.is_tool_on(self.name, tool.name):
+            return ToolOff(f"{tool.name!r} of {self.name!r} is turned off")
+        pin = self.pin(tool)
+        if pin != "known":
+            what = "is new" if pin == "new" else "is not what a person accepted"
+            return ToolNotTrusted(
+                f"{tool.name!r} of {self.name!r} {what}: a person has to look at it first",
+                hint=f"on the page, or with `duetty upstreams trust {self.name}`",
+                details={"pin": pin},
+            )
+        return None
+
+    # --- for calls ------------------------------------------------------------------
+
+    async def connected(self) -> Link:
+        """Its connection; one that is just starting is waited for.
+
+        Raises:
+            UpstreamUnavailable: if there is none.
+        """
+        with anyio.move_on_after(self.order.start_timeout_s):
+            while self.state == "starting":
+                await self._settled.wait()
+        if self.link is None:
+            raise UpstreamUnavailable(
+                f"upstream {self.name!r} is {self.state}"
+                + (f": {self.error.message}" if self.error is not None else ""),
+                hint="turn it on"
+                if self.state == "off"
+                else f"duetty upstreams restart {self.name}",
+                details={"state": self.state},
+            )
+        return self.link
+
+    def usable(self, name: str) -> Tool:
+        """Raises:
+        ToolNotFound, ToolOff, ToolNotTrusted: if it cannot be called as it is now.
+        """
+        tool = self.tools.get(name)
+        if tool is None:
+            raise ToolNotFound(self.name, name)
+        if (refusal := self.refusal(tool)) is not None:
+            raise refusal
+        return tool
+
+
+def coded(error: BaseException) -> DuettyError:
+    """The coded error in what went wrong; task groups wrap what they raise."""
+    if isinstance(error, DuettyError):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        found = [coded(each) for each in _flat(error)]
+        return next(
+            (each for each in found if type(each) is not UpstreamUnavailable),
+            found[0] if found else UpstreamUnavailable("it failed"),
+        )
+    return UpstreamUnavailable(f"it failed: {type(error).__name__}")
+
+
+def _flat(group: "BaseExceptionGroup[Any]") -> "list[BaseException]":
+    return [
+        inner
+        for each in group.exceptions
+        for inner in (_flat(each) if isinstance(each, BaseExceptionGroup) else [each])  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
+    ]

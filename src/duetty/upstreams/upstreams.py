@@ -1,0 +1,325 @@
+"""All upstreams of this node: what is known of them, and calls to them.
+
+Nothing is decided here: a call that comes in was decided on, asked about and is
+being recorded by `ops`. What holds here holds for everybody: a tool is called only
+as a person accepted it.
+"""
+
+import logging
+import secrets
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.abc import TaskGroup
+
+from duetty.clock import Clock, SystemClock
+from duetty.errors import DuettyError, FingerprintChanged, ToolNotFound, UpstreamNotFound
+from duetty.upstreams.link import Changed, Link, Progress, Surroundings, Timing
+from duetty.upstreams.orders import UpstreamOrder, load_upstreams
+from duetty.upstreams.pins import Pins
+from duetty.upstreams.tools import Difference, Risk, Tool
+from duetty.upstreams.upstream import Open, Upstream
+
+END_S = 15.0
+"""How long an ending upstream is waited for; its own ladder ends in KILL well before."""
+
+log = logging.getLogger("duetty.upstreams")
+
+
+def _jitter() -> float:
+    return secrets.randbelow(1_000) / 1_000
+
+
+class Upstreams:
+    def __init__(
+        self,
+        orders: Mapping[str, UpstreamOrder],
+        *,
+        pins: Pins,
+        open_link: Open,
+        reload: Callable[[], Mapping[str, UpstreamOrder]],
+        clock: Clock | None = None,
+        timing: Timing | None = None,
+    ) -> None:
+        self._pins = pins
+        self._open = open_link
+        self._reload = reload
+        self._clock = clock or SystemClock()
+        self._timing = timing or Timing(jitter=_jitter)
+        self._all = {name: self._make(order) for name, order in orders.items()}
+        self._running: dict[str, tuple[anyio.CancelScope, anyio.Event]] = {}
+        self._tasks: TaskGroup | None = None
+        self._turning = anyio.Lock()
+        self._seq = 0
+        self._changed = anyio.Event()
+
+    def _make(self, order: UpstreamOrder) -> Upstream:
+        return Upstream(
+            order,
+            open_link=self._open,
+            pins=self._pins,
+            clock=self._clock,
+            timing=self._timing,
+            changed=self._note,
+        )
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Owns their tasks; all have ended when it is left."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            for upstream in self._all.values():
+                if upstream.is_on:
+                    self._start(upstream)
+            try:
+                yield
+            finally:
+                self._tasks = None
+                tasks.cancel_scope.cancel()
+
+    def _start(self, upstream: Upstream) -> None:
+        if self._tasks is None or upstream.name in self._running:
+            return
+        scope, done = anyio.CancelScope(), anyio.Event()
+        self._running[upstream.name] = scope, done
+        self._tasks.start_soon(self._live, upstream, scope, done, name=f"upstream {upstream.name}")
+
+    async def _live(self, upstream: Upstream, scope: anyio.CancelScope, done: anyio.Event) -> None:
+        try:
+            with scope:
+                await upstream.live()
+        except Exception:
+            log.exception("upstream_crashed", extra={"upstream": upstream.name})
+        finally:
+            self._running.pop(upstream.name, None)
+            done.set()
+
+    async def _stop(self, upstream: Upstream) -> None:
+        if (running := self._running.get(upstream.name)) is not None:
+            scope, done = running
+            scope.cancel()
+            with anyio.move_on_after(END_S):
+                await done.wait()
+        upstream.turn_off()
+
+    # --- what is known ----------------------------------------------------------------
+
+    @property
+    def seq(self) -> int:
+        """How many changes there were."""
+        return self._seq
+
+    async def wait_change(self, after: int) -> None:
+        while self._seq <= after:
+            await self._changed.wait()
+
+    def _note(self) -> None:
+        self._seq += 1
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    def all(self) -> list[Upstream]:
+        return [self._all[name] for name in sorted(self._all)]
+
+    def find(self, name: str) -> Upstream:
+        """Raises:
+        UpstreamNotFound: if none has that name.
+        """
+        upstream = self._all.get(name)
+        if upstream is None:
+            raise UpstreamNotFound(name)
+        return upstream
+
+    def usable(self) -> list[Tool]:
+        """Tools that can be called now."""
+        return [
+            tool
+            for upstream in self.all()
+            for tool in upstream.tools.values()
+            if upstream.refusal(tool) is None
+        ]
+
+    def differences(self, upstream: Upstream, tool: Tool) -> list[Difference]:
+        return self._pins.differences(upstream.order.identity, tool)
+
+    def namesakes(self, tool: Tool) -> list[str]:
+        """Other upstreams with a tool of this name: one may be meant for the other."""
+        return [
+            each.name
+            for each in self.all()
+            if each.name != tool.upstream and tool.name in each.tools
+        ]
+
+    def risk_of(self, upstream: str, tool: str) -> Risk:
+        found = self._all[upstream].tools.get(tool) if upstream in self._all else None
+        return "unknown" if found is None else found.risk
+
+    async def wait_settled(self, *, at_most_s: float) -> None:
+        """Until none is just starting."""
+        with anyio.move_on_after(at_most_s):
+            while any(each.state == "starting" for each in self._all.values()):
+                await self._changed.wait()
+
+    # --- what a person says -----------------------------------------------------------
+
+    async def turn(self, name: str, *, on: bool, tool: str | None = None) -> Upstream:
+        async with self._turning:
+            upstream = self.find(name)
+            if tool is not None and on and upstream.link is not None and tool not in upstream.tools:
+                raise ToolNotFound(name, tool)
+            await anyio.to_thread.run_sync(lambda: self._pins.turn(name, on=on, tool=tool))
+            if tool is None:
+                if on:
+                    self._start(upstream)
+                else:
+                    await self._stop(upstream)
+            self._note()
+            return upstream
+
+    async def restart(self, name: str) -> Upstream | None:
+        """End it, and start it as the settings file says now; None if that has it no more.
+
+        Raises:
+            UpstreamNotFound: if it neither was nor is there.
+            BadSetting: if the file is wrong; everything goes on as it was.
+        """
+        async with self._turning:
+            orders = await anyio.to_thread.run_sync(self._reload)
+            if name not in orders and name not in self._all:
+                raise UpstreamNotFound(name)
+            if (before := self._all.get(name)) is not None:
+                await self._stop(before)
+            if name not in orders:
+                del self._all[name]
+                await anyio.to_thread.run_sync(self._pins.forget, name)
+                self._note()
+                return None
+            upstream = self._all[name] = self._make(orders[name])
+            if upstream.is_on:
+                self._start(upstream)
+            self._note()
+            return upstream
+
+    async def trust(self, name: str, *, fingerprint: str, tools: list[str] | None) -> Upstream:
+        """Accept tools as they were shown.
+
+        Raises:
+            FingerprintChanged: if they are others by now; nothing is accepted.
+            ToolNotFound: if one of them is not there.
+        """
+        async with self._turning:
+            upstream = self.find(name)
+            await upstream.connected()
+            if fingerprint != upstream.fingerprint:
+                raise FingerprintChanged(
+                    f"the tools of {name!r} are not those that were shown",
+                    hint="look at them again",
+                )
+            if missing := [each for each in tools or () if each not in upstream.tools]:
+                raise ToolNotFound(name, missing[0])
+            accepted = [
+                tool for tool in upstream.tools.values() if tools is None or tool.name in tools
+            ]
+            identity = upstream.order.identity
+            await anyio.to_thread.run_sync(lambda: self._pins.accept(name, identity, accepted))
+            upstream.judge_pins()
+            return upstream
+
+    # --- calls ------------------------------------------------------------------------
+
+    async def call(
+        self,
+        name: str,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        timeout_s: float | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        """What the tool answered, as it stands.
+
+        Raises:
+            DuettyError: if it could not be called, or did not answer.
+        """
+        upstream = self.find(name)
+        link = await upstream.connected()
+        upstream.usable(tool)
+        bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
+        return await link.call(tool, arguments, timeout_s=bound_s, progress=progress)
+
+    async def resources(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        link = await self._trusted(name)
+        return await link.resources(), await link.templates()
+
+    async def read(self, name: str, uri: str) -> dict[str, Any]:
+        link = await self._trusted(name)
+        return await link.read(uri, timeout_s=self.find(name).order.timeout_s)
+
+    async def prompts(self, name: str) -> list[dict[str, Any]]:
+        return await (await self._trusted(name)).prompts()
+
+    async def prompt(self, name: str, prompt: str, arguments: Mapping[str, str]) -> dict[str, Any]:
+        link = await self._trusted(name)
+        return await link.prompt(prompt, arguments, timeout_s=self.find(name).order.timeout_s)
+
+    async def _trusted(self, name: str) -> Link:
+        """Its connection, unless a person has still to look at it."""
+        upstream = self.find(name)
+        link = await upstream.connected()
+        if upstream.state == "quarantined":
+            tool = next(iter(upstream.tools.values()))
+            refusal = upstream.refusal(tool)
+            assert refusal is not None
+            raise refusal
+        return link
+
+
+def open_upstreams(
+    config_file: Path, pins_file: Path, surroundings: Surroundings, *, clock: Clock | None = None
+) -> Upstreams:
+    """As the settings file orders them.
+
+    Raises:
+        BadSetting: if a table is wrong.
+    """
+    orders = load_upstreams(config_file)
+    return Upstreams(
+        orders,
+        pins=Pins(pins_file),
+        open_link=connecting(surroundings),
+        reload=lambda: load_upstreams(config_file),
+        clock=clock,
+    )
+
+
+def connecting(surroundings: Surroundings) -> Open:
+    """Opens connections. The SDK takes most of a second and 35 MB to import: the first one loads it."""
+
+    @asynccontextmanager
+    async def open_link(order: UpstreamOrder, changed: Changed) -> AsyncGenerator[Link]:
+        module = await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
+        async with module.connect(order, surroundings, changed) as link:
+            yield link
+
+    return open_link
+
+
+def _load() -> Any:
+    from duetty.upstreams import connection
+
+    return connection
+
+
+def no_upstreams() -> Upstreams:
+    """Of a server whose settings name none, and which never will."""
+
+    @asynccontextmanager
+    async def open_link(order: UpstreamOrder, changed: Changed) -> AsyncGenerator[Link]:
+        raise DuettyError("there is nothing to connect to")
+        yield
+
+    return Upstreams({}, pins=Pins(Path("/nonexistent")), open_link=open_link, reload=dict)
