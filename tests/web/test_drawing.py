@@ -1,15 +1,11 @@
 """What agents draw is seen where they drew it, with their name, and a person can be rid of it."""
 
-import json
-import subprocess
-import sys
-from typing import Any
-
 import httpx
 import pytest
 from playwright.sync_api import expect
 
 from tests.server_process import ServerProcess
+from tests.web.agent import Mcp
 from tests.web.browsing import Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
@@ -175,58 +171,3 @@ def test_one_key_takes_control_from_an_agent(tab: Tab) -> None:
     assert client.get("/sessions/s/input/mode")["mode"] == "passthrough"
     tab.type("echo I drive\n")
     tab.wait_text("s", "I drive")
-
-
-class Mcp:
-    """The smallest MCP client: the bridge's standard input and output."""
-
-    def __init__(self, server: ServerProcess) -> None:
-        self._server = server
-        self._next = 0
-
-    def __enter__(self) -> "Mcp":
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "duetty", "mcp"],
-            env=self._server.env,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        self._ask(
-            "initialize",
-            {
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": {"name": "claude", "version": "1"},
-            },
-        )
-        self._say({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-
-    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
-        answer = self._ask("tools/call", {"name": tool, "arguments": arguments})
-        assert not answer.get("isError"), answer
-        return answer
-
-    def _ask(self, method: str, params: dict[str, Any]) -> Any:
-        self._next += 1
-        self._say({"jsonrpc": "2.0", "id": self._next, "method": method, "params": params})
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            message = json.loads(line)
-            if message.get("id") == self._next:
-                assert "result" in message, message
-                return message["result"]
-        raise AssertionError("the bridge ended")
-
-    def _say(self, message: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(message) + "\n")
-        self._process.stdin.flush()

@@ -102,9 +102,9 @@ function Facts({ info, beside }: { info: ApprovalInfo; beside: boolean }) {
           </dd>
         </>
       )}
-      <dt>Asked since</dt>
+      <dt>Policy</dt>
       <dd>
-        it <Shown text={info.reason} most={1000} />
+        <Shown text={info.reason} most={1000} />
       </dd>
       {info.rule !== null && (
         <>
@@ -125,6 +125,11 @@ function Facts({ info, beside }: { info: ApprovalInfo; beside: boolean }) {
       )}
     </dl>
   );
+}
+
+/** Never away from something that a person is about to use. */
+function focusIfFree(element: HTMLElement | null): void {
+  if (document.activeElement === null || document.activeElement === document.body) focusOnce(element);
 }
 
 type Mode = "ask" | "edit" | "allow";
@@ -240,7 +245,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
             </Field>
           )}
           <footer>
-            <Button look="danger" disabled={busy} data-first ref={focus ? focusOnce : undefined} onClick={() => void no()}>
+            <Button look="danger" disabled={busy} data-first ref={focus ? focusIfFree : null} onClick={() => void no()}>
               Decline <Kbd>D</Kbd>
             </Button>
             {!noting && mode === "ask" && (

@@ -42,6 +42,39 @@ export interface PersistParams {
   persistent: boolean;
 }
 
+export interface ServerInfo {
+  /** as it says itself; null until it was reached */
+  hostname: string | null;
+  /** `local` for this server itself */
+  address: string;
+  health: "connecting" | "healthy" | "unavailable" | "rejected";
+  role: "member";
+  /** new with every start of that server */
+  server_id: string | null;
+  version: string | null;
+  /** open sessions; only this server's own are known */
+  sessions: number | null;
+  /** why it is not healthy */
+  reason: string | null;
+}
+
+export interface AddServerParams {
+  /** where it is: http:// or https://, name, port, and its base prefix if it has one */
+  address: string;
+  /** a token of that server; ours is never sent */
+  token?: string | null;
+}
+
+export interface ServerAdded {
+  address: string;
+  health: "connecting";
+}
+
+export interface ServerParams {
+  /** its hostname, or host:port of its address */
+  hostname: string;
+}
+
 export interface TokenCreateParams {
   /** whose it is, for lists and history */
   name: string;
@@ -1163,6 +1196,185 @@ export interface AuditVerified {
   problems: AuditProblem[];
 }
 
+export interface UpstreamsParams {
+  /** wait until something changed after this seq */
+  after?: number | null;
+  /** how long to wait for that */
+  wait_ms?: number;
+}
+
+export interface Difference {
+  /** what of the tool is different: description, inputSchema … */
+  part: string;
+  /** as accepted, with everything that hides made visible */
+  was: string | null;
+  /** as the upstream says it now, likewise */
+  now: string | null;
+}
+
+export interface ToolInfo {
+  /** as the upstream says it */
+  name: string;
+  /** mcp__UPSTREAM__TOOL, as agents and rules say it; null for a name that cannot be one */
+  id: string | null;
+  title: string | null;
+  /** with everything that hides made visible */
+  description: string;
+  /** what it can do */
+  risk: "read" | "write" | "destructive" | "unknown";
+  /** annotations: the upstream says so of itself; it can only tighten */
+  risk_known_by: "annotations" | "nothing";
+  /** whether a person accepted the tool as it is */
+  pin: "known" | "new" | "changed";
+  fingerprint: string;
+  /** for `changed`: what was accepted, and what is */
+  differences: Difference[];
+  /** hidden characters, odd names, names shared with others */
+  warnings: string[];
+  /** whether it is turned on, and settings allow it */
+  on: boolean;
+  /** whether a call would reach it now */
+  usable: boolean;
+  why_not: string | null;
+  input_schema: Record<string, unknown>;
+}
+
+export interface UpstreamError {
+  code: string;
+  message: string;
+}
+
+export interface UpstreamInfo {
+  name: string;
+  transport: "stdio" | "http";
+  /** the command or the address; values that may be secret left out */
+  target: string;
+  /** quarantined: it runs, and none of its tools was accepted by a person yet */
+  state: "off" | "starting" | "ready" | "failed" | "quarantined";
+  on: boolean;
+  /** when it came into this state */
+  since: string;
+  /** why it failed, or what ended it last */
+  error: UpstreamError | null;
+  pid: number | null;
+  /** how often it was started again without anybody asking */
+  restarts: number;
+  /** for `failed`: when the next try is made, if one is */
+  retry_at: string | null;
+  sandbox: "none" | "landlock" | "bubblewrap" | null;
+  /** revision of MCP that it speaks */
+  protocol: string | null;
+  /** name and version, in its own words */
+  implementation: string | null;
+  /** of all its tools as they are; trust is given to it */
+  fingerprint: string | null;
+  /** tools that wait for a person: new or changed */
+  waiting: number;
+  tools: ToolInfo[];
+}
+
+export interface UpstreamList {
+  /** give it as `after` to wait for a change */
+  seq: number;
+  upstreams: UpstreamInfo[];
+}
+
+export interface OfferedTool {
+  /** mcp__UPSTREAM__TOOL */
+  id: string;
+  upstream: string;
+  name: string;
+  title: string | null;
+  /** with everything that hides made visible */
+  description: string;
+  risk: "read" | "write" | "destructive" | "unknown";
+  input_schema: Record<string, unknown>;
+  output_schema: Record<string, unknown> | null;
+  /** what the upstream says of it */
+  annotations: Record<string, unknown> | null;
+}
+
+export interface UpstreamTools {
+  /** give it as `after` to wait for a change */
+  seq: number;
+  tools: OfferedTool[];
+}
+
+export interface TurnParams {
+  /** name of the upstream */
+  upstream: string;
+  /** whether it may be used; turning something on is a person's */
+  on: boolean;
+  /** one tool; the whole upstream when left out */
+  tool?: string | null;
+}
+
+export interface UpstreamParams {
+  /** name of the upstream */
+  upstream: string;
+}
+
+export interface TrustParams {
+  /** name of the upstream */
+  upstream: string;
+  /** of the upstream as it was shown: what changed since is not accepted unseen */
+  fingerprint: string;
+  /** those to accept; all that wait when left out */
+  tools?: string[] | null;
+}
+
+export interface CallToolParams {
+  /** name of the upstream */
+  upstream: string;
+  /** as the upstream says it */
+  tool: string;
+  arguments?: Record<string, unknown>;
+  /** the upstream's own timeout when left out */
+  timeout_ms?: number | null;
+}
+
+export interface ToolResult {
+  content: Record<string, unknown>[];
+  structured_content: unknown;
+  is_error: boolean;
+  meta: Record<string, unknown> | null;
+}
+
+export interface UpstreamResources {
+  /** as the upstream lists them */
+  resources: Record<string, unknown>[];
+  templates: Record<string, unknown>[];
+}
+
+export interface ReadUpstreamParams {
+  /** name of the upstream */
+  upstream: string;
+  /** as the upstream says it */
+  uri: string;
+}
+
+export interface ResourceContents {
+  contents: Record<string, unknown>[];
+  meta: Record<string, unknown> | null;
+}
+
+export interface UpstreamPrompts {
+  /** as the upstream lists them */
+  prompts: Record<string, unknown>[];
+}
+
+export interface PromptParams {
+  /** name of the upstream */
+  upstream: string;
+  prompt: string;
+  arguments?: Record<string, string>;
+}
+
+export interface PromptText {
+  description: string | null;
+  messages: Record<string, unknown>[];
+}
+
 export interface PolicyRule {
   name: string;
   decide: "deny" | "ask" | "allow";
@@ -1402,6 +1614,14 @@ export interface Operations {
   "server.persistent": { params: Nothing; result: Persistent };
   /** Make the server stay, or end when no session and no client is left. */
   "server.persist": { params: PersistParams; result: Persistent };
+  /** This server, and those that it speaks for: where each is and how it is. */
+  "server.list": { params: Nothing; result: ServerInfo[] };
+  /** Speak for another server too: its sessions are listed, and reached with `server`. */
+  "server.add": { params: AddServerParams; result: ServerAdded };
+  /** One server: this one, or one that it speaks for. */
+  "server.get": { params: ServerParams; result: ServerInfo };
+  /** Speak for a server no more; nothing changes on it. */
+  "server.remove": { params: ServerParams; result: Done };
   /** A token for some scopes, perhaps one session and a time; it is shown this once. */
   "token.create": { params: TokenCreateParams; result: NewToken };
   /** Tokens and signed-in browsers: what each may do, and when it was last used. */
@@ -1554,6 +1774,26 @@ export interface Operations {
   "audit.verify": { params: Nothing; result: AuditVerified };
   /** The audit trail as it stands, oldest first, as JSON lines. */
   "audit.export": { params: Nothing; result: Document };
+  /** MCP servers behind this one: state, tools, and what waits for a person's trust. */
+  "upstreams.list": { params: UpstreamsParams; result: UpstreamList };
+  /** Tools of upstreams that the caller may call now, as agents get them. */
+  "upstreams.tools": { params: UpstreamsParams; result: UpstreamTools };
+  /** Turn an upstream, or one of its tools, on (a person's) or off; it stays so. */
+  "upstreams.turn": { params: TurnParams; result: UpstreamInfo };
+  /** End an upstream and start it as the settings file says now; null if it says it is gone. A person's. */
+  "upstreams.restart": { params: UpstreamParams; result: UpstreamInfo | null };
+  /** Accept new or changed tools of an upstream as they were shown. A person's. */
+  "upstreams.trust": { params: TrustParams; result: UpstreamInfo };
+  /** Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL. */
+  "upstreams.call": { params: CallToolParams; result: ToolResult };
+  /** Resources and templates of an upstream, as it lists them. */
+  "upstreams.resources": { params: UpstreamParams; result: UpstreamResources };
+  /** Read a resource of an upstream. */
+  "upstreams.read": { params: ReadUpstreamParams; result: ResourceContents };
+  /** Prompts of an upstream, as it lists them. */
+  "upstreams.prompts": { params: UpstreamParams; result: UpstreamPrompts };
+  /** Get a prompt of an upstream, filled in. */
+  "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** The profile and the rules in force. */
   "policy.show": { params: Nothing; result: PolicyInfo };
   /** What would become of a command line of an agent; nothing runs. */

@@ -27,6 +27,7 @@ const Settings = lazy(() => import("./Settings").then((loaded) => loaded.Setting
 const Share = lazy(() => import("./Share").then((loaded) => loaded.Share));
 const Approvals = lazy(() => import("./Approvals").then((loaded) => loaded.Approvals));
 const Audit = lazy(() => import("./Audit").then((loaded) => loaded.Audit));
+const Policy = lazy(() => import("./Policy").then((loaded) => loaded.Policy));
 const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
 const Dialogs = lazy(loadDialogs);
 // What is typed right after a dialog's key should find it there.
@@ -37,6 +38,7 @@ const SCREENS: { path: string; screen: Route["screen"]; title: string; sign: str
   { path: "approvals", screen: "approvals", title: "Approvals", sign: "✓" },
   { path: "history", screen: "history", title: "History", sign: "⌕" },
   { path: "recordings", screen: "recordings", title: "Recordings", sign: "▷" },
+  { path: "policy", screen: "policy", title: "Policy", sign: "⚖" },
   { path: "audit", screen: "audit", title: "Audit", sign: "≣", admin: true },
   { path: "share", screen: "share", title: "Share", sign: "⇪", admin: true },
   { path: "settings", screen: "settings", title: "Settings", sign: "⚙" },
@@ -143,6 +145,8 @@ function screenOf(screen: Route["screen"]) {
       return <Approvals />;
     case "audit":
       return <Audit />;
+    case "policy":
+      return <Policy />;
     default:
       return <Sessions />;
   }

@@ -4,14 +4,14 @@ import { signal } from "@preact/signals";
 export const base = new URL("../", import.meta.url).pathname;
 
 export interface Route {
-  screen: "sessions" | "session" | "history" | "recordings" | "recording" | "settings" | "share" | "approvals" | "audit";
+  screen: "sessions" | "session" | "history" | "recordings" | "recording" | "settings" | "share" | "approvals" | "audit" | "policy" | "tools";
   session: string | null;
   /** Of the one question that is shown. */
   approval?: string;
   query: URLSearchParams;
 }
 
-const SCREENS = ["history", "recordings", "settings", "share", "approvals", "audit"] as const;
+const SCREENS = ["history", "recordings", "settings", "share", "approvals", "audit", "policy", "tools"] as const;
 
 function parse(): Route {
   const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : "";

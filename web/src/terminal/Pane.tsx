@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { socket } from "../protocol/socket";
+import { asksFor } from "../state/approvals";
 import { endOf, endWords } from "../state/blocks";
 import { ask } from "../state/dialogs";
 import { shownKeys } from "../state/keys";
@@ -25,6 +26,7 @@ const loadTextView = () => import("./TextView").then((loaded) => loaded.TextView
 const FindBar = lazy(loadFindBar);
 const Pager = lazy(loadPager);
 const TextView = lazy(loadTextView);
+const Asks = lazy(() => import("../asking/Cards").then((loaded) => loaded.Asks));
 // After the terminal itself, before anybody asks for them.
 setTimeout(() => void Promise.all([loadFindBar(), loadPager(), loadTextView()]), 1000);
 
@@ -105,6 +107,7 @@ export function Pane({ name }: { name: string }) {
   }, [view, wanted]);
 
   const live = socket.connection.value.is === "live";
+  const withSide = view !== null && isCurrent && sideShown.value && !focusMode.value && leaves(layout.value).length === 1;
   const captured = view?.elements.value?.input_mode === "capture";
   const shows = view?.size.value;
   return (
@@ -119,6 +122,7 @@ export function Pane({ name }: { name: string }) {
       }}
     >
       {!focusMode.value && <Head name={name} view={view} asText={asText.value} />}
+      {!withSide && asksFor(name) && <Asks key="asks" session={name} />}
       {captured && view ? (
         <div key="capture" class={css.capture} role="alert">
           <span>
@@ -175,7 +179,7 @@ export function Pane({ name }: { name: string }) {
             </div>
           )}
         </div>
-        {view && isCurrent && sideShown.value && !focusMode.value && leaves(layout.value).length === 1 && <Side view={view} />}
+        {view && withSide && <Side view={view} />}
       </div>
       {view && info?.state !== "exited" && socket.may("input") && <PhoneKeys view={view} />}
     </section>

@@ -1,12 +1,15 @@
 // Beside the terminal: its commands, what agents drew, and the facts.
+import { cardsOf } from "../state/approvals";
 import { copyCommand, copyLink, copyMarkdown, copyOutput, endOf, endWords, type BlockInfo } from "../state/blocks";
 import { ask } from "../state/dialogs";
 import { session as sessionOf } from "../state/sessions";
 import { socket } from "../protocol/socket";
 import { complain } from "../state/notices";
-import { Button, Menu, Tag, duration, stateWords } from "../ui/ui";
+import { Button, Menu, Tag, duration, lazy, stateWords } from "../ui/ui";
 import css from "../screens/session.module.css";
 import type { TerminalView } from "./view";
+
+const Cards = lazy(() => import("../asking/Cards").then((loaded) => loaded.Cards));
 
 export function blockItems(block: BlockInfo) {
   return [
@@ -26,6 +29,7 @@ export function Side({ view }: { view: TerminalView }) {
   const drawn = elements ? [...elements.overlays.map((each) => ({ ...each, kind: "overlay" as const })), ...elements.panels.map((each) => ({ ...each, kind: "panel" as const }))] : [];
   return (
     <aside class={css.side} data-region aria-label="Commands and facts">
+      {cardsOf(view.session).length > 0 && <Cards session={view.session} />}
       <section>
         <h2>Commands</h2>
         {blocks.length === 0 && <p class={css.none}>{info && info.integration === "none" ? "This program announces no commands." : "Nothing was run yet."}</p>}
