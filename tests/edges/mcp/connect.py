@@ -36,7 +36,7 @@ async def connected(
             Client(
                 transport,
                 mode="legacy" if era == "2025" else "auto",
-                read_timeout_seconds=20,
+                read_timeout_seconds=60,
                 **options,
             )
         )

@@ -245,10 +245,13 @@ class Core:
             if session is None:
                 return
             peer = self._http_peers[session] = Peer(owner=self.calls(context).caller.actor)
-            connection.exit_stack.callback(self._http_peers.pop, session, None)
+            connection.exit_stack.callback(self._lose, session)
         if peer is not None:
             peer.version, peer.is_modern = context.protocol_version, False
             peer.can_be_asked = can_be_asked(context)
+
+    def _lose(self, session: str) -> None:
+        self._http_peers.pop(session).go()
 
     def _part(self, context: Context) -> None:
         """A handshake begins, perhaps again: until it is over, the SDK alone knows what holds."""

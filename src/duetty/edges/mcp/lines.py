@@ -3,38 +3,57 @@
 Lines that are no message get an answer here; the SDK would drop them in silence.
 A host that asks `server/discover` and then falls back to `initialize` is served:
 the question is answered on a connection of its own, so it does not settle the era.
+Plain calls of a client that the SDK has met are answered past it (`plain`).
 """
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, cast
 
 import anyio
-from anyio.abc import ByteStream
+from anyio.abc import ByteStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import MCPError
 from mcp import types as t
 from mcp.server import Server
 from mcp.server.runner import serve_dual_era_loop
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
+from duetty.edges.mcp.peer import Peer
+from duetty.edges.mcp.plain import PlainCall, plain_call, progress_json
+from duetty.edges.mcp.sdk import request_key
 from duetty.errors import DuettyError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer message ends the connection; the bridge refuses it before."""
 
+BAD_ID = "Invalid request: an id is a string or a whole number"
+
 HELLO = "duetty/hello"
 """What the bridge asks first: it tells the dialects, and the directory in which the host works."""
+
+
+Out = SessionMessage | bytes
+"""What is written: a message of the SDK, or one that is a line already."""
+
+
+class _Served(Protocol):
+    @property
+    def core(self) -> Core: ...
+    @property
+    def server(self) -> Server[Caller | None]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
     """One connection."""
 
-    server_for: Callable[[str | None], Awaitable[Server[Caller | None]]]
+    served_for: Callable[[str | None], Awaitable[_Served]]
     """The server for dialects of these names; raises `DuettyError` where there is none."""
 
     stream: ByteStream
@@ -43,7 +62,7 @@ class Lines:
     async def serve(self) -> None:
         """Until the other end closes; calls on their way are cancelled, commands go on."""
         read = BufferedByteReceiveStream(self.stream)
-        answers, to_write = anyio.create_memory_object_stream[SessionMessage](32)
+        answers, to_write = anyio.create_memory_object_stream[Out](32)
         async with anyio.create_task_group() as tasks, answers, to_write:
             tasks.start_soon(self._write, to_write)
             try:
@@ -52,15 +71,16 @@ class Lines:
                 tasks.cancel_scope.cancel()
 
     async def _serve_messages(
-        self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[SessionMessage]
+        self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[Out]
     ) -> None:
-        caller, names = self.caller, None
+        caller, names = replace(self.caller, peer=Peer()), None
         while (message := await _next_message(read, answers)) is not None:
             if isinstance(message, t.JSONRPCRequest) and message.method == HELLO:
                 caller, names = _introduced(caller, message)
                 await answers.send(await self._greeting(message, names))
                 continue
-            run = _Run(server=await self.server_for(names), caller=caller)
+            served = await self.served_for(names)
+            run = _Run(core=served.core, server=served.server, caller=caller)
             if isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
                 await _answer_apart(run, message, answers)
             else:
@@ -69,17 +89,16 @@ class Lines:
 
     async def _greeting(self, message: t.JSONRPCRequest, names: str | None) -> SessionMessage:
         try:
-            await self.server_for(names)
+            await self.served_for(names)
         except DuettyError as error:
             told = f"{error.message}; {error.hint}"
             return _refusal(t.INVALID_PARAMS, told, message.id)
         return SessionMessage(t.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={}))
 
-    async def _write(self, messages: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    async def _write(self, messages: MemoryObjectReceiveStream[Out]) -> None:
         try:
             async for item in messages:
-                line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await self.stream.send(line.encode() + b"\n")
+                await self.stream.send((item if isinstance(item, bytes) else _line(item)) + b"\n")
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the reader sees the end, too
 
@@ -88,22 +107,51 @@ class Lines:
 class _Run:
     """The SDK's loop over one connection, or over one question."""
 
+    core: Core
     server: Server[Caller | None]
     caller: Caller
 
     async def __call__(
         self,
         receive: MemoryObjectReceiveStream[SessionMessage | Exception],
-        answers: MemoryObjectSendStream[SessionMessage],
+        answers: MemoryObjectSendStream[Out],
     ) -> None:
-        await serve_dual_era_loop(self.server, receive, answers, lifespan_state=self.caller)
+        # Wider than the SDK asks for: lines of our own go out between its messages.
+        await serve_dual_era_loop(
+            self.server, receive, cast("Any", answers), lifespan_state=self.caller
+        )
+
+    def plain(self, line: bytes) -> tuple[PlainCall, Use] | None:
+        peer = self.caller.peer
+        if peer is None or peer.version is None or (call := plain_call(line)) is None:
+            return None
+        use = self.core.plain_use(call, peer, self.caller)
+        return None if use is None else (call, use)
+
+    async def answer(self, call: PlainCall, use: Use, answers: MemoryObjectSendStream[Out]) -> None:
+        """A plain call; one that is cancelled gets no answer."""
+        peer, key = self.caller.peer, request_key(call.id)
+        assert peer is not None
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            assert call.progress_token is not None
+            await answers.send(progress_json(call.progress_token, progress, total, message))
+
+        with anyio.CancelScope() as scope:
+            peer.calls[key] = scope
+            try:
+                outcome = await self.core.answer_plain(call, use, report)
+            finally:
+                if peer.calls.get(key) is scope:
+                    del peer.calls[key]
+            await answers.send(outcome if isinstance(outcome, bytes) else _error(call, outcome))
 
 
 async def _answer_apart(
-    run: _Run, message: t.JSONRPCRequest, answers: MemoryObjectSendStream[SessionMessage]
+    run: _Run, message: t.JSONRPCRequest, answers: MemoryObjectSendStream[Out]
 ) -> None:
     ask, asked = anyio.create_memory_object_stream[SessionMessage | Exception](1)
-    answer, answered = anyio.create_memory_object_stream[SessionMessage](1)
+    answer, answered = anyio.create_memory_object_stream[Out](1)
     async with anyio.create_task_group() as tasks, ask, asked, answer, answered:
         tasks.start_soon(run, asked, answer)
         await ask.send(SessionMessage(message))
@@ -116,7 +164,7 @@ async def _serve_era(
     first: t.JSONRPCMessage,
     *,
     read: BufferedByteReceiveStream,
-    answers: MemoryObjectSendStream[SessionMessage],
+    answers: MemoryObjectSendStream[Out],
 ) -> None:
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     async with anyio.create_task_group() as tasks, send, receive:
@@ -124,23 +172,40 @@ async def _serve_era(
         message: t.JSONRPCMessage | None = first
         while message is not None:
             await send.send(SessionMessage(message))
-            message = await _next_message(read, answers)
+            message = await _next_message(read, answers, _PlainWay(run, answers, tasks))
         tasks.cancel_scope.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _PlainWay:
+    run: _Run
+    answers: MemoryObjectSendStream[Out]
+    tasks: TaskGroup
+
+    def takes(self, line: bytes) -> bool:
+        """Whether the line is a plain call, which is then on its way."""
+        found = self.run.plain(line)
+        if found is None:
+            return False
+        self.tasks.start_soon(self.run.answer, *found, self.answers)
+        return True
 
 
 def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str | None]:
     params: dict[str, Any] = message.params or {}
     cwd, names = params.get("cwd"), params.get("dialect")
     return (
-        Caller(actor=caller.actor, cwd=cwd) if isinstance(cwd, str) and cwd else caller,
+        replace(caller, cwd=cwd) if isinstance(cwd, str) and cwd else caller,
         names if isinstance(names, str) and names else None,
     )
 
 
 async def _next_message(
-    read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[SessionMessage]
+    read: BufferedByteReceiveStream,
+    answers: MemoryObjectSendStream[Out],
+    plain: _PlainWay | None = None,
 ) -> t.JSONRPCMessage | None:
-    """The next line that is a message, or None at the end; other lines are answered with an error."""
+    """The next message for the SDK, or None at the end; lines that are none are answered with an error."""
     while True:
         try:
             line = await read.receive_until(b"\n", MAX_LINE_BYTES)
@@ -156,12 +221,30 @@ async def _next_message(
             anyio.ClosedResourceError,
         ):
             return None
-        if not line.strip():
+        if not line.strip() or (plain is not None and plain.takes(line)):
             continue
         try:
-            return jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
             await answers.send(_not_a_message(line))
+            continue
+        if isinstance(message, t.JSONRPCNotification) and _has_id(line):
+            # The SDK would hold it for a notification, and its sender would wait for ever.
+            await answers.send(_refusal(t.INVALID_REQUEST, BAD_ID))
+            continue
+        return message
+
+
+def _has_id(line: bytes) -> bool:
+    return b'"id"' in line and "id" in json.loads(line)
+
+
+def _line(item: SessionMessage) -> bytes:
+    return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+def _error(call: PlainCall, error: MCPError) -> SessionMessage:
+    return SessionMessage(t.JSONRPCError(jsonrpc="2.0", id=call.id, error=error.error))
 
 
 def _not_a_message(line: bytes) -> SessionMessage:

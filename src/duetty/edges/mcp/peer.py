@@ -20,7 +20,16 @@ class Peer:
     )
     """Plain calls on their way, by id."""
 
+    is_gone: bool = False
+
     def cancel(self, key: str | int) -> None:
         scope = self.calls.get(key)
         if scope is not None:
+            scope.cancel()
+
+    def go(self) -> None:
+        """The connection is over, and so are the calls on it."""
+        self.is_gone = True
+        self.version = None
+        for scope in self.calls.values():
             scope.cancel()

@@ -48,24 +48,33 @@ def plain_call(raw: bytes | bytearray) -> PlainCall | None:
         parsed: object = from_json(raw, allow_inf_nan=False)
     except ValueError:
         return None
-    match parsed:
-        case {
-            "jsonrpc": "2.0",
-            "id": str() | int() as id_,
-            "method": "tools/call",
-            "params": {"name": str() as name, **rest},
-        } if type(id_) is not bool and _MESSAGE.issuperset(cast("Json", parsed)):
-            return _call(id_, name, cast("Json", rest))
-        case _:
-            return None
-
-
-def _call(id_: str | int, name: str, rest: Json) -> PlainCall | None:
-    arguments = rest.get("arguments", {})
-    meta = rest.get("_meta", {})
-    if not (_PARAMS.issuperset(rest) and isinstance(arguments, dict) and isinstance(meta, dict)):
+    if not isinstance(parsed, dict):
         return None
-    token, reserved = None, {}
+    message = cast("Json", parsed)
+    id_, params = message.get("id"), message.get("params")
+    if not (
+        message.keys() == _MESSAGE
+        and message["jsonrpc"] == "2.0"
+        and message["method"] == "tools/call"
+        and isinstance(id_, (str, int))
+        and type(id_) is not bool
+        and isinstance(params, dict)
+    ):
+        return None
+    return _call(id_, cast("Json", params))
+
+
+def _call(id_: str | int, params: Json) -> PlainCall | None:
+    name, arguments, meta = params.get("name"), params.get("arguments", {}), params.get("_meta", {})
+    if not (
+        isinstance(name, str)
+        and _PARAMS.issuperset(params)
+        and isinstance(arguments, dict)
+        and isinstance(meta, dict)
+    ):
+        return None
+    token: str | int | None = None
+    reserved: Json = {}
     for key, value in cast("Json", meta).items():
         if key.startswith(RESERVED):
             reserved[key] = value

@@ -17,7 +17,6 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
-
 from pydantic_core import to_json
 
 from duetty.edges.mcp.dialect import Caller

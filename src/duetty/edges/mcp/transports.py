@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from duetty.edges.mcp.core import SCOPE_CALLER, Core
 from duetty.edges.mcp.dialect import Caller, Dialect, chosen
+from duetty.edges.mcp.exchange import exchange
 from duetty.edges.mcp.lines import Lines
 from duetty.edges.mcp.sdk import DuettyServer
 from duetty.ops import Dispatcher
@@ -30,7 +31,7 @@ class Served:
     """One dialect (or several as one) with its SDK server."""
 
     def __init__(self, core: Core) -> None:
-        self._core = core
+        self.core = core
         self.server: DuettyServer = core.server()
         # No settings for Host and Origin: every request was admitted before it came here.
         self.http = StreamableHTTPSessionManager(
@@ -39,7 +40,7 @@ class Served:
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Holds the HTTP side's connections, tasks and watches; they end with it."""
-        async with self._core.running(), self.http.run():
+        async with self.core.running(), self.http.run():
             task_status.started()
             await anyio.sleep_forever()
 
@@ -88,18 +89,19 @@ class Transports:
         self, caller: Caller, dialects: str | None, *, scope: Scope, receive: Receive, send: Send
     ) -> None:
         served = await self.served(dialects)
-        actor = caller.actor
-        token = AccessToken(token="", client_id=f"{actor.kind}:{actor.name}", scopes=[])
         # The HTTP parser leaves white space around values, which is none of theirs (RFC 9110, 5.5).
         headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        scope = {**scope, "headers": headers}
+        left = await exchange(
+            served.core, served.http, caller, scope=scope, receive=receive, send=send
+        )
+        if left is None:
+            return
+        actor = caller.actor
+        token = AccessToken(token="", client_id=f"{actor.kind}:{actor.name}", scopes=[])
         # The SDK serves a session only to the user that opened it.
         user = AuthenticatedUser(token)
-        await served.http.handle_request(
-            {**scope, "headers": headers, SCOPE_CALLER: caller, "user": user}, receive, send
-        )
+        await served.http.handle_request({**scope, SCOPE_CALLER: caller, "user": user}, left, send)
 
     async def lines(self, caller: Caller, stream: ByteStream) -> None:
-        async def server_for(names: str | None) -> DuettyServer:
-            return (await self.served(names)).server
-
-        await Lines(server_for=server_for, stream=stream, caller=caller).serve()
+        await Lines(served_for=self.served, stream=stream, caller=caller).serve()
