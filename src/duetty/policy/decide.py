@@ -84,6 +84,9 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
 
 
 def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision:
+    if call.tool is not None and call.is_destructive and profile is not Profile.OPEN:
+        named = f"mcp__{call.tool[0]}__{call.tool[1]}"
+        return _ask(call, rule, "destructive", f"{named} destroys, by its own server's word")
     if profile is Profile.STRICT:
         if call.is_raw_input:
             return Deny(

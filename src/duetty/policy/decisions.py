@@ -54,6 +54,8 @@ class Judged:
     """Whether it writes input that no shell will have judged before it runs."""
     tool: tuple[str, str] | None = None
     """Server and tool, for a call that goes to an upstream."""
+    is_destructive: bool = False
+    """The tool's own server says that it destroys; it is believed where that tightens."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -67,6 +69,7 @@ class Judged:
             "command_line": self.command_line,
             "is_raw_input": self.is_raw_input,
             "tool": list(self.tool) if self.tool else None,
+            "is_destructive": self.is_destructive,
         }
 
     @classmethod
@@ -87,6 +90,7 @@ class Judged:
             command_line=cast("str | None", kept["command_line"]),
             is_raw_input=bool(kept["is_raw_input"]),
             tool=(tool[0], tool[1]) if tool else None,
+            is_destructive=kept.get("is_destructive") is True,
         )
 
 

@@ -15,7 +15,13 @@ MAX_OPENINGS = 200
 
 MAX_NODES = 4_000
 
+_OPENINGS = (b"(", b"{", b"[", b"$", b"`", b"|")
+
 _PARSER = Parser(Language(tree_sitter_bash.language()))
+
+_SHADOW = bytes(range(128)) + b"." * 128
+"""The grammar's scanner looks up letters beyond ASCII in a table that is too short, and ends the
+process. So it is shown a dot for each of their bytes: like them, a dot is part of a word and of no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +33,10 @@ class Seen:
 
 def look(text: str) -> Seen | None:
     """What the grammar sees; None when there is too much of it."""
-    root = _parse(text)
+    source = text.encode("utf-8", "replace")
+    root = _parse(source)
     if root is None:
         return None
-    source = text.encode("utf-8", "replace")
     commands: list[str] = []
     valid = not root.has_error
     waiting = [root]
@@ -48,7 +54,8 @@ def look(text: str) -> Seen | None:
 
 def drawn(text: str) -> str:
     """The tree as indented lines, for people."""
-    root = _parse(text)
+    source = text.encode("utf-8", "replace")
+    root = _parse(source)
     if root is None:
         return "(too deeply nested to draw)"
     lines: list[str] = []
@@ -59,14 +66,14 @@ def drawn(text: str) -> str:
         shown = (
             ""
             if node.named_child_count
-            else " " + repr((node.text or b"").decode("utf-8", "replace"))
+            else " " + repr(source[node.start_byte : node.end_byte].decode("utf-8", "replace"))
         )
         lines.append("  " * level + mark + node.type + shown)
         waiting += [(child, level + 1) for child in reversed(node.named_children)]
     return "\n".join(lines)
 
 
-def _parse(text: str) -> Node | None:
-    if sum(map(text.count, "({[$`|")) > MAX_OPENINGS:
+def _parse(source: bytes) -> Node | None:
+    if sum(map(source.count, _OPENINGS)) > MAX_OPENINGS:
         return None
-    return _PARSER.parse(text.encode("utf-8", "replace")).root_node
+    return _PARSER.parse(source.translate(_SHADOW)).root_node
