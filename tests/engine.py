@@ -12,6 +12,7 @@ import anyio
 from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.config import Paths, Settings, find_paths, make_private
+from duetty.hub import Hub, IpRules, Network
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, policing
 from duetty.processes import Processes
 from duetty.session import Judge, Keeping, Registry, Session
@@ -117,6 +118,13 @@ async def running_engine(
                 trail=police.trail,
                 deciding=police.deciding,
                 page_opening=PageOpening(env or child_env(home), clock),
+                hub=Hub(
+                    file=paths.state / "servers.json",
+                    hostname=node.hostname,
+                    server_id=node.server_id,
+                    network=Network(IpRules()),
+                    tasks=tasks,
+                ),
             )
             try:
                 yield Engine(

@@ -21,6 +21,9 @@ class Scope(StrEnum):
     READ = "read"
     INPUT = "input"
     CONTROL = "control"
+    APPROVE = "approve"
+    """Answering questions to a person; goes with `read` and nothing else, and makes a person."""
+
     ADMIN = "admin"
 
 

@@ -62,6 +62,18 @@ class Settings:
         low=1,
         high=3600,
     )
+    server_hostname: str = _setting(  # type: ignore[assignment]
+        "", "what other servers and people call this one; empty is the machine's own name"
+    )
+    hub_allow: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        (), "networks that servers may be added from, as 10.0.0.0/8; all when empty"
+    )
+    hub_block: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        (), "networks that no server may be added from"
+    )
+    hub_tls_ca: str = _setting(  # type: ignore[assignment]
+        "", "file with certificates (PEM) that servers' own are checked by; empty is the system's"
+    )
     session_cols: int = _setting(80, "width of a new session", low=1, high=1000)  # type: ignore[assignment]
     session_rows: int = _setting(24, "height of a new session", low=1, high=1000)  # type: ignore[assignment]
     session_shell: str = _setting("", "shell of a new session; empty means $SHELL, then /bin/sh")  # type: ignore[assignment]
@@ -199,6 +211,11 @@ class Paths:
     @property
     def database(self) -> Path:
         return self.state / "duetty.db"
+
+    @property
+    def servers_file(self) -> Path:
+        """The other servers that this one speaks for, with their tokens."""
+        return self.state / "servers.json"
 
     @property
     def audit(self) -> Path:
@@ -345,6 +362,8 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
         raise BadSetting(f"{path}: {error}", hint="the file is TOML: name = value") from error
     known = {setting.name for setting in fields(Settings)}
     for section, table in document.items():
+        if section == "upstreams":
+            continue  # tables of their own: upstreams/orders.py reads and checks them
         if not isinstance(table, dict):
             raise BadSetting(
                 f"{path}:{_line(text, section)}: {section!r} is outside a section",
@@ -424,6 +443,19 @@ def base_prefix(text: str) -> str:
             f"{text!r} cannot be server.base_prefix", hint="use plain words, for example /duetty"
         )
     return "".join(f"/{part}" for part in parts)
+
+
+def server_hostname(text: str, machine: str) -> str:
+    """What the setting says, or the machine's own name.
+
+    Raises:
+        BadSetting: if it could not be used in a path.
+    """
+    if text and not is_name(text):
+        raise BadSetting(
+            f"{text!r} cannot be server.hostname", hint="use letters, digits, '-', '_' and '.'"
+        )
+    return text or machine
 
 
 def parse_bind(text: str) -> tuple[str, int]:

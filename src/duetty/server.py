@@ -27,7 +27,7 @@ import uvicorn
 from duetty import __version__
 from duetty.approvals import Approvals
 from duetty.clock import Clock, SystemClock
-from duetty.config import Paths, Settings, base_prefix, make_private
+from duetty.config import Paths, Settings, base_prefix, make_private, server_hostname
 from duetty.edges.http import (
     Guard,
     Origins,
@@ -47,6 +47,7 @@ from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import McpEdge
 from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
+from duetty.hub import Hub, IpRules, Network
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry
@@ -109,6 +110,8 @@ class Server:
         self._approvals: Approvals | None = None
         self._url = ""
         self._prefix = ""
+        self._hostname = ""
+        self._ip_rules = IpRules()
         self._tls: ssl.SSLContext | None = None
 
     def run(self, *, announce: Callable[[Announcement], None]) -> None:
@@ -120,6 +123,8 @@ class Server:
             BadSetting: if the address cannot be bound, or TLS files cannot be used.
         """
         self._prefix = base_prefix(self._settings.server_base_prefix)
+        self._hostname = server_hostname(self._settings.server_hostname, socket.gethostname())
+        self._ip_rules = IpRules(block=self._settings.hub_block, allow=self._settings.hub_allow)
         self._tls = tls_context(self._settings.server_tls_cert, self._settings.server_tls_key)
         self._origins("localhost", 0)  # a bad name in the settings is told before anything starts
         make_private(self._paths.state)
@@ -224,10 +229,18 @@ class Server:
             origins=lambda: known,
             own_pids=lambda: frozenset({os.getpid(), registry.keeper_pid or os.getpid()}),
         )
+        hub = Hub(
+            file=self._paths.servers_file,
+            hostname=self._hostname,
+            server_id=secrets.token_hex(8),
+            network=Network(self._ip_rules, ca_file=self._settings.hub_tls_ca),
+            tasks=tasks,
+        )
         services = Services(
+            hub=hub,
             node=Node(
-                hostname=socket.gethostname(),
-                server_id=secrets.token_hex(8),
+                hostname=hub.hostname,
+                server_id=hub.server_id,
                 instance=self._paths.instance,
                 version=__version__,
                 started_s=self._clock.monotonic_s(),
@@ -293,6 +306,7 @@ class Server:
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(access.close_expired)
+        hub.restore()
         tasks.start_soon(police.approvals.expire)
         tasks.start_soon(self._end_when_unused, registry, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)

@@ -407,9 +407,9 @@ async def test_who_can_be_asked_depends_on_who_is_there(store: Store, trail: Tra
     desk = Approvals(store, trail, SystemClock(), wait_s=30)
     assert not desk.can_ask()
     assert desk.can_ask(host)
-    with desk.attending(BOT, "page"):
+    with desk.attending(BOT):
         assert not desk.can_ask()
-    with desk.attending(ANNA, "page"):
+    with desk.attending(ANNA):
         assert desk.can_ask()
     assert not desk.can_ask()
     assert Approvals(store, trail, SystemClock(), wait_s=30, ask="always").can_ask()

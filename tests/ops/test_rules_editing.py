@@ -137,7 +137,7 @@ async def test_a_new_text_tells_what_it_would_change(home: Path) -> None:
                 ("no-files", "changed"),
                 ("second", "added"),
             ]
-            assert '-command = "touch **"' in checked.diff
+            assert '+command = "echo **"' in checked.diff
             assert [(each.command_line, each.before, each.after) for each in checked.lines] == [
                 ("echo hello", "allow", "deny")
             ]

@@ -438,6 +438,8 @@ async def _work_with(work: Any, arguments: Json, task: Task) -> t.CallToolResult
 class FixtureCore(Core):
     """The product's core, with tools that speak to the SDK themselves."""
 
+    takes_plain_calls = False
+
     def server(self) -> DuettyServer:
         server = super().server()
         server.add_request_handler("tools/list", t.PaginatedRequestParams, self._fixture_tools)

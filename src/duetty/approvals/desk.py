@@ -94,11 +94,16 @@ class Approvals:
         """The last ones, to tell a second answerer who was first."""
 
         self._standing: dict[str, StandingRecord] = {}
-        self._attending: dict[int, str] = {}
+        self._attending: dict[int, str | None] = {}
+        """Each with the only session that it may answer for."""
+
         self._next_attendance = 0
         self._seq = Seq(0)
         self._subscriptions: set[Subscription[ApprovalEntry]] = set()
         self._stopping = False
+        self.name_of: Callable[[str], str | None] = lambda session_id: None
+        """The name that a session has now."""
+
         self.judge: Judge = lambda record, line: None
         """Judges a changed command line; set by whoever decides calls."""
 
@@ -153,14 +158,14 @@ class Approvals:
     # --- who is there ---------------------------------------------------------------
 
     @contextmanager
-    def attending(self, actor: Actor, where: str) -> Generator[None]:
+    def attending(self, actor: Actor) -> Generator[None]:
         """While inside, this actor, if it may answer, counts as somebody who can be asked."""
         if not may_answer(actor):
             yield
             return
         self._next_attendance += 1
         place = self._next_attendance
-        self._attending[place] = where
+        self._attending[place] = actor.session
         try:
             yield
         finally:
@@ -171,10 +176,13 @@ class Approvals:
         """Whether a person looks at a session, or at the list of them, now."""
         return bool(self._attending)
 
-    def can_ask(self, host: HostAsk | None = None) -> bool:
+    def can_ask(self, host: HostAsk | None = None, *, session: str | None = None) -> bool:
+        """Whether somebody is there for a question about this session, or about none."""
         if self._ask == "never":
             return False
-        return self._ask == "always" or host is not None or bool(self._attending)
+        if self._ask == "always" or host is not None:
+            return True
+        return any(each is None or each == session for each in self._attending.values())
 
     # --- asking ---------------------------------------------------------------------
 
@@ -319,6 +327,7 @@ class Approvals:
         waiting = self._waiting.get(id_)
         if waiting is None:
             raise self._not_waiting(id_)
+        check_reaches(by, self.current(waiting.record), answer)
         if waiting.until_s <= self._clock.monotonic_s():
             self._end(id_, "expired", by="time", via="expiry")
             raise self._not_waiting(id_)
@@ -452,6 +461,10 @@ class Approvals:
             ApprovalNotFound: if there is none.
         """
         check_may_answer(by)
+        if by.session is not None:
+            raise _too_little(
+                "a standing approval is taken back with a credential for all sessions"
+            )
         record = self._standing.pop(id_, None)
         if record is None:
             raise ApprovalNotFound(id_)
@@ -480,7 +493,12 @@ class Approvals:
 
     def pending(self) -> list[ApprovalRecord]:
         """Oldest first."""
-        return [waiting.record for waiting in self._waiting.values()]
+        return [self.current(waiting.record) for waiting in self._waiting.values()]
+
+    def current(self, record: ApprovalRecord) -> ApprovalRecord:
+        """With the name that its session has now."""
+        name = None if record.session_id is None else self.name_of(record.session_id)
+        return record if name in (None, record.session) else replace(record, session=name)
 
     @contextmanager
     def subscribe(self) -> Generator[Subscription[ApprovalEntry]]:
@@ -499,11 +517,11 @@ class Approvals:
     def _tell(self, record: ApprovalRecord) -> None:
         self._seq = Seq(self._seq + 1)
         for subscription in self._subscriptions:
-            subscription.offer(ApprovalEntry(seq=self._seq, record=record))
+            subscription.offer(ApprovalEntry(seq=self._seq, record=self.current(record)))
 
 
 def may_answer(actor: Actor) -> bool:
-    return actor.kind == "person" and bool(ANSWERING & actor.scopes) and actor.session is None
+    return actor.kind == "person" and bool(ANSWERING & actor.scopes)
 
 
 def check_may_answer(actor: Actor) -> None:
@@ -518,12 +536,31 @@ def check_may_answer(actor: Actor) -> None:
         )
     if not may_answer(actor):
         raise ScopeMissing(
-            "answering needs the scope 'approve' or 'admin', for all sessions",
+            "answering needs the scope 'approve' or 'admin'",
             details={"needs": sorted(ANSWERING), "has": sorted(actor.scopes)},
         )
 
 
-ANSWERING = frozenset(scope for scope in Scope if scope.value in ("approve", "admin"))
+def check_reaches(actor: Actor, record: ApprovalRecord, answer: Answer) -> None:
+    """Raises:
+    ApprovalNotFound: if the question is not about the one session that the actor may reach.
+    ScopeMissing: if the answer goes beyond a yes or no to what was asked.
+    """
+    if actor.session not in (None, record.session):
+        raise ApprovalNotFound(record.id)
+    if Scope.ADMIN in actor.scopes and actor.session is None:
+        return
+    if answer.covers == "standing":
+        raise _too_little("a standing approval needs the scope 'admin', for all sessions")
+    if answer.command_line is not None and not {Scope.ADMIN, Scope.INPUT} & actor.scopes:
+        raise _too_little("changing the command line needs the scope 'input' or 'admin'")
+
+
+def _too_little(message: str) -> ScopeMissing:
+    return ScopeMissing(message, hint="answer yes or no, once or for the session")
+
+
+ANSWERING = frozenset({Scope.APPROVE, Scope.ADMIN})
 """What a person's credential must allow, one of them."""
 
 

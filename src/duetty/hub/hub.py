@@ -105,13 +105,13 @@ class Hub:
         except FileNotFoundError:
             return
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.error("servers_unreadable", extra={"file": str(self._file), "reason": str(error)})
+            log.warning("servers_unreadable", extra={"file": str(self._file), "reason": str(error)})
             return
         for each in cast("list[dict[str, Any]]", kept)[:MAX_NODES]:
             try:
                 node = RemoteNode(address=parse_address(each["address"]), token=each.get("token"))
             except (DuettyError, KeyError, TypeError) as error:
-                log.error("server_unreadable", extra={"reason": str(error)})
+                log.warning("server_unreadable", extra={"reason": str(error)})
                 continue
             self._nodes.append(node)
             self._start(node)
@@ -129,7 +129,7 @@ class Hub:
                 json.dump({"servers": kept}, out)
             beside.replace(self._file)
         except OSError as error:
-            log.error("servers_not_saved", extra={"reason": str(error)})
+            log.warning("servers_not_saved", extra={"reason": str(error)})
 
     # --- links ------------------------------------------------------------------
 

@@ -143,7 +143,10 @@ class Access:
         if hmac.compare_digest(digest(token), self._own_digest):
             return Actor(kind="agent", name="token")
         record = self._store.valid_token(token)
-        return None if record is None else _actor(record, kind="agent")
+        if record is None:
+            return None
+        # Made by a person for a person, and good for nothing but looking and answering.
+        return _actor(record, kind="person" if Scope.APPROVE in record.scopes else "agent")
 
     # --- browsers -------------------------------------------------------------
 

@@ -40,7 +40,7 @@ async def _list(params: ApprovalsParams, services: Services, actor: Actor) -> Ap
     found = approvals.pending()
     if params.settled:
         stored = await anyio.to_thread.run_sync(lambda: services.store.approvals(limit=SETTLED))
-        found += [each for each in stored if each.state != "pending"]
+        found += [approvals.current(each) for each in stored if each.state != "pending"]
     return ApprovalList(
         seq=approvals.seq,
         approvals=[approval_info(each) for each in found if actor.session in (None, each.session)],
@@ -55,16 +55,19 @@ async def _approve(params: ApproveParams, services: Services, actor: Actor) -> A
         rule=params.rule,
         note=params.note,
     )
-    return approval_info(
-        services.approvals.settle(params.approval, answer, by=actor, via=params.via)
-    )
+    return _settled(params.approval, answer, services, actor, params.via)
 
 
 async def _decline(params: DeclineParams, services: Services, actor: Actor) -> ApprovalInfo:
     answer = Answer(granted=False, note=params.note)
-    return approval_info(
-        services.approvals.settle(params.approval, answer, by=actor, via=params.via)
-    )
+    return _settled(params.approval, answer, services, actor, params.via)
+
+
+def _settled(
+    approval: str, answer: Answer, services: Services, actor: Actor, via: str
+) -> ApprovalInfo:
+    approvals = services.approvals
+    return approval_info(approvals.current(approvals.settle(approval, answer, by=actor, via=via)))
 
 
 async def _standing(params: Nothing, services: Services, actor: Actor) -> list[StandingInfo]:
@@ -82,6 +85,7 @@ def approval_info(record: ApprovalRecord) -> ApprovalInfo:
         state=record.state,
         operation=record.operation,
         session=record.session,
+        session_id=record.session_id,
         actor=f"{record.actor_kind}:{record.actor_name}",
         command_line=record.command_line,
         shown=None if record.command_line is None else visible(record.command_line),
@@ -131,6 +135,8 @@ APPROVE = Operation(
     result=ApprovalInfo,
     run=_approve,
     route=Route(method="POST", path="/approvals/{approval}/approve"),
+    answers=True,
+    shared=True,
     errors=(ApprovalNotFound, ApprovalSettled, NotAPerson, PolicyDenied, Exhausted),
 )
 DECLINE = Operation(
@@ -141,6 +147,8 @@ DECLINE = Operation(
     result=ApprovalInfo,
     run=_decline,
     route=Route(method="POST", path="/approvals/{approval}/decline"),
+    answers=True,
+    shared=True,
     errors=(ApprovalNotFound, ApprovalSettled, NotAPerson),
 )
 STANDING = Operation(

@@ -41,8 +41,9 @@ class Asked:
             entry = await self._entries.receive()
             if isinstance(entry, Lagged):
                 return None
-            if self._actor.session in (None, entry.record.session):
-                return approval_info(entry.record)
+            record = self._services.approvals.current(entry.record)
+            if self._actor.session in (None, record.session):
+                return approval_info(record)
 
 
 @contextmanager

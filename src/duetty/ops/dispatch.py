@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
-from duetty.errors import BadArguments, DuettyError, NotFound, ServerNotFound
+from duetty.errors import BadArguments, DuettyError, NotFound
 from duetty.ops.asked import Asked, follow_approvals
 from duetty.ops.follow import (
     Captures,
@@ -22,12 +22,14 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
+from duetty.ops.forwarding import everywhere, forward, named_server
 from duetty.ops.operation import Operation
 from duetty.ops.permits import keep_within, permit
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.stream import Stream, whole
 from duetty.ops.table import OPERATIONS
 from duetty.session import ViewerKind
+from duetty.upstreams import Progress
 
 T = TypeVar("T")
 
@@ -47,11 +49,17 @@ class Dispatcher:
         return OPERATIONS
 
     async def dispatch(
-        self, call: Call, *, streaming: bool = False, host: HostAsk | None = None
+        self,
+        call: Call,
+        *,
+        streaming: bool = False,
+        host: HostAsk | None = None,
+        progress: Progress | None = None,
     ) -> Any:
         """Run the operation for this actor; `streaming` takes a document as a `Stream`.
 
-        `host` puts a question to the person at the caller's own host, where that can be done.
+        `host` puts a question to the person at the caller's own host, where that can be done;
+        `progress` is told how far an operation is that knows.
 
         Raises:
             DuettyError: with a code, whatever went wrong.
@@ -60,24 +68,36 @@ class Dispatcher:
         if operation is None:
             raise UnknownOperation(f"no operation {call.operation!r}")
         deciding = self._services.deciding
+        is_asked_of_all = (
+            operation.everywhere and not call.dialect and "server" not in call.arguments
+        )
         try:
+            node, call = named_server(operation, call, self._services)
             params = self._permitted(call, operation)
         except DuettyError as error:
             deciding.refused(call, operation, error)
             raise
+        if node is not None:
+            result = await forward(node, call, operation, params, self._services)
+            return result if streaming or not isinstance(result, Stream) else await whole(result)
         if operation.composed:
             steps = self._steps_of(call, host)
             return await operation.run(params, replace(self._services, steps=steps), call.actor)
         async with deciding.passing(call, operation, params, host) as passage:
-            result = await operation.run(passage.params, self._services, call.actor)
+            services = self._services
+            if progress is not None:
+                services = replace(services, progress=progress)
+            result = await operation.run(passage.params, services, call.actor)
             passage.exit_code = getattr(result, "exit_code", None)
+            if is_asked_of_all and call.actor.session is None:
+                result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)
 
     def _permitted(self, call: Call, operation: Operation[Any, Any]) -> Any:
         """The arguments, checked, for an actor whose credential allows this."""
         permit(call.actor, operation.scope)
         try:
-            params = operation.params.model_validate(self._here(operation, call.arguments))
+            params = operation.params.model_validate(call.arguments)
         except ValidationError as error:
             raise bad_arguments(error) from error
         return params if call.actor.session is None else keep_within(call.actor, operation, params)
@@ -92,9 +112,10 @@ class Dispatcher:
         dialect: str = "",
         mode: Literal["interactive", "headless"] = "interactive",
         host: HostAsk | None = None,
+        progress: Progress | None = None,
     ) -> Any:
         call = Call(actor=actor, operation=name, arguments=arguments, dialect=dialect, mode=mode)
-        return await self.dispatch(call, streaming=streaming, host=host)
+        return await self.dispatch(call, streaming=streaming, host=host, progress=progress)
 
     def _steps_of(self, call: Call, host: HostAsk | None) -> Steps:
         async def step(
@@ -109,26 +130,6 @@ class Dispatcher:
             )
 
         return step
-
-    def _here(
-        self, operation: Operation[Any, Any], arguments: Mapping[str, object]
-    ) -> Mapping[str, object]:
-        """The arguments without `server`, which any call may carry and which must mean us.
-
-        Raises:
-            ServerNotFound: if it means another node.
-        """
-        if "server" not in arguments or "server" in operation.params.model_fields:
-            return arguments
-        rest = dict(arguments)
-        server = rest.pop("server")
-        node = self._services.node
-        if server is not None and str(server).lower() not in (
-            node.hostname.lower(),
-            node.server_id,
-        ):
-            raise ServerNotFound(str(server)[:100])
-        return rest
 
     @property
     def node(self) -> Node:
@@ -148,7 +149,7 @@ class Dispatcher:
             return self.call(actor, name, arguments)
 
         following = follow_session(call, self._services, actor, session, kind=kind, size=size)
-        return following if kind == "api" else self._attended(following, actor, kind)
+        return following if kind == "api" else self._attended(following, actor)
 
     def captures(self, actor: Actor) -> AbstractContextManager[Captures]:
         """Keyboards that this connection of the actor captures; released when it is left."""
@@ -156,18 +157,16 @@ class Dispatcher:
 
     def watch(self, actor: Actor) -> AbstractContextManager[Watch]:
         """Look at all sessions; entering it raises what `watch_sessions` says."""
-        return self._attended(watch_sessions(self._services, actor), actor, "list")
+        return self._attended(watch_sessions(self._services, actor), actor)
 
     def asked(self, actor: Actor) -> AbstractContextManager[Asked]:
         """Look at the questions to a person; entering it raises what `follow_approvals` says."""
         return follow_approvals(self._services, actor)
 
     @contextmanager
-    def _attended(
-        self, looking: AbstractContextManager[T], actor: Actor, where: str
-    ) -> Generator[T]:
+    def _attended(self, looking: AbstractContextManager[T], actor: Actor) -> Generator[T]:
         """A person who looks is a person who can be asked."""
-        with looking as look, self._services.approvals.attending(actor, where):
+        with looking as look, self._services.approvals.attending(actor):
             yield look
 
 

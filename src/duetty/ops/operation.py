@@ -53,6 +53,9 @@ class Operation(Generic[P, R]):
     admin: bool = False
     """About the server and who may use it: needs the scope of that name, whatever its effect."""
 
+    answers: bool = False
+    """It answers a question to a person: needs the scope `approve`, whatever its effect."""
+
     shared: bool = False
     """Names no session, and shows nothing of one that the actor may not reach: a token for one
     session may call it too."""
@@ -60,6 +63,9 @@ class Operation(Generic[P, R]):
     composed: bool = False
     """Made of calls of other operations (`services.steps`), each of which is permitted, decided,
     asked about and recorded as any call: so it is not itself."""
+
+    everywhere: bool = False
+    """Answers with a list, and when `server` is left out with that of every node together."""
 
     errors: tuple[type[DuettyError], ...] = ()
     """What it can fail with, beyond what any call of its kind can: for schemas and docs."""
@@ -69,4 +75,6 @@ class Operation(Generic[P, R]):
         """What a credential must allow."""
         if self.composed:
             return Scope.READ  # each step says what it needs
+        if self.answers:
+            return Scope.APPROVE
         return Scope.ADMIN if self.admin else SCOPE_OF[self.effect]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from duetty.calls import Actor, Scope
-from duetty.errors import ScopeMissing
+from duetty.errors import BadArguments, NotAPerson, ScopeMissing
 from duetty.ops.operation import Operation
 
 
@@ -13,7 +13,7 @@ def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:
     Raises:
         ScopeMissing: if not; it says what is missing.
     """
-    if scope not in actor.scopes:
+    if not _allows(actor, scope):
         raise ScopeMissing(
             f"this needs the scope {scope.value!r}, which the token does not have",
             hint="make one with that scope: `duetty token create`",
@@ -21,6 +21,34 @@ def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:
         )
     if session is not None and actor.session not in (None, session):
         raise _other_session(actor)
+
+
+def _allows(actor: Actor, scope: Scope) -> bool:
+    if scope is Scope.APPROVE and Scope.ADMIN in actor.scopes:
+        return True  # who may say who answers may answer
+    return scope in actor.scopes
+
+
+def answering(scopes: frozenset[Scope], actor: Actor) -> frozenset[Scope]:
+    """The scopes of a token that answers for a person: it sees what it answers, and no more.
+
+    Raises:
+        NotAPerson: if an agent asks for one, which could then answer itself.
+        BadArguments: if it is to do other things too.
+    """
+    if actor.kind != "person":
+        raise NotAPerson(
+            "only a person can hand out the scope 'approve'",
+            hint="make the token on the page, or with `duetty token create` outside of a session",
+        )
+    wanted = scopes | {Scope.READ}
+    if wanted != {Scope.READ, Scope.APPROVE}:
+        raise BadArguments(
+            "the scope 'approve' goes with 'read' only",
+            hint="make another token for the rest",
+            details={"fields": {"scopes": "approve goes with read only"}},
+        )
+    return wanted
 
 
 def _other_session(actor: Actor) -> ScopeMissing:

@@ -67,7 +67,7 @@ async def _check(params: PolicyCheckParams, services: Services, actor: Actor) ->
 async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> PolicyWhy:
     deciding = services.deciding
     judged = _judged(params, actor)
-    made = deciding.would(
+    made = deciding.decide(
         judged,
         profile=None if params.profile is None else Profile(params.profile),
         rules=None if params.text is None else _rules_of(params.text, services),

@@ -27,9 +27,14 @@ COMMAND_LINES = {
 }
 """Operations that run a command line, and the argument that has it."""
 
+TOOL_CALLS = {"upstreams.call": "tool", "upstreams.prompt": "prompt", "upstreams.read": "uri"}
+"""Operations that reach an upstream, and the argument that names what of it."""
+
 _TYPED = frozenset({"data", "text", "keys", "input"})
 _CONTENT = frozenset({"stdin", "spans", "draw", "overlays", "panels", "operations"})
 _NAMES_ONLY = frozenset({"env"})
+_SECRET = frozenset({("server.add", "token")})
+_SECRET_WORDS = ("password", "passwd", "secret", "token", "api_key", "apikey", "credential")
 
 
 class Doing(Protocol):
@@ -62,15 +67,29 @@ def recorded_arguments(operation: Doing, params: Params, *, secret: bool) -> dic
             found[name] = sorted(str(key) for key in cast("Mapping[str, object]", value))[
                 :MAX_ITEMS
             ]
+        elif (operation.name, name) in _SECRET:
+            found[name] = {"withheld": "it is a secret"}
         elif secret and (operation.name in RAW_INPUT or name == runs) and name in _TYPED:
             found[name] = {"withheld": "it is typed where nothing is shown"}
         elif name in _CONTENT:
             found[name] = {"length": len(cast("str | list[object]", value))}
         elif name == runs:
             found[name] = _bounded(value, MAX_TEXT)
+        elif operation.name in TOOL_CALLS and name == "arguments":
+            found[name] = _tool_arguments(cast("Mapping[str, object]", value))
         else:
             found[name] = _bounded(value, RAW_CHARS if name in _TYPED else OTHER_CHARS)
     return found
+
+
+def _tool_arguments(given: Mapping[str, object]) -> dict[str, object]:
+    """Short texts and numbers as they are, the rest by its size; never what is named like a secret."""
+    shown: dict[str, object] = {}
+    for name, value in list(given.items())[:MAX_ITEMS]:
+        secret = any(word in name.lower() for word in _SECRET_WORDS)
+        told = {"withheld": "it is named like a secret"} if secret else _bounded(value, RAW_CHARS)
+        shown[name[:OTHER_CHARS]] = told
+    return shown
 
 
 def _bounded(value: object, chars: int) -> object:

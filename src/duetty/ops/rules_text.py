@@ -261,7 +261,7 @@ def _row_of(message: str, rows: Sequence[str]) -> tuple[int, int] | None:
         for number, row in enumerate(rows):
             if (at := row.find(text)) >= 0:
                 return number, at
-    words = re.findall(r"[a-z_]+", message)
+    words = re.findall(r"[a-z_]+", message.replace("named", "name"))
     for number, row in enumerate(rows):
         key = re.match(r"\s*([a-z_]+)\s*=", row)
         if key and key[1] in words:

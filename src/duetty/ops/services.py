@@ -8,12 +8,14 @@ from duetty.approvals import Approvals
 from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
+from duetty.hub import Hub
 from duetty.ops.access import Access
 from duetty.ops.deciding import Deciding
 from duetty.ops.page_opening import PageOpening
 from duetty.processes import Processes
 from duetty.session import Registry
 from duetty.store import Store
+from duetty.upstreams import Progress, Upstreams, no_upstreams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +66,13 @@ class Services:
     trail: Trail
     deciding: Deciding
     page_opening: PageOpening
+    hub: Hub
+    upstreams: Upstreams = field(default_factory=no_upstreams)
     taken: set[str] = field(default_factory=set[str])
     """Ids of free sessions that calls of the terminal contract are about to use."""
 
     steps: Steps | None = None
     """Set for the run of an operation that is composed of others."""
+
+    progress: Progress | None = None
+    """Set for the run of a call whose caller wants to know how far it is."""

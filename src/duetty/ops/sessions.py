@@ -176,6 +176,7 @@ LIST = Operation(
     result=list[SessionInfo],
     run=_list,
     route=Route(method="GET", path="/sessions"),
+    everywhere=True,
     shared=True,
 )
 GET = Operation(

@@ -1,10 +1,10 @@
 """Operations on who may call: tokens, browsers, tickets."""
 
 from duetty.calls import Actor, Effect, Scope
-from duetty.errors import BadArguments, Exhausted, InvalidSessionName, TokenNotFound
+from duetty.errors import BadArguments, Exhausted, InvalidSessionName, NotAPerson, TokenNotFound
 from duetty.ids import checked_session_name
 from duetty.ops.operation import Operation, Route
-from duetty.ops.permits import permit
+from duetty.ops.permits import answering, permit
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.store import TokenRecord
@@ -14,6 +14,8 @@ from duetty.wire.results import Done, NewToken, Ticket, TokenInfo, WhoAmI
 
 async def _create(params: TokenCreateParams, services: Services, actor: Actor) -> NewToken:
     scopes = frozenset(Scope(scope) for scope in params.scopes)
+    if Scope.APPROVE in scopes:
+        scopes = answering(scopes, actor)
     for scope in sorted(scopes):
         permit(actor, scope)  # nobody hands out more than they have
     token, record = services.access.issue(
@@ -79,7 +81,7 @@ CREATE = Operation(
     run=_create,
     route=Route(method="POST", path="/tokens", status=201),
     admin=True,
-    errors=(InvalidSessionName, Exhausted),
+    errors=(InvalidSessionName, Exhausted, NotAPerson),
 )
 LIST = Operation(
     name="token.list",

@@ -19,7 +19,7 @@ from time import monotonic
 from typing import Protocol
 
 from duetty.journal import Intake, ReadEnd
-from duetty.session.pump import Bell, later
+from duetty.session.pump import LoopCall, later
 
 TURN_S = 0.001
 """What all floods together get of one turn of the loop."""
@@ -75,7 +75,7 @@ class Lane:
         """Replaced by the loop, never changed: the thread reads it without a lock."""
 
         self._queue: deque[_Member] = deque()
-        self._bell: Bell | None = None
+        self._call: LoopCall | None = None
         self._epoll: select.epoll | None = None
         self._thread: Thread | None = None
         self._closing = Event()
@@ -126,7 +126,7 @@ class Lane:
         os.close(self._wake_fd)
 
     def _start(self) -> None:
-        self._bell = Bell(self._turn)
+        self._call = LoopCall(self._turn)
         self._epoll = select.epoll()
         self._wake_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake_fd, select.EPOLLIN)
@@ -223,6 +223,6 @@ class Lane:
             self._ring()
 
     def _ring(self) -> None:
-        if not self._rung and self._bell is not None:
+        if not self._rung and self._call is not None:
             self._rung = True
-            self._bell.ring()
+            self._call.soon()

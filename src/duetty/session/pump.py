@@ -60,7 +60,7 @@ def later(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
     return asyncio.get_running_loop().call_later(delay_s, callback)
 
 
-class Bell:
+class LoopCall:
     """Another thread's way to have something called in the loop."""
 
     __slots__ = ("_callback", "_loop")
@@ -69,7 +69,7 @@ class Bell:
         self._callback = callback
         self._loop = asyncio.get_running_loop()
 
-    def ring(self) -> None:
+    def soon(self) -> None:
         """Safe from any thread."""
         with suppress(RuntimeError):  # the loop has ended, and with it whoever would listen
             self._loop.call_soon_threadsafe(self._callback)

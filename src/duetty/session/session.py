@@ -37,10 +37,10 @@ from duetty.session.capture import Keyboard
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope
 from duetty.session.gate import Gate, Question
+from duetty.session.lane import Lane
 from duetty.session.probing import Prober, line_settings
 from duetty.session.profile import Profile
 from duetty.session.pulse import Pulse
-from duetty.session.lane import Lane
 from duetty.session.pump import InputQueue
 from duetty.session.reading import Reading
 from duetty.session.times import Times

@@ -52,7 +52,8 @@ class ApprovalInfo(Result):
     id: str
     state: Literal["pending", "granted", "rejected", "expired", "withdrawn"]
     operation: str
-    session: str | None
+    session: str | None = Field(description="the name that it has now, or had last")
+    session_id: str | None
     actor: str
     command_line: str | None = Field(description="as it will run")
     shown: str | None = Field(description="the same, with everything that hides made visible")

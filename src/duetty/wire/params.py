@@ -28,8 +28,10 @@ class TokenCreateParams(Params):
     name: str = Field(
         description="whose it is, for lists and history", min_length=1, max_length=100
     )
-    scopes: list[Literal["read", "input", "control", "admin"]] = Field(
-        description="what it allows; none includes another", min_length=1, max_length=16
+    scopes: list[Literal["read", "input", "control", "approve", "admin"]] = Field(
+        description="what it allows; none includes another, but `approve` comes with `read`",
+        min_length=1,
+        max_length=16,
     )
     session: str | None = Field(None, description="name of the only session it reaches")
     expires_in_s: int | None = Field(

@@ -28,6 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)"
     )
+    parser.add_argument(
+        "--hostname",
+        metavar="NAME",
+        help="what this server is called (default: the machine's name)",
+    )
     parser.add_argument("--base-prefix", metavar="PATH", help="path that every address begins with")
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate chain, PEM")
     parser.add_argument("--tls-key", metavar="FILE", help="key of the certificate, PEM")
@@ -64,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         os.environ,
         flags={
             "server_bind": arguments.bind,
+            "server_hostname": arguments.hostname,
             "server_base_prefix": arguments.base_prefix,
             "server_tls_cert": arguments.tls_cert,
             "server_tls_key": arguments.tls_key,

@@ -8,7 +8,7 @@ from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table
 from duetty.errors import BadArguments, NotFound
 
-SCOPES = ("read", "input", "control", "admin")
+SCOPES = ("read", "input", "control", "approve", "admin")
 
 EXAMPLES = (
     ("duetty token", "the server's own token, for HTTP clients"),

@@ -1,0 +1,275 @@
+"""A call or a line in, a decision out: the rules in force, and what comes besides the words.
+
+Policy is pure; this knows the session, the directory and the project that a call is
+about, and remembers. Nobody is asked here and nothing is recorded.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from json import dumps
+from posixpath import join, normpath
+from typing import Any
+
+from duetty.calls import Actor, Call, Effect
+from duetty.clock import Clock
+from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
+from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing
+from duetty.ops.rules import ProjectRules, stricter
+from duetty.ops.rules_book import Rulebook
+from duetty.ops.surroundings import fed_text, running_variables
+from duetty.policy import (
+    Allow,
+    Ask,
+    Decision,
+    Judged,
+    Mode,
+    Profile,
+    RuleSet,
+    decide,
+    fish_commands,
+    visible,
+)
+from duetty.session import Question as LineQuestion
+from duetty.session import Session
+
+REMEMBERED = 4_096
+"""Decisions kept: the same line in the same place is decided the same."""
+
+REMEMBERED_CHARS = 4_096
+"""Of a line; longer ones are decided anew."""
+
+MAX_ASKED_CHARS = 16_384
+"""Nobody can answer for a line that nobody can read."""
+
+MAX_TOLD_CHARS = 4_000
+"""Of a line that a shell tells when it asks; of longer ones it says only that there is one."""
+
+
+class Judging:
+    def __init__(self, *, profile: Profile, book: Rulebook, clock: Clock, home: str) -> None:
+        self.profile = profile
+        self.book = book
+        self.rules = self.as_in_force(book.rules)
+        self._digest = self.rules.digest
+        self._home = home
+        self.projects = ProjectRules(clock)
+        self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
+        self.risk_of: Callable[[str, str], str] = lambda upstream, tool: "unknown"
+        """What an upstream says of its tool."""
+
+    def use(self, rules: RuleSet) -> None:
+        """From the next decision on; what waits for an answer is judged again when it has one."""
+        self.rules = self.as_in_force(rules)
+        self._digest = self.rules.digest
+
+    def as_in_force(self, rules: RuleSet) -> RuleSet:
+        """What the profile leaves of them."""
+        return rules if self.profile is not Profile.OPEN else _without_shipped(rules)
+
+    # --- deciding -------------------------------------------------------------------
+
+    def decide(
+        self, judged: Judged, *, profile: Profile | None = None, rules: RuleSet | None = None
+    ) -> Made:
+        """With the rules of the project that the call is made in; or as if under others."""
+        own = self.rules if rules is None else self.as_in_force(rules)
+        project = self.projects.of(judged.cwd) if judged.actor.kind != "person" else RuleSet()
+        used = own + project if project.rules or project.profile else own
+        profile = stricter(profile or self.profile, project.profile)
+        digest = self._digest if used is self.rules else used.digest
+        decision = self._remember(judged, used, digest, profile)
+        if isinstance(decision, Ask) and judged.actor.kind == "person":
+            # Whoever would be asked is the one who calls.
+            decision = Allow(rule="person", reason="by_profile", classes=decision.classes)
+        return Made(judged=judged, rules=used, digest=digest, profile=profile, decision=decision)
+
+    def _remember(self, judged: Judged, rules: RuleSet, digest: str, profile: Profile) -> Decision:
+        key = judged, digest, profile
+        found = self._remembered.get(key)
+        if found is None:
+            found = decide(judged, rules, profile, can_ask=True)
+            if len(judged.command_line or "") > REMEMBERED_CHARS:
+                return found
+            if len(self._remembered) >= REMEMBERED:
+                self._remembered.clear()
+            self._remembered[key] = found
+        return found
+
+    # --- a call ---------------------------------------------------------------------
+
+    def of_call(
+        self, call: Call, operation: Doing, params: Any, session: Session | None, *, secret: bool
+    ) -> Made:
+        """`secret`: what is typed is not shown."""
+        line = _command_line(operation, params)
+        judged = Judged(
+            operation=operation.name,
+            effect=operation.effect,
+            actor=Actor(kind=call.actor.kind, name=call.actor.name),
+            dialect=call.dialect,
+            mode=Mode(call.mode),
+            tags=frozenset(session.profile.tags) if session is not None else frozenset(),
+            cwd=_cwd(params, session, self._home),
+            command_line=line,
+            is_raw_input=operation.name in RAW_INPUT and (session is None or session.gate is None),
+        )
+        if operation.name in TOOL_CALLS:
+            return self._of_tool_call(judged, params)
+        made = self.decide(judged)
+        if call.actor.kind != "person":
+            made = self._with_surroundings(made, params)
+        if session is not None and _is_part(made, operation, session):
+            made = made.unproven("it goes on with a line that was begun before")
+        if session is not None and _leaves_to_shell(made, operation, session):
+            assert line is not None
+            if session.gate is not None:
+                session.gate.leave(line, actor=call.actor)
+            return replace(made, decision=Allow(rule="left to the shell", reason="by_profile"))
+        if isinstance(made.decision, Ask) and len(line or "") > MAX_ASKED_CHARS:
+            return made.refused("it is too long for a person to read")
+        if secret and line is not None:
+            return made.withheld()
+        if session is not None and _is_of_another_shell(made, operation, session):
+            return made.unproven("what was proven of this line is not proven of this shell")
+        return made
+
+    def _with_surroundings(self, made: Made, params: Any) -> Made:
+        """As strict as the line, what is fed to a shell, and the variables that come with it."""
+        line = made.judged.command_line
+        if line is not None and (fed := fed_text(params, line)) is not None:
+            inner = self.decide(replace(made.judged, command_line=fed.rstrip("\n")))
+            if STRICTNESS[type(inner.decision)] > STRICTNESS[type(made.decision)]:
+                assert not isinstance(inner.decision, Allow)
+                told = f"it is fed to a shell: {inner.decision.detail}"
+                made = replace(
+                    made,
+                    decision=replace(inner.decision, detail=told),
+                    besides=_digest_of(fed),
+                )
+        strict = made.profile is Profile.STRICT or made.judged.mode is Mode.HEADLESS
+        code = running_variables(params, strict=strict)
+        if not code or not isinstance(made.decision, Allow):
+            return made
+        shown = ", ".join(f"{name}={visible(value[:100])}" for name, value in sorted(code.items()))
+        why = f"variables can make programs run other code: {shown[:MAX_DETAIL]}"
+        return replace(made.unproven(why), besides=_digest_of(repr(sorted(code.items()))))
+
+    # --- tools of upstreams ---------------------------------------------------------
+
+    def decide_tool(self, actor: Actor, upstream: str, tool: str) -> Decision:
+        """What would become of a call of this tool."""
+        judged = Judged(
+            operation="upstreams.call",
+            effect=Effect.CONTROL,
+            actor=Actor(kind=actor.kind, name=actor.name),
+        )
+        return self.decide(self._of_tool(judged, upstream, tool)).decision
+
+    def _of_tool_call(self, judged: Judged, params: Any) -> Made:
+        named = TOOL_CALLS[judged.operation]
+        tool = str(getattr(params, named))
+        made = self.decide(self._of_tool(judged, params.upstream, tool))
+        # An answer is for these arguments and no others.
+        given = dumps(getattr(params, "arguments", {}), sort_keys=True, ensure_ascii=False)
+        if isinstance(made.decision, Ask) and len(given) > MAX_ASKED_CHARS:
+            return made.refused("its arguments are too long for a person to read")
+        return replace(made, besides=_digest_of(given), arguments=visible(given))
+
+    def _of_tool(self, judged: Judged, upstream: str, tool: str) -> Judged:
+        destroys = self.risk_of(upstream, tool) == "destructive"
+        return replace(judged, tool=(upstream, tool), is_destructive=destroys)
+
+    # --- a line that a shell is about to run ----------------------------------------
+
+    def of_line(self, session: Session, question: LineQuestion) -> Made:
+        """Of the line as typed and as its aliases make it; a line that cannot be told asks."""
+        lines = [line for line in (question.line, question.expanded) if line is not None]
+        made = [self.decide(_line(session, question.actor, line)) for line in lines]
+        if made and session.profile.shell == "fish" and made[0].is_unread:
+            commands = fish_commands(lines[0])
+            if commands:
+                made = [self.decide(_line(session, question.actor, each)) for each in commands]
+        if not made:
+            unread = self.decide(_line(session, question.actor, None))
+            return unread.unproven("the shell could not tell what it is about to run")
+        return max(made, key=lambda each: STRICTNESS[type(each.decision)])
+
+
+def _line(session: Session, actor: Actor, line: str | None) -> Judged:
+    return Judged(
+        operation="input.line",
+        effect=Effect.INPUT,
+        actor=Actor(kind=actor.kind, name=actor.name),
+        tags=frozenset(session.profile.tags),
+        cwd=session.cwd,
+        command_line=line,
+    )
+
+
+def _is_part(made: Made, operation: Doing, session: Session) -> bool:
+    """The shell asks for the rest of a line: this is no line of its own."""
+    return (
+        operation.name == "command.run"
+        and session.is_continuing
+        and isinstance(made.decision, Allow)
+        and made.profile is not Profile.OPEN
+        and made.judged.actor.kind != "person"
+    )
+
+
+def _leaves_to_shell(made: Made, operation: Doing, session: Session) -> bool:
+    """A line that nobody can read is decided on when it is known who reads it.
+
+    An unfinished one by the shell's own question, when it is complete; a
+    program that has the terminal (an interpreter, an editor) is no shell.
+    """
+    if operation.name != "command.run" or made.profile is not Profile.GUARDED:
+        return False
+    if not made.is_unread or made.decision.classes:
+        return False
+    can_be_told = len(made.judged.command_line or "") <= MAX_TOLD_CHARS
+    return session.is_busy or (session.gate is not None and can_be_told)
+
+
+def _is_of_another_shell(made: Made, operation: Doing, session: Session) -> bool:
+    return (
+        isinstance(made.decision, Allow)
+        and made.profile is Profile.STRICT
+        and operation.name == "command.run"
+        and made.decision.canonical is not None
+        and session.profile.shell not in made.decision.canonical.shells
+        and made.judged.actor.kind != "person"
+    )
+
+
+def _command_line(operation: Doing, params: Any) -> str | None:
+    name = COMMAND_LINES.get(operation.name)
+    line = None if name is None else getattr(params, name, None)
+    return line.rstrip("\r\n") if isinstance(line, str) else None
+
+
+def _cwd(params: Any, session: Session | None, home: str) -> str:
+    """Where it will run, however that was said: rules go by directories."""
+    if session is not None:
+        return session.cwd
+    if not hasattr(params, "cwd"):
+        return ""
+    cwd: str = params.cwd or "~"
+    return normpath(join(home, cwd[2:] if cwd == "~" or cwd.startswith("~/") else cwd))
+
+
+def _digest_of(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _without_shipped(rules: RuleSet) -> RuleSet:
+    """The open profile asks nobody that the person did not tell it to ask."""
+    return RuleSet(
+        tuple(
+            rule
+            for rule in rules.rules
+            if rule.where != "shipped" and not rule.where.startswith("shipped,")
+        ),
+        rules.profile,
+    )

@@ -1,0 +1,149 @@
+"""A decision that was made, with what it takes to make it again, ask about it and record it."""
+
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+from duetty.approvals import Question
+from duetty.audit import MAX_TEXT
+from duetty.errors import PolicyDenied
+from duetty.policy import (
+    CLASSES,
+    Allow,
+    Ask,
+    Decision,
+    Deny,
+    Judged,
+    Mode,
+    Profile,
+    RuleSet,
+    analyse,
+    to_json,
+)
+from duetty.session import Session
+
+MAX_DETAIL = 1_000
+
+STRICTNESS: dict[type[Decision], int] = {Allow: 0, Ask: 1, Deny: 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    judged: Judged
+    rules: RuleSet
+    digest: str
+    """Of the rules; the same rules again make the same decision again."""
+
+    profile: Profile
+    decision: Decision
+    besides: str = ""
+    """Digest of what a question is also about: variables, text for a shell, arguments of a tool."""
+
+    arguments: str = ""
+    """Of a tool, as the person who is asked reads them."""
+
+    @property
+    def is_unread(self) -> bool:
+        return isinstance(self.decision, Ask) and self.decision.reason == "not_provable"
+
+    def unproven(self, why: str) -> "Made":
+        """Asked about, whatever was found before."""
+        decision = Ask(
+            rule=f"profile:{self.profile}",
+            reason="not_provable",
+            detail=why,
+            question=f"May {self.judged.actor.kind} {self.judged.actor.name} run this?",
+        )
+        return replace(self, decision=decision, besides="")
+
+    def refused(self, why: str) -> "Made":
+        """Denied where a person would be asked."""
+        assert isinstance(self.decision, Ask)
+        return replace(self, decision=as_deny(replace(self.decision, detail=why)))
+
+    def withheld(self) -> "Made":
+        """Typed at a password prompt: judged like any line, and nowhere kept or shown as one."""
+        decision = self.decision
+        if not isinstance(decision, Allow):
+            decision = Deny(
+                rule=decision.rule,
+                reason=decision.reason,
+                detail="what is typed at a password prompt here would be a command elsewhere",
+                instead="write it as input, or answer the prompt by hand",
+            )
+        return replace(self, judged=replace(self.judged, command_line=None), decision=decision)
+
+
+def denied(decision: Deny, judged: Judged, *, nobody: bool = False) -> PolicyDenied:
+    where = " and nobody can be asked" if nobody else ""
+    return PolicyDenied(
+        f"not run: {decision.detail}{where}",
+        hint=decision.instead
+        or ("open the page or attach a terminal, then try again" if nobody else None),
+        details={
+            "reason": decision.reason,
+            "rule": decision.rule,
+            "classes": list(decision.classes),
+            "operation": judged.operation,
+            "nobody_to_ask": nobody,
+        },
+    )
+
+
+def as_deny(ask: Ask) -> Deny:
+    return Deny(
+        rule=ask.rule,
+        reason=ask.reason,
+        detail=ask.detail,
+        classes=ask.classes,
+        instead=ask.instead,
+    )
+
+
+def question_of(made: Made, session: Session | None) -> Question:
+    ask, judged = made.decision, made.judged
+    assert isinstance(ask, Ask)
+    grave = any(CLASSES[each].grave for each in ask.classes if each in CLASSES)
+    line = judged.command_line
+    reason, operation = ask.detail, judged.operation
+    if judged.tool is not None:
+        operation = f"mcp__{judged.tool[0]}__{judged.tool[1]}"
+        reason = f"{reason}. Arguments, in the agent's words: {made.arguments}"
+    return Question(
+        operation=operation,
+        actor=judged.actor,
+        session=None if session is None else session.name,
+        session_id=None if session is None else session.profile.id,
+        command_line=line,
+        cwd=judged.cwd or None,
+        reason=reason,
+        rule=ask.rule,
+        classes=ask.classes,
+        suggestion=ask.instead or None,
+        policy=f"{made.digest}{made.besides}",
+        can_stand=line is not None
+        and not grave
+        and not made.besides
+        and analyse(line, judged.cwd).doubt is None,
+    )
+
+
+def told(made: Made, *, can_ask: bool) -> dict[str, object]:
+    """The decision as the trail keeps it, with what it takes to make it again."""
+    kept = to_json(made.decision)
+    kept.pop("question", None)  # made of the rest
+    if isinstance(detail := kept.get("detail"), str):
+        kept["detail"] = detail[:MAX_DETAIL]
+    if made.judged.mode is not Mode.HEADLESS:
+        kept.pop("canonical", None)
+        kept.pop("argv", None)
+    return kept | {"profile": made.profile.value, "policy": made.digest, "can_ask": can_ask}
+
+
+def seen(made: Made) -> dict[str, object]:
+    """What policy saw. A line that is too long to be kept is too long to be read there too."""
+    kept = made.judged.to_json()
+    line = made.judged.command_line
+    if line is not None and len(line) > MAX_TEXT:
+        digest = sha256(line.encode("utf-8", "surrogatepass")).hexdigest()
+        kept |= {"command_line": line[:MAX_TEXT], "chars": len(line), "sha256": digest}
+    return kept
