@@ -48,6 +48,16 @@ def agent(server: ServerProcess) -> Iterator[Mcp]:
         yield connected
 
 
+@pytest.fixture(autouse=True)
+def nothing_left_to_answer(server: ServerProcess) -> Iterator[None]:
+    """Whatever a test left open does not show up in the next."""
+    yield
+    for each in waiting(server):
+        server.client.post(f"/approvals/{each['id']}/decline", {})
+    for each in server.client.get("/approvals/standing"):
+        server.client.delete(f"/approvals/standing/{each['id']}")
+
+
 @pytest.fixture
 def session(server: ServerProcess) -> str:
     server.client.post("/sessions", {"name": "s", "command": "bash", "cwd": str(server.home)})
@@ -117,7 +127,7 @@ def test_a_person_changes_the_command_and_that_one_runs(tab: Tab, agent: Mcp, se
     answered(tab, "Edit")
     tab.page.get_by_label("Run this instead, once").fill("touch second")
     difference = tab.page.get_by_label("What you changed")
-    expect(difference.locator("del")).to_have_text("fir")
+    expect(difference.locator("del")).to_have_text("first")
     expect(difference.locator("ins")).to_have_text("second")
     answered(tab, "Approve the edited line")
 

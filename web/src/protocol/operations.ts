@@ -78,8 +78,8 @@ export interface ServerParams {
 export interface TokenCreateParams {
   /** whose it is, for lists and history */
   name: string;
-  /** what it allows; none includes another */
-  scopes: ("read" | "input" | "control" | "admin")[];
+  /** what it allows; none includes another, but `approve` comes with `read` */
+  scopes: ("read" | "input" | "control" | "approve" | "admin")[];
   /** name of the only session it reaches */
   session?: string | null;
   /** seconds until it is refused */
@@ -1091,7 +1091,9 @@ export interface ApprovalInfo {
   id: string;
   state: "pending" | "granted" | "rejected" | "expired" | "withdrawn";
   operation: string;
+  /** the name that it has now, or had last */
   session: string | null;
+  session_id: string | null;
   actor: string;
   /** as it will run */
   command_line: string | null;
@@ -1242,6 +1244,8 @@ export interface ToolInfo {
 export interface UpstreamError {
   code: string;
   message: string;
+  /** what to do about it */
+  hint: string | null;
 }
 
 export interface UpstreamInfo {

@@ -1,8 +1,8 @@
 // What agents may do without asking: the rules, their text, and what would become of a command.
 import { useEffect } from "preact/hooks";
 import { socket } from "../protocol/socket";
-import { go, loadRules, loadText, problem, rules } from "../state/policy";
-import { route } from "../state/route";
+import { loadRules, loadText, problem, rules } from "../state/policy";
+import { adjust, route } from "../state/route";
 import { parts } from "../ui/ui";
 import { RulesTable } from "./PolicyRules";
 import { RulesEditor } from "./PolicyText";
@@ -35,7 +35,7 @@ export function Policy() {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
     event.preventDefault();
     const other = view === "rules" ? "text" : "rules";
-    go({ view: other === "rules" ? "" : other });
+    adjust({ view: other === "rules" ? "" : other });
     document.getElementById(`view-${other}`)?.focus();
   };
   return (
@@ -62,7 +62,7 @@ export function Policy() {
                 aria-selected={view === name}
                 aria-controls="view"
                 tabIndex={view === name ? 0 : -1}
-                onClick={() => go({ view: name === "rules" ? "" : name })}
+                onClick={() => adjust({ view: name === "rules" ? "" : name })}
               >
                 {label}
               </button>

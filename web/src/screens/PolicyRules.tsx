@@ -3,8 +3,8 @@ import { useState } from "preact/hooks";
 import { socket } from "../protocol/socket";
 import { ask } from "../state/dialogs";
 import { complain, notify } from "../state/notices";
-import { type ClassInfo, DECISIONS, type Decide, type RuleInfo, go, revokeStanding, rules } from "../state/policy";
-import { route } from "../state/route";
+import { type ClassInfo, DECISIONS, type Decide, type RuleInfo, revokeStanding, rules } from "../state/policy";
+import { adjust, route } from "../state/route";
 import { Button, Input, parts } from "../ui/ui";
 import { Words } from "./Words";
 import css from "./Policy.late.module.css";
@@ -45,10 +45,10 @@ export function RulesTable() {
   return (
     <>
       <search class={css.filter}>
-        <Input id="filter" type="search" aria-label="Filter rules" placeholder="Filter by name, command, reason…" value={query} onInput={(event) => go({ q: event.currentTarget.value })} />
+        <Input id="filter" type="search" aria-label="Filter rules" placeholder="Filter by name, command, reason…" value={query} onInput={(event) => adjust({ q: event.currentTarget.value })} />
         <div class={parts.row} role="group" aria-label="Only those that">
           {DECISIONS.map((each) => (
-            <button key={each} type="button" class={css.chip} aria-pressed={only === each} onClick={() => go({ only: only === each ? "" : each })}>
+            <button key={each} type="button" class={css.chip} aria-pressed={only === each} onClick={() => adjust({ only: only === each ? "" : each })}>
               <Decision is={each} /> {list.rules.filter((rule) => rule.decide === each).length}
             </button>
           ))}
@@ -57,7 +57,7 @@ export function RulesTable() {
       {!list.is_current && (
         <p class={css.warning} role="status">
           {list.file} was changed since its rules were read: what is in it is not in force yet.
-          <Button onClick={() => go({ view: "text" })}>Look at it</Button>
+          <Button onClick={() => adjust({ view: "text" })}>Look at it</Button>
         </p>
       )}
       {list.problems.map((each) => (
@@ -86,7 +86,7 @@ function Group({ title, note, rules: list, isFiltered, isMine }: { title: string
       </h2>
       {!list.length && (
         <p class={parts.hint}>
-          You have no rules of your own: the profile and the shipped rules decide. <Button onClick={() => go({ view: "text" })}>Write one</Button>
+          You have no rules of your own: the profile and the shipped rules decide. <Button onClick={() => adjust({ view: "text" })}>Write one</Button>
         </p>
       )}
       {list.length > 0 && (
@@ -186,7 +186,7 @@ function Examples({ rule }: { rule: RuleInfo }) {
       <ul>
         {all.map(([line, isMeant]) => (
           <li key={line}>
-            <button type="button" onClick={() => go({ command: line })} title="Try it">
+            <button type="button" onClick={() => adjust({ command: line })} title="Try it">
               <span>{isMeant ? "meant" : "not meant"}</span>
               <code>
                 <Words text={line} />

@@ -2,8 +2,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { socket } from "../protocol/socket";
 import { notify } from "../state/notices";
-import { type PolicyWhy, type Tried, checked, go, isChanged, isChecked, rules, text, why } from "../state/policy";
-import { route } from "../state/route";
+import { type PolicyWhy, type Tried, checked, isChanged, isChecked, rules, text, why } from "../state/policy";
+import { adjust, route } from "../state/route";
 import { Button, Field, Input, parts } from "../ui/ui";
 import { Decision } from "./PolicyRules";
 import { Words } from "./Words";
@@ -90,12 +90,12 @@ export function Tester() {
           autocapitalize="off"
           placeholder="git push --force origin main"
           value={tried.command}
-          onInput={(event) => go({ command: event.currentTarget.value })}
+          onInput={(event) => adjust({ command: event.currentTarget.value })}
         />
       </Field>
-      <div class={parts.row}>
+      <div class={css.fields}>
         <Field label="Profile">
-          <select class={parts.input} value={tried.profile} onChange={(event) => go({ profile: event.currentTarget.value })}>
+          <select class={parts.input} value={tried.profile} onChange={(event) => adjust({ profile: event.currentTarget.value })}>
             <option value="">{rules.value ? `in force (${rules.value.profile})` : "in force"}</option>
             {PROFILES.map((each) => (
               <option key={each}>{each}</option>
@@ -103,23 +103,23 @@ export function Tester() {
           </select>
         </Field>
         <Field label="Mode">
-          <select class={parts.input} value={tried.mode} onChange={(event) => go({ mode: event.currentTarget.value === "headless" ? "headless" : "" })}>
+          <select class={parts.input} value={tried.mode} onChange={(event) => adjust({ mode: event.currentTarget.value === "headless" ? "headless" : "" })}>
             {MODES.map((each) => (
               <option key={each}>{each}</option>
             ))}
           </select>
         </Field>
         <Field label="Who">
-          <select class={parts.input} value={tried.actor} onChange={(event) => go({ actor: event.currentTarget.value === "agent" ? "" : event.currentTarget.value })}>
+          <select class={parts.input} value={tried.actor} onChange={(event) => adjust({ actor: event.currentTarget.value === "agent" ? "" : event.currentTarget.value })}>
             {ACTORS.map((each) => (
               <option key={each}>{each}</option>
             ))}
           </select>
         </Field>
+        <Field label="Directory">
+          <Input value={tried.cwd} placeholder="/home/me/project" onInput={(event) => adjust({ cwd: event.currentTarget.value })} class={css.command} />
+        </Field>
       </div>
-      <Field label="Directory">
-        <Input value={tried.cwd} placeholder="/home/me/project" onInput={(event) => go({ cwd: event.currentTarget.value })} class={css.command} />
-      </Field>
       {canDraft && (
         <label class={css.check}>
           <input type="checkbox" checked={withDraft} onChange={(event) => setWithDraft(event.currentTarget.checked)} /> with my text that is not saved yet
@@ -133,7 +133,7 @@ export function Tester() {
       {!isBlank && (
         <div class={parts.row}>
           <Button onClick={() => void navigator.clipboard.writeText(location.href).then(() => notify("The link is copied: it opens this trial", { kind: "good" }))}>Copy link</Button>
-          <Button look="quiet" onClick={() => go({ command: "", cwd: "", mode: "", profile: "", actor: "" })}>
+          <Button look="quiet" onClick={() => adjust({ command: "", cwd: "", mode: "", profile: "", actor: "" })}>
             Clear
           </Button>
         </div>
@@ -169,8 +169,9 @@ function Answer({ answer, command }: { answer: PolicyWhy; command: string }) {
         <div>
           <dt>Why</dt>
           <dd>
-            {REASONS[answer.reason] ?? answer.reason} {told?.why && <Words text={`“${told.why}”`} />}
-            {answer.detail && (
+            <span>{REASONS[answer.reason] ?? answer.reason}</span>
+            {told?.why && <Words text={told.why} />}
+            {answer.detail && answer.detail !== told?.why && !answer.found.length && (
               <small>
                 <Words text={answer.detail} />
               </small>

@@ -27,6 +27,7 @@ const Settings = lazy(() => import("./Settings").then((loaded) => loaded.Setting
 const Share = lazy(() => import("./Share").then((loaded) => loaded.Share));
 const Approvals = lazy(() => import("./Approvals").then((loaded) => loaded.Approvals));
 const Audit = lazy(() => import("./Audit").then((loaded) => loaded.Audit));
+const Tools = lazy(() => import("./Tools").then((loaded) => loaded.Tools));
 const Policy = lazy(() => import("./Policy").then((loaded) => loaded.Policy));
 const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
 const Dialogs = lazy(loadDialogs);
@@ -38,6 +39,7 @@ const SCREENS: { path: string; screen: Route["screen"]; title: string; sign: str
   { path: "approvals", screen: "approvals", title: "Approvals", sign: "✓" },
   { path: "history", screen: "history", title: "History", sign: "⌕" },
   { path: "recordings", screen: "recordings", title: "Recordings", sign: "▷" },
+  { path: "tools", screen: "tools", title: "Tools", sign: "⚒" },
   { path: "policy", screen: "policy", title: "Policy", sign: "⚖" },
   { path: "audit", screen: "audit", title: "Audit", sign: "≣", admin: true },
   { path: "share", screen: "share", title: "Share", sign: "⇪", admin: true },
@@ -147,6 +149,8 @@ function screenOf(screen: Route["screen"]) {
       return <Audit />;
     case "policy":
       return <Policy />;
+    case "tools":
+      return <Tools />;
     default:
       return <Sessions />;
   }

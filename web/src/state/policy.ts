@@ -2,7 +2,6 @@
 import { computed, signal } from "@preact/signals";
 import type { PolicyWhy, PolicyWhyParams, RuleChange, RuleInfo, RuleList, RulesChecked, RulesText } from "../protocol/operations";
 import { CallError, socket } from "../protocol/socket";
-import { navigate, route } from "./route";
 
 export type { ClassInfo, LineChange, PolicyWhy, RuleChange, RuleInfo, RuleList, RulesChecked, RulesProblem } from "../protocol/operations";
 
@@ -130,14 +129,4 @@ export async function otherOutcomes(changes: RuleChange[], newText: string): Pro
     if (before.decision !== after.decision) found.push({ example, before: before.decision, after: after.decision, rule: after.rule });
   }
   return found;
-}
-
-/** The address with some of its words changed; empty ones are left out. */
-export function go(changes: Record<string, string>): void {
-  const query = new URLSearchParams(route.peek().query);
-  for (const [name, value] of Object.entries(changes)) {
-    if (value) query.set(name, value);
-    else query.delete(name);
-  }
-  navigate(`policy${query.size ? `?${query}` : ""}`, { replace: true });
 }

@@ -44,5 +44,15 @@ export function navigate(path: string, { replace = false } = {}): void {
   route.value = parse();
 }
 
+/** The same place with some words of its query changed; empty ones are left out. */
+export function adjust(changes: Record<string, string>): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  navigate(location.pathname.slice(base.length) + (query.size ? `?${query}` : ""), { replace: true });
+}
+
 export const sessionPath = (name: string) => `s/${encodeURIComponent(name)}`;
 export const recordingPath = (name: string) => `recordings/${encodeURIComponent(name)}`;

@@ -1,0 +1,90 @@
+// Upstreams: the MCP servers behind this one, followed while somebody looks at them.
+import { signal } from "@preact/signals";
+import type { ToolInfo, UpstreamInfo, UpstreamList } from "../protocol/operations";
+import { CallError, socket } from "../protocol/socket";
+import { complain, notify } from "./notices";
+
+export type { ToolInfo, UpstreamInfo } from "../protocol/operations";
+
+/** Well within the time after which a call without an answer means a dead connection. */
+const WAIT_MS = 10_000;
+const PAUSE_MS = 1_000;
+
+export const upstreams = signal<UpstreamInfo[] | null>(null);
+export const problem = signal("");
+/** What was switched here and is not answered yet. */
+const switched = signal<ReadonlyMap<string, boolean>>(new Map());
+
+/** Takes every change until the function that is returned is called. */
+export function followUpstreams(): () => void {
+  let gone = false;
+  const follow = async () => {
+    let seq: number | null = null;
+    while (!gone) {
+      try {
+        const list: UpstreamList = await socket.call("upstreams.list", seq === null ? {} : { after: seq, wait_ms: WAIT_MS });
+        if (gone) return;
+        seq = list.seq;
+        upstreams.value = list.upstreams;
+        problem.value = "";
+      } catch (error) {
+        if (gone) return;
+        seq = null;
+        problem.value = error instanceof Error ? error.message : String(error);
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      }
+    }
+  };
+  void follow();
+  return () => {
+    gone = true;
+  };
+}
+
+const keyOf = (upstream: UpstreamInfo, tool?: ToolInfo) => `${upstream.name} ${tool?.name ?? ""}`;
+
+/** As it was last switched here, until the server has said how it is. */
+export const isOn = (upstream: UpstreamInfo, tool?: ToolInfo) => switched.value.get(keyOf(upstream, tool)) ?? (tool ?? upstream).on;
+
+/** Only what is waited for is shown before it is true; an error undoes it. */
+export async function turn(upstream: UpstreamInfo, on: boolean, tool?: ToolInfo): Promise<void> {
+  const key = keyOf(upstream, tool);
+  switched.value = new Map(switched.value).set(key, on);
+  try {
+    took(await socket.call("upstreams.turn", { upstream: upstream.name, on, ...(tool ? { tool: tool.name } : {}) }));
+  } catch (error) {
+    complain(error);
+  } finally {
+    const left = new Map(switched.value);
+    left.delete(key);
+    switched.value = left;
+  }
+}
+
+export async function restart(upstream: UpstreamInfo): Promise<void> {
+  try {
+    const now = await socket.call("upstreams.restart", { upstream: upstream.name });
+    if (now) took(now);
+    else upstreams.value = (upstreams.value ?? []).filter((each) => each.name !== upstream.name);
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/** Accepts tools as they are shown: what changed meanwhile is not accepted unseen. */
+export async function accept(upstream: UpstreamInfo, tools: ToolInfo[]): Promise<void> {
+  try {
+    took(await socket.call("upstreams.trust", { upstream: upstream.name, fingerprint: upstream.fingerprint ?? "", tools: tools.map((each) => each.name) }));
+    notify(tools.length === 1 ? `${tools[0]?.name} is accepted as it is` : `${tools.length} tools are accepted as they are`, { kind: "good" });
+  } catch (error) {
+    if (error instanceof CallError && error.code === "fingerprint_changed") notify("Its tools changed while you looked: nothing was accepted. Look again.", { kind: "bad" });
+    else complain(error);
+  }
+}
+
+function took(changed: UpstreamInfo): void {
+  upstreams.value = (upstreams.value ?? []).map((each) => (each.name === changed.name ? changed : each));
+}
+
+/** A page's credential that may not change them need not be offered to. */
+export const mayChange = () => socket.may("control") && (socket.me.value?.kind ?? "person") === "person";
