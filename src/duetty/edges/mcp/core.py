@@ -484,7 +484,7 @@ class Core:
             places = resource.match(uri)
             if places is None:
                 continue
-            found = await _guarded(resource.read(self.calls(context), places))
+            found = await guarded(resource.read(self.calls(context), places))
             text = t.TextResourceContents(
                 uri=uri, text=json_text(found), mime_type="application/json"
             )
@@ -508,7 +508,7 @@ class Core:
         )
 
     async def _session_names(self, context: Context) -> list[str]:
-        sessions: list[Any] = await _guarded(self.calls(context)("session.list"))
+        sessions: list[Any] = await guarded(self.calls(context)("session.list"))
         return [info.name for info in sessions]
 
     def _find_resource(self, uri: str) -> tuple[Resource, str | None] | None:
@@ -522,7 +522,7 @@ class Core:
 
     async def _subscribe(self, context: Context, params: t.SubscribeRequestParams) -> t.EmptyResult:
         calls = self.calls(context)
-        await _guarded(self.watches.subscribe(connection_of(context), calls, str(params.uri)))
+        await guarded(self.watches.subscribe(connection_of(context), calls, str(params.uri)))
         return t.EmptyResult()
 
     async def _unsubscribe(
@@ -562,7 +562,7 @@ async def _no_lifespan(server: Server[Caller | None]) -> AsyncGenerator[Caller |
     yield None
 
 
-async def _guarded(work: Awaitable[Any]) -> Any:
+async def guarded(work: Awaitable[Any]) -> Any:
     try:
         return await work
     except DuettyError as error:

@@ -16,7 +16,7 @@ from duetty import __version__
 from duetty.calls import Actor
 from duetty.edges.mcp.peer import Peer
 from duetty.errors import BadSetting, DuettyError
-from duetty.ops import Dispatcher, HostAsk, Watch
+from duetty.ops import Dispatcher, HostAsk, Progress, Watch
 
 Json = dict[str, Any]
 
@@ -46,9 +46,17 @@ class Calls:
     host: HostAsk | None = None
     """Puts a question to the person at the caller's own host, where that can be done."""
 
+    progress: Progress | None = None
+    """Tells a caller who asked for it how far an operation is that knows."""
+
     async def __call__(self, operation: str, arguments: Mapping[str, object] | None = None) -> Any:
         return await self.dispatcher.call(
-            self.caller.actor, operation, arguments or {}, dialect=self.dialect, host=self.host
+            self.caller.actor,
+            operation,
+            arguments or {},
+            dialect=self.dialect,
+            host=self.host,
+            progress=self.progress,
         )
 
     def watch(self) -> AbstractContextManager[Watch]:
@@ -77,6 +85,9 @@ class Answer:
 
     failure: str | None = None
     """One sentence for the model, when it should reason about a failure."""
+
+    passed_on: Json | None = None
+    """The whole result, as somebody else gave it."""
 
 
 def failed(error: DuettyError, **known: object) -> Answer:
@@ -168,6 +179,45 @@ class ServerInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """What there is at one moment, as the protocol lists it."""
+
+    tools: Sequence[Json]
+    seq: int
+    """Of the last change that it has; `changes` waits for one after it."""
+
+    sources: Sequence[str] = ()
+    """Whose they are: resources and prompts come and go with them too."""
+
+    resource_changes: int = 0
+    prompt_changes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """Tools, resources and prompts of others, which come and go while the server runs.
+
+    Names and addresses are ours to choose, everything else is passed on as it is.
+    """
+
+    offered: Callable[[Calls], Awaitable[Offered]]
+    changes: Callable[[Calls, int], Awaitable[Offered]]
+    """What there is after the next change, or after a while."""
+
+    tool: Callable[[str], Tool | None]
+    """The tool that this name means, whether or not it is there."""
+
+    resources: Callable[[Calls], Awaitable[tuple[Sequence[Json], Sequence[Json]]]]
+    """Resources and templates."""
+
+    read: Callable[[Calls, str], Awaitable[Sequence[Json] | None]]
+    """The contents at this address; None for one that is none of theirs."""
+
+    prompts: Callable[[Calls], Awaitable[Sequence[Json]]]
+    prompt: Callable[[Calls, str, Mapping[str, str]], Awaitable[Json | None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     name: str
     instructions: str
@@ -175,6 +225,7 @@ class Dialect:
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
     server: ServerInfo = ServerInfo()
+    live: Live | None = None
 
 
 def chosen(names: str, known: Mapping[str, Dialect]) -> Dialect:
@@ -199,4 +250,5 @@ def chosen(names: str, known: Mapping[str, Dialect]) -> Dialect:
         tools=[tool for part in parts for tool in part.tools],
         resources=[resource for part in parts for resource in part.resources],
         prompts=[prompt for part in parts for prompt in part.prompts],
+        live=next((part.live for part in parts if part.live is not None), None),
     )

@@ -16,6 +16,8 @@ from duetty.errors import (
     NotFound,
     Refused,
     SessionNameConflict,
+    UpstreamFault,
+    UpstreamUnavailable,
 )
 
 JSON_RPC_CODES: Mapping[type[DuettyError], int | None] = {
@@ -28,12 +30,15 @@ JSON_RPC_CODES: Mapping[type[DuettyError], int | None] = {
     MaxProcesses: None,
     MaxSessions: None,
     Refused: None,
+    UpstreamUnavailable: None,
     DuettyError: INTERNAL_ERROR,
 }
 """The nearest class in an error's own tree decides. None: the tool's result says it (`isError`)."""
 
 
 def json_rpc_code(error: DuettyError) -> int | None:
+    if isinstance(error, UpstreamFault) and isinstance(told := error.details.get("rpc_code"), int):
+        return told  # as the upstream said it
     return next(JSON_RPC_CODES[kind] for kind in type(error).__mro__ if kind in JSON_RPC_CODES)
 
 

@@ -7,6 +7,8 @@ from duetty.edges.mcp.dialect import Answer, Picture, Prompt, Resource, Tool
 
 
 def tool_result(answer: Answer) -> t.CallToolResult:
+    if answer.passed_on is not None:
+        return t.CallToolResult.model_validate(answer.passed_on, by_name=False)
     if answer.blocks is not None:
         content = [_block(block) for block in answer.blocks]
     else:

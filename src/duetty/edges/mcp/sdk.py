@@ -32,6 +32,8 @@ class DuettyServer(Server[Caller | None]):
     """Says of itself what is true: lists that change, and tasks in both eras."""
 
     has_tasks = False
+    is_live = False
+    """Whether its tools and prompts come and go."""
 
     def create_initialization_options(
         self,
@@ -61,9 +63,9 @@ class DuettyServer(Server[Caller | None]):
             protocol_version=protocol_version,
         )
         if capabilities.tools is not None:
-            capabilities.tools.list_changed = False
+            capabilities.tools.list_changed = self.is_live
         if capabilities.prompts is not None:
-            capabilities.prompts.list_changed = False
+            capabilities.prompts.list_changed = self.is_live
         if self.has_tasks and protocol_version not in MODERN_PROTOCOL_VERSIONS:
             capabilities.tasks = t.ServerTasksCapability(
                 list=t.TasksListCapability(),

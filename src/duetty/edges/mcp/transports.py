@@ -15,6 +15,7 @@ from duetty.edges.mcp.core import SCOPE_CALLER, Core
 from duetty.edges.mcp.dialect import Caller, Dialect, chosen
 from duetty.edges.mcp.exchange import exchange
 from duetty.edges.mcp.lines import Lines
+from duetty.edges.mcp.live import LiveCore
 from duetty.edges.mcp.sdk import DuettyServer
 from duetty.ops import Dispatcher
 
@@ -83,7 +84,8 @@ class Transports:
         return found
 
     def make_core(self, dialect: Dialect) -> Core:
-        return Core(dialect, self.dispatcher)
+        kind = Core if dialect.live is None else LiveCore
+        return kind(dialect, self.dispatcher)
 
     async def http(
         self, caller: Caller, dialects: str | None, *, scope: Scope, receive: Receive, send: Send

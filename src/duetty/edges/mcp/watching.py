@@ -35,6 +35,7 @@ MAX_WATCHES = 1_024
 MAX_PER_CONNECTION = 100
 NAME_CHANGES = (SessionCreated, SessionRenamed, SessionRemoved)
 
+Also = Callable[[Calls, t.SubscriptionFilter, InMemorySubscriptionBus], Awaitable[None]]
 Tell = Callable[[], Awaitable[object]]
 Watching = Callable[[Tell], Awaitable[None]]
 
@@ -48,6 +49,9 @@ class Watches:
         self._by_connection: dict[Connection, dict[str, anyio.CancelScope]] = {}
         self.group: TaskGroup | None = None
         """Who owns the watches of the handshake era; set while the server runs."""
+
+        self.also: Also | None = None
+        """What a listener of the modern era hears of besides."""
 
     # --- handshake era: a connection that lives, and messages on it -------------
 
@@ -77,6 +81,10 @@ class Watches:
             await connection.send_resource_list_changed()
 
         self._start(connection, "", partial(_watch_names, calls), tell)
+
+    def follow(self, connection: Connection, key: str, watch: Watching, tell: Tell) -> None:
+        """Run this watch for as long as the connection lives."""
+        self._start(connection, key, watch, tell)
 
     def _start(self, connection: Connection, uri: str, watch: Watching, tell: Tell) -> None:
         mine = self._by_connection.get(connection)
@@ -128,6 +136,8 @@ class Watches:
                             tasks.start_soon(_quietly, watch, _updated(bus, uri))
                 if wanted.resources_list_changed:
                     tasks.start_soon(_quietly, partial(_watch_names, calls), _list_changed(bus))
+                if self.also is not None:
+                    tasks.start_soon(self.also, calls, wanted, bus)
                 ended = await ListenHandler(bus)(context, params)
                 tasks.cancel_scope.cancel()
         finally:
