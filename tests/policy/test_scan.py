@@ -4,7 +4,8 @@ import pytest
 
 from duetty.policy.catalogue import CATALOGUE, CLASSES
 from duetty.policy.patterns import compile_pattern
-from duetty.policy.reader import UNKNOWN, read
+from duetty.policy.reader import read
+from duetty.policy.reading import UNKNOWN
 from duetty.policy.recogniser import Line, recognise
 from duetty.policy.scan import Scan, scan_line, scan_text
 from duetty.policy.tree import drawn, look

@@ -17,7 +17,7 @@ class CodeFindings(NamedTuple):
 
 _DELETES = re.compile(
     r"rmtree|removedirs|os\s*\.\s*(?:remove|unlink|rmdir|truncate)|\.unlink\(|\.rmdir\(|rmSync|rmdirSync|unlinkSync|truncateSync|(?:fs|promises)\s*\.\s*(?:rm|rmdir|unlink)\b|rm_rf|rm_r\b|remove_entry|remove_dir|"
-    r"FileUtils\s*\.\s*(?:rm|remove)|File\s*\.\s*(?:delete|unlink|truncate)|Dir\s*\.\s*(?:rmdir|delete|unlink)|rimraf|remove_tree|\bunlink\b|\brmdir\b|os\.remove|deltree|Remove-Item|removeSync|fs\.rm|Deno\.remove|delete-file|delete-directory|\bfile\s+delete\b|\brm\(|os\.Remove|RemoveAll|remove_dir_all|removeSync"
+    r"FileUtils\s*\.\s*(?:rm|remove)|File\s*\.\s*(?:delete|unlink|truncate)|Dir\s*\.\s*(?:rmdir|delete|unlink)|rimraf|remove_tree|\bunlink\b|\brmdir\b|os\.remove|deltree|Remove-Item|removeSync|fs\.rm|Deno\.remove|delete-file|delete-directory|\bfile\s+delete\b|\brm\(|os\.Remove|RemoveAll|remove_dir_all|removeSync|deleteDir\(|deleteRecursively|FileUtils\.delete|Files\.delete|\.delete\(\)|\bunlink\(|vim\.fn\.delete|\bdelete\([\"'][^)]*[\"']r?f?[\"']?\)"
 )
 _SHELLS_OUT = re.compile(
     r"system|subprocess|popen|\bexec[lv]?[pe]*\s*\(|spawn|child_process|execSync|execFile|shell_exec|passthru|proc_open|qx|%x|`|\bsh\b|Runtime|Process|do shell script|getline|\bpipe\b|\|\s*\"|Deno\.run|Deno\.Command|Bun\.\$|IO\.|Open3|invoke|os\.exec|\bcmd\b"
@@ -34,6 +34,9 @@ _REACHES = re.compile(
 _DECODES = re.compile(
     r"b64decode|b64_decode|base64_decode|decode64|fromhex|unhexlify|atob|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|chr\(",
     re.IGNORECASE,
+)
+_EVALUATES = re.compile(
+    r"\bexec\s*\(|\beval\b|\bcompile\s*\(|\bFunction\(|getattr\s*\(\s*__import__"
 )
 _STOPS = re.compile(
     r"\bto (?:shut down|restart|log out)\b|win32api\.InitiateSystemShutdown|reboot\("
@@ -99,6 +102,8 @@ def code_findings(code: str) -> CodeFindings:
         findings.append(("hidden_code", shown))
     if sql_is_destructive(code):
         findings.append(("database", shown))
+    if _EVALUATES.search(code) and _BUILDS.search(code):
+        findings.append(("hidden_code", shown))
     commands: list[str] = []
     unreadable = None
     if _SHELLS_OUT.search(code):

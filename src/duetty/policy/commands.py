@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from duetty.policy.paths import is_secret
-from duetty.policy.reader import UNKNOWN, Simple, printed
+from duetty.policy.printed import printed
+from duetty.policy.reading import UNKNOWN, Simple
 from duetty.policy.wrappers import inner_of
 from duetty.policy.writes import REMOTE
 

@@ -147,6 +147,11 @@ BY_PROGRAM, _GLOBBED = _index()
 _GLOBBED_PROGRAMS = re.compile("|".join(each.program.pattern for each in _GLOBBED))
 
 
+def is_globbed(program: str) -> bool:
+    """Whether a pattern is for all programs whose names are like this one."""
+    return _GLOBBED_PROGRAMS.fullmatch(program) is not None
+
+
 def matching(program: str, words: Sequence[str]) -> list[Pattern]:
     """Every pattern of the catalogue that this command matches."""
     found: list[Pattern] = []
@@ -157,7 +162,7 @@ def matching(program: str, words: Sequence[str]) -> list[Pattern]:
         for operand in dict.fromkeys(operands[:SUBCOMMAND_WITHIN]):
             possible += known.by_subcommand.get(operand, ())
         found = [each for each in possible if each.matches(words, operands)]
-    if _GLOBBED_PROGRAMS.fullmatch(program):
+    if is_globbed(program):
         operands = [word for word in words if word[:1] not in ("-", "")]
         found += [
             each

@@ -4,14 +4,14 @@ Each function looks at one command and reports to whoever scans.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from posixpath import normpath
-from typing import Protocol
 
 from duetty.policy.code import sql_is_destructive
 from duetty.policy.commands import NETWORK, program_name, programs_of
-from duetty.policy.reader import UNKNOWN, Simple, Word, printed
+from duetty.policy.printed import printed
+from duetty.policy.reading import UNKNOWN
+from duetty.policy.use import UNPACKED, Scanner, Use
 from duetty.policy.wrappers import SHELLS, inner_of
 from duetty.policy.writes import (
     HISTORIES,
@@ -22,75 +22,6 @@ from duetty.policy.writes import (
     is_delicate,
     written_class,
 )
-
-UNPACKED = "*"
-"""Among the downloaded: an archive that was unpacked on the way."""
-
-
-class Scanner(Protocol):
-    """Where findings go."""
-
-    downloaded: set[str]
-    made: dict[str, str]
-
-    def find(self, name: str, what: str) -> None: ...
-
-    def written(self, path: str, what: str, *, empties: bool = False) -> None: ...
-
-    def try_text(self, text: str, depth: int) -> None:
-        """Look at text that may be run; only what is found counts."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """One command, as the functions for single programs see it."""
-
-    name: str
-    words: Sequence[Word]
-    texts: list[str]
-    simple: Simple
-    depth: int
-
-    @property
-    def what(self) -> str:
-        return " ".join(self.texts)
-
-    def operands(self) -> list[str]:
-        """Words that are not options; after `--`, all of them."""
-        found: list[str] = []
-        ended = False
-        for text in self.texts[1:]:
-            if not ended and text == "--":
-                ended = True
-            elif ended or text[:1] != "-" or text == "-":
-                found.append(text)
-        return found
-
-    def has(self, letters: str, *names: str) -> bool:
-        for text in self.texts[1:]:
-            if text == "--":
-                return False
-            if text[:2] == "--":
-                if any(name.startswith(text.partition("=")[0]) and len(text) > 3 for name in names):
-                    return True
-            elif text[:1] == "-" and any(letter in text for letter in letters):
-                return True
-        return False
-
-    def value(self, *options: str) -> str | None:
-        for index, text in enumerate(self.texts):
-            name, sign, value = text.partition("=")
-            if name in options:
-                return (
-                    value
-                    if sign
-                    else (self.texts[index + 1] if index + 1 < len(self.texts) else None)
-                )
-            for option in options:
-                if len(option) == 2 and text.startswith(option) and len(text) > 2:
-                    return text[2:]
-        return None
 
 
 def _rm(scanner: Scanner, use: Use) -> None:
@@ -133,6 +64,10 @@ _PROGRAM = re.compile(
 )
 """Copies and links of these hide what runs."""
 
+_HIDDEN = frozenset(
+    "rm dd shred mkfs unlink truncate sh bash zsh dash busybox python python3 perl".split()
+)
+
 
 def _copy(scanner: Scanner, use: Use) -> None:
     """cp, mv, ln, install, rsync, scp: the last operand is written."""
@@ -160,7 +95,13 @@ def _copy(scanner: Scanner, use: Use) -> None:
         scanner.find("overwrite", use.what)
     if use.name in ("scp", "rsync") and REMOTE.match(target):
         return
-    if any(_PROGRAM.fullmatch(source) for source in sources):
+    if any(_PROGRAM.fullmatch(source) for source in sources) or any(
+        simple.words[-1].text in _HIDDEN
+        for word in use.words[1:]
+        for reading in word.inner
+        for simple in reading.commands
+        if simple.words
+    ):
         scanner.find("hidden_code", f"a program under another name: {use.what}")
     if use.name in ("cp", "mv") and IMPORTANT.search(target) and ".env" not in target:
         scanner.find("overwrite", use.what)
@@ -193,6 +134,12 @@ def _in_place(scanner: Scanner, use: Use) -> None:
             name = written_class(path)
             if name is not None:
                 scanner.find(name, use.what)
+        if (
+            use.name == "perl"
+            and use.has("n")
+            and not any("print" in text or "say" in text for text in use.texts)
+        ):
+            scanner.find("overwrite", use.what)  # nothing is printed back
         if use.name == "sed" and any(
             text in ("d", "1,$d", "Q", "q") or re.fullmatch(r"[0-9]*,?\$?d", text)
             for text in use.operands()[:1]
@@ -200,17 +147,34 @@ def _in_place(scanner: Scanner, use: Use) -> None:
             scanner.find("overwrite", use.what)
 
 
+_EMPTIES = re.compile(r"(?:%|(?:0|1)?,\$?)d(?:\b|elete)")
+_ESCAPES = re.compile(r"(?:^|[|:]|\bsilent!?\s)\s*!\s*(.+)", re.DOTALL)
+_EDITOR_DELETES = re.compile(
+    r"\bdelete\(|\bsystem(?:list)?\(|delete-(?:file|directory)|shell-command|os\.(?:execute|remove)"
+)
+
+
 def _editor(scanner: Scanner, use: Use) -> None:
-    """ex, ed, vim -es: scripted edits of what the system needs."""
+    """ex, ed, vim -es: scripted edits of what the system needs, and what they run."""
     for path in use.operands():
         name = written_class(path)
         if name is not None:
             scanner.find(name, use.what)
-    if any(re.search(r"%d\b|%delete|:\s*!", text) for text in use.texts[1:]) and use.name in (
-        "ex",
-        "ed",
-    ):
-        scanner.find("overwrite", use.what)
+    said = use.texts[1:] + use.simple.bodies
+    said += [text for each in use.simple.producers[-1:] if each and (text := printed(each))]
+    scripted = use.name in ("ex", "ed") or any(
+        text[:2] in ("-c", "-e", "-s", "+")
+        or text[:1] == "+"
+        or text in ("--cmd", "-es", "--headless")
+        for text in use.texts[1:]
+    )
+    for text in said:
+        if scripted and _EMPTIES.search(text):
+            scanner.find("overwrite", use.what)
+        if escaped := _ESCAPES.search(text):
+            scanner.try_text(escaped[1], use.depth + 1)
+        if _EDITOR_DELETES.search(text):
+            scanner.find("recursive_delete", use.what)
 
 
 def _archive(scanner: Scanner, use: Use) -> None:
@@ -253,7 +217,9 @@ def _kill(scanner: Scanner, use: Use) -> None:
         scanner.find("shutdown", use.what)
     if "1" in targets:
         scanner.find("mass_kill", use.what)
-    if any(UNKNOWN in target for target in targets) and any(word.inner for word in use.words):
+    if any(UNKNOWN in target for target in targets) and (
+        any(word.inner for word in use.words) or scanner.has_run("pgrep", "pidof", "ps", "lsof")
+    ):
         scanner.find("mass_kill", use.what)
 
 
@@ -264,7 +230,7 @@ def _curl(scanner: Scanner, use: Use) -> None:
         scanner.find("remote_delete", use.what)
     target = (
         use.value("-o", "--output") if use.name == "curl" else use.value("-O", "--output-document")
-    )
+    ) or use.clustered("o" if use.name == "curl" else "O")
     if target and target not in ("-", "/dev/null"):
         scanner.written(target, use.what)
         scanner.downloaded.add(normpath(target))
@@ -283,7 +249,7 @@ def _find(scanner: Scanner, use: Use) -> None:
         target = use.value("-fprint", "-fprintf", "-fls", "-fprint0")
         if target:
             scanner.written(target, use.what)
-    for start, _, end in inner_of("find", use.texts):
+    for start, _, end in inner_of(use.name, use.texts):
         if program_name(use.texts[start]) in ("chmod", "chown", "chgrp", "setfacl"):
             scanner.find("permissions", " ".join(use.texts[:end]))
         if program_name(use.texts[start]) in ("rm", "unlink", "shred", "rmdir", "truncate"):
@@ -356,6 +322,29 @@ def _tracks(scanner: Scanner, use: Use) -> None:
         scanner.find("tracks", use.what)
 
 
+_FTP_DELETES = re.compile(
+    r"(?:^|[\n;])\s*-?(?:mdelete|mdel|delete|del|rmdir|rm|mrm)\s", re.IGNORECASE
+)
+
+
+def _ftp(scanner: Scanner, use: Use) -> None:
+    said = use.simple.bodies + [
+        text for each in use.simple.producers[-1:] if each and (text := printed(each))
+    ]
+    if any(_FTP_DELETES.search(text + "\n") for text in said):
+        scanner.find("remote_delete", use.what)
+
+
+def _make(scanner: Scanner, use: Use) -> None:
+    """Variables on the command line are commands to make; SHELL is the one that runs all others."""
+    for text in use.texts[1:]:
+        name, sign, value = text.partition("=")
+        if sign and name.isidentifier():
+            if name == "SHELL" and program_name(value) not in SHELLS:
+                scanner.find("hidden_code", use.what)
+            scanner.try_text(value, use.depth + 1)
+
+
 def _truncates(scanner: Scanner, use: Use) -> None:
     for path in use.operands():
         scanner.written(path, use.what)
@@ -417,6 +406,16 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "curl": _curl,
     "wget": _curl,
     "find": _find,
+    "gfind": _find,
+    "bfs": _find,
+    "fd": _find,
+    "fdfind": _find,
+    "ftp": _ftp,
+    "lftp": _ftp,
+    "sftp": _ftp,
+    "tftp": _ftp,
+    "make": _make,
+    "gmake": _make,
     "git": _git,
     **dict.fromkeys(sorted(SHELLS), _shell),
     "nc": _netcat,

@@ -74,9 +74,7 @@ _ODD = re.compile(r"[^\t\n -~]")
 _LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
-_SIMPLE = re.compile(
-    r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: [A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*)*"
-)
+_SIMPLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: [A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*)*")
 """One command of plain words: most lines, and read at once."""
 
 _UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")

@@ -7,18 +7,15 @@ What cannot be read is said; that a scan finds nothing proves nothing.
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from posixpath import normpath
-from typing import NamedTuple
 
-from duetty.policy.code import code_findings, sql_is_destructive
+from duetty.policy import fed
+from duetty.policy.code import sql_is_destructive
 from duetty.policy.commands import (
     DECODERS,
     INTERPRETERS,
     NETWORK,
-    SENDERS,
-    printed_by_all,
     prints_nothing,
     program_name,
     programs_of,
@@ -27,41 +24,27 @@ from duetty.policy.commands import (
     uploads_secrets,
     written_by,
 )
+from duetty.policy.findings import Finding, Scan
 from duetty.policy.paths import is_secret
 from duetty.policy.patterns import BY_PROGRAM, matching
-from duetty.policy.programs import SPECIAL, UNPACKED, Use
-from duetty.policy.reader import UNKNOWN, Reading, Simple, Word, printed, read
+from duetty.policy.printed import printed
+from duetty.policy.reader import positional, read
+from duetty.policy.reading import UNKNOWN, Reading, Redirect, Simple, Word
 from duetty.policy.recogniser import MAX_BYTES, Glob, Line
+from duetty.policy.sweeps import SEGMENT, SWEEP, SWEPT, tried_after
+from duetty.policy.traits import FILES_ONLY, MESSENGERS, RUNNERS, SCRIPTED, traits
 from duetty.policy.tree import look
-from duetty.policy.wrappers import SHELLS, WRAPPERS, inner_of, reads_commands_from_stdin
-from duetty.policy.writes import IMPORTANT, written_class
+from duetty.policy.use import UNPACKED, Use
+from duetty.policy.verbs import tells_to_delete
+from duetty.policy.wrappers import SHELLS, WRAPPERS, inner_of
+from duetty.policy.writes import DUMPS, IMPORTANT, written_class
 
 MAX_DEPTH = 8
 MAX_STEPS = 300
 """Commands looked at in one line, nested ones included: beyond it the line is not readable."""
 
-
 MAX_TRIED = 8
 """Later words of one command that are tried as programs."""
-
-
-class Finding(NamedTuple):
-    """A class of the catalogue, and the words that made us think of it."""
-
-    name: str
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    findings: tuple[Finding, ...] = ()
-    unreadable: tuple[str, ...] = ()
-    commands: tuple[tuple[str, ...], ...] = ()
-    """Every command that was seen, with the program's own name first."""
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(finding.name for finding in self.findings))
 
 
 def scan_line(line: Line) -> Scan:
@@ -69,9 +52,11 @@ def scan_line(line: Line) -> Scan:
     scanner = _Scanner()
     before: Simple | None = None
     for command, join in zip(line.commands, ("", *line.joins), strict=True):
-        simple = Simple(
-            words=[Word(str(word), type(word) is Glob) for word in command.words], joined_by=join
-        )
+        simple = Simple([Word(word, type(word) is Glob) for word in command.words], joined_by=join)
+        if command.redirects:
+            simple.redirects = [
+                Redirect("<", Word(each[1:])) for each in command.redirects if each[0] == "<"
+            ]
         if join == "|" and before is not None:
             simple.producers = [*before.producers, before]
         scanner.command(simple, 0)
@@ -86,12 +71,15 @@ def scan_text(text: str) -> Scan:
     scanner = _Scanner()
     if odd := _ODD.search(text):
         scanner.unreadable.append(f"holds U+{ord(odd[0]):04X}, which does not show as it runs")
-    if _HISTORY.search(_SINGLE.sub("''", text)) or _SUBSTITUTED.match(text):
+    if ("!" in text and _HISTORY.search(_SINGLE.sub("''", text))) or (
+        "^" in text and _SUBSTITUTED.match(text)
+    ):
         scanner.unreadable.append("refers to the history")
-    if _FORK_BOMB.search(text):
+    if "(" in text and _FORK_BOMB.search(text):
         scanner.find("fork_bomb", "a function that starts itself twice")
-    scanner.reading(read(text), 0)
-    scanner.second_opinion(text)
+    reading = read(text)
+    scanner.reading(reading, 0)
+    scanner.second_opinion(text, reading)
     return scanner.result()
 
 
@@ -108,25 +96,9 @@ _FORK_BOMB = re.compile(
     r"(?<![^\s(){}|&;])(?P<name>[^\s(){}|&;]{1,64})\s{0,8}\(\s{0,8}\)\s{0,8}\{?[^}]{0,64}?(?P=name)\s{0,8}\|\s{0,8}(?P=name)\s{0,8}&"
 )
 
-_AWK = frozenset("awk gawk mawk nawk original-awk".split())
-_CODE_OPTIONS = frozenset(
-    "-c -e -E -r -p -pe -ne -le -lne -ane -i -pi --eval --print --expression eval -ie -pie -nle -we".split()
-)
-_SQL = frozenset(
-    "psql mysql mariadb sqlite3 sqlite cockroach clickhouse-client clickhouse duckdb sqlcmd mssql-cli bq mongosh mongo cqlsh snowsql trino presto usql pgcli mycli litecli beeline hive"
-    " spark-sql impala-shell db2 sqlplus isql osql tsql influx redis-cli arangosh cypher-shell ysqlsh questdb turso wrangler supabase edgedb surreal dolt rails django-admin artisan console prisma".split()
-)
-_DATA = frozenset(
-    "echo printf grep egrep fgrep zgrep rg ag ack which whereis type apropos whatis tldr help cat ls head tail wc cd mkdir touch basename dirname logger"
-    " notify-send say figlet cowsay test [ [[ comm uniq cut tr read hash stat realpath readlink pgrep pidof true false : date seq sleep".split()
-)
-"""Programs to which their words are data: a command among them runs nothing."""
-
 _MESSAGE = re.compile(
     r"-[a-zA-Z]*[mbtFSGL]|--(?:message|body|title|grep|description|notes|subject|file|author|search)"
 )
-_WRITERS_OF_MESSAGES = frozenset("git gh glab hg svn jj".split())
-
 _OTHER_NAMES = {
     "manage.py": "django-admin",
     "k": "kubectl",
@@ -135,66 +107,16 @@ _OTHER_NAMES = {
     "powershell.exe": "powershell",
     "gmake": "make",
 }
-
 _FINDERS = frozenset(
     "which command type brew npm yarn pyenv rbenv git go pwd realpath dirname readlink".split()
 )
 """Programs that print where another one is."""
 
-_ATTACHED = re.compile(r"^-[a-zA-Z]")
 _SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
-_SUBSCRIPTED = frozenset(
-    "test [ [[ printf read declare typeset local export readonly let unset wait mapfile readarray".split()
+_SQL_WORD = re.compile(r"\b(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
+_INSTALLERS = frozenset(
+    "dpkg rpm apt apt-get yum dnf apk pacman installer pip pip3 gem npm snap".split()
 )
-"""Builtins that evaluate an array subscript even within single quotes."""
-
-_RUNS_OTHERS = frozenset(
-    [
-        *WRAPPERS,
-        *SHELLS,
-        *_AWK,
-        *_SQL,
-        *"find gfind bfs fd fdfind source . at batch crontab".split(),
-    ]
-)
-"""Programs that run what they are given, in one way or another."""
-
-_REPLACED = frozenset(["{}", "%", "@", "_", "FILE", "X"])
-"""What people write where xargs puts what it read."""
-
-_RUNNERS = frozenset(
-    "docker podman nerdctl kubectl oc lxc incus machinectl multipass vagrant gcloud heroku fly flyctl railway wsl crictl ctr".split()
-)
-"""Programs that start another one elsewhere, and hand it their standard input."""
-
-_SCRIPTED = frozenset(
-    "make gmake ed ex vi vim gdb lldb sftp ftp lftp tmux screen at batch bc dc m4".split()
-)
-_FILES_ONLY = frozenset("tee sponge patch psql mysql sqlite3".split())
-
-_COMMON_WORDS = frozenset(
-    "service net http https now init sc route skill format history migrate mirror del erase rd wipe install pkg port render render tc op mount find sysctl reg defaults cf mc atlas snow fly"
-    " neon vault nomad flux rake rails mix goose artisan console now stack java guix nft tea hub salt rc-update wp atlas R installer python".split()
-)
-_SWEPT = frozenset(name for name in BY_PROGRAM if name not in _COMMON_WORDS) | {
-    "rm",
-    "rmdir",
-    "dd",
-    "mkfs.ext4",
-    "mkfs.xfs",
-    "mkfs",
-    "kill",
-    "chmod",
-    "chown",
-    "shred",
-    "unlink",
-}
-_SWEEP = re.compile(
-    r"(?<![\w.$-])(?:/(?:usr/)?(?:local/)?s?bin/|\\)?(?P<program>"
-    + "|".join(sorted(map(re.escape, _SWEPT), key=len, reverse=True))
-    + r"|mkfs\.\w+)(?=[ \t]+[^ \t])"
-)
-_SEGMENT = re.compile(r"[^\n\"'`);|&<>]*")
 
 _ASSIGNED_COMMANDS = re.compile(
     r".*(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|PS[0-4]|LESSOPEN|LESSCLOSE|DIFF|ASKPASS|SSH|SHELL|PROXY_COMMAND|PREEXEC|PROMPT)|ENV|BASH_ENV"
@@ -205,6 +127,7 @@ class _Scanner:
     """Looks at commands one by one and gathers what it finds."""
 
     __slots__ = (
+        "aliases",
         "commands",
         "downloaded",
         "findings",
@@ -221,7 +144,7 @@ class _Scanner:
         self.commands: list[tuple[str, ...]] = []
         self.downloaded: set[str] = set()
         self.made: dict[str, str] = {}
-        """Files that the line itself writes, with their text; UNKNOWN where it is not known."""
+        self.aliases: dict[str, str] = {}
         self.seen: set[tuple[str, ...]] = set()
         self.steps = 0
         self.sweeps = True
@@ -231,23 +154,35 @@ class _Scanner:
         return Scan(
             tuple(dict.fromkeys(self.findings)) if self.findings else (),
             tuple(dict.fromkeys(self.unreadable)) if self.unreadable else (),
-            tuple(dict.fromkeys(self.commands)),
+            tuple(dict.fromkeys(self.commands)) if len(self.commands) > 1 else tuple(self.commands),
         )
 
     def find(self, name: str, what: str) -> None:
         self.findings.append(Finding(name, shown(what)))
 
+    def has_run(self, *names: str) -> bool:
+        return any(command[0] in names for command in self.commands)
+
     def reading(self, reading: Reading, depth: int) -> None:
         self.unreadable += reading.unreadable
+        functions = reading.functions
         for simple in reading.commands:
-            if simple.words and simple.words[0].text in reading.functions and simple.words[0].known:
+            if (
+                functions
+                and simple.words
+                and simple.words[0].text in functions
+                and simple.words[0].known
+            ):
                 self.redirects(simple)
                 self.seen.add((simple.words[0].text,))
+                if len(simple.words) > 1 and depth < MAX_DEPTH:
+                    # A function may run what it is given.
+                    rest = Simple(simple.words[1:])
+                    self._aside(lambda scanner, rest=rest: scanner.command(rest, depth + 1))
                 continue
             self.command(simple, depth)
 
     def text(self, text: str, depth: int) -> None:
-        """Text that a shell will read."""
         if UNKNOWN in text:
             self.unreadable.append("runs text that is only known when it runs")
         if depth > MAX_DEPTH:
@@ -257,7 +192,7 @@ class _Scanner:
             self.find("fork_bomb", "a function that starts itself twice")
         self.reading(read(text, depth=depth), depth)
 
-    def second_opinion(self, text: str) -> None:
+    def second_opinion(self, text: str, reading: Reading) -> None:
         """tree-sitter's commands that the reader did not see."""
         seen = look(text)
         if seen is None:
@@ -266,6 +201,8 @@ class _Scanner:
         if not seen.valid:
             self.unreadable.append("not valid shell, or not to be read with certainty")
         for source in seen.commands:
+            if source in reading.sources:
+                continue
             for simple in read(source, depth=1).commands:
                 words = tuple(word.text for word in simple.words)
                 if (
@@ -287,21 +224,27 @@ class _Scanner:
             self.unreadable.append("too much in one line")
 
     def try_text(self, text: str, depth: int) -> None:
-        """Look at text that may be run; only what is found counts."""
         self._aside(lambda scanner: scanner.text(text, depth))
 
     # --- one command ---------------------------------------------------------------
 
     def command(self, simple: Simple, depth: int) -> None:
-        self.redirects(simple)
+        if simple.redirects:
+            self.redirects(simple)
         for name, value in simple.assignments:
-            if name == "IFS" and not simple.words:
-                self.unreadable.append("changes how words are split")
-            self.sweep(value.text, depth)
-            if _ASSIGNED_COMMANDS.fullmatch(name):
-                self.try_text(value.text, depth + 1)
+            self._assigned(name, value, simple, depth)
         if simple.words:
             self.run(simple.words, simple, depth)
+
+    def _assigned(self, name: str, value: Word, simple: Simple, depth: int) -> None:
+        if name == "IFS" and not simple.words:
+            self.unreadable.append("changes how words are split")
+        if value.text:
+            self.sweep(value.text, depth)
+        if _ASSIGNED_COMMANDS.fullmatch(name):
+            self.try_text(value.text, depth + 1)
+            if value.inner and value.text[:1] == "<":
+                fed.output_of(self, value.inner[0].commands, depth)
 
     def run(self, words: Sequence[Word], simple: Simple, depth: int) -> None:
         self.steps += 1
@@ -310,9 +253,51 @@ class _Scanner:
             return
         first = words[0]
         name = program_name(first.text)
+        if not name.isalnum() or not name.isascii() or first.guessed:
+            self._named_oddly(name, first, words, simple, depth)
+        name = _OTHER_NAMES.get(name, name)
+        texts = [name, *(word.text for word in words[1:])]
+        argv = tuple(texts)
+        self.seen.add(argv)
+        self.commands.append(argv)
+        known = traits(name)
+        found = len(self.findings)
+        if known.catalogued:
+            for pattern in matching(name, texts[1:]):
+                self.find(pattern.name, " ".join(texts))
+        use: Use | None = None
+        if known.special is not None:
+            use = Use(name, words, texts, simple, depth)
+            known.special(self, use)
+        if known.is_subscripted:
+            self._subscripts(texts, depth)
+        if self.downloaded or self.made:
+            self._executes(name, words, depth)
+        if self.aliases and name in self.aliases and depth < MAX_DEPTH:
+            self._aliased(self.aliases[name], words, depth)
+        if known.runs_others or any(word.inner for word in words):
+            self._inner(name, words, texts, simple, depth)
+            fed.fed(
+                self,
+                use or Use(name, words, texts, simple, depth),
+                is_interpreter=known.is_interpreter,
+            )
+        if known.sends:
+            self._sent(name, words, texts, simple)
+        if known.takes_verbs and len(texts) > 1 and len(self.findings) == found:
+            operands = [text for text in texts[1:] if text[:1] not in ("-", "")]
+            if tells_to_delete(texts[1:], operands, catalogued=name in BY_PROGRAM):
+                self.find("other_delete", " ".join(texts))
+        if known.is_swept and self.sweeps and (len(words) > 1 or simple.bodies or simple.producers):
+            self._swept(name, words, texts, simple, depth)
+
+    def _named_oddly(
+        self, name: str, first: Word, words: Sequence[Word], simple: Simple, depth: int
+    ) -> None:
+        """A program's name that is not all there, or not what it looks like."""
         if UNKNOWN in name or not name or first.guessed:
             self._assembled(first)
-            if (guess := name.replace(UNKNOWN, "")) != name and guess in _SWEPT:
+            if (guess := name.replace(UNKNOWN, "")) != name and guess in SWEPT:
                 # An unset variable within the name leaves the rest of it.
                 self.run([first._replace(text=guess, guessed=False), *words[1:]], simple, depth + 1)
         elif first.glob and name not in ("[", "[[") and any(char in name for char in "*?["):
@@ -324,34 +309,6 @@ class _Scanner:
                     )
         elif not name.isascii():
             self.unreadable.append("the program's name has letters that look like others")
-        name = _OTHER_NAMES.get(name, name)
-        texts = [name, *(word.text for word in words[1:])]
-        argv = tuple(texts)
-        self.seen.add(argv)
-        self.commands.append(argv)
-        for pattern in matching(name, texts[1:]):
-            self.find(pattern.name, " ".join(texts))
-        special = SPECIAL.get(name)
-        if special is not None:
-            special(self, Use(name, words, texts, simple, depth))
-        if name in _SUBSCRIPTED:
-            for text in texts[1:]:
-                if _SUBSCRIPT.search(text):
-                    quoted = ': "' + text.replace('"', "") + '"'
-                    self.try_text(quoted, depth + 1)
-        if self.downloaded or self.made:
-            self._executes(name, words, depth)
-        if (
-            name in _RUNS_OTHERS
-            or any(word.inner for word in words)
-            or INTERPRETERS.fullmatch(name)
-        ):
-            self._inner(name, words, texts, simple, depth)
-            self._fed(name, words, texts, simple, depth)
-        if name in SENDERS:
-            self._sent(name, words, texts, simple)
-        if self.sweeps and name not in _DATA:
-            self._swept(name, words, texts, simple, depth)
 
     def _assembled(self, first: Word) -> None:
         self.unreadable.append("which program runs is only known when it runs")
@@ -362,9 +319,27 @@ class _Scanner:
             elif names - _FINDERS - {"echo", "printf"}:
                 self.find("hidden_code", "runs what another command prints")
 
+    def _subscripts(self, texts: list[str], depth: int) -> None:
+        for text in texts[1:]:
+            if "[" in text and _SUBSCRIPT.search(text):
+                quoted = ': "' + text.replace('"', "") + '"'
+                self.try_text(quoted, depth + 1)
+
+    def _aliased(self, text: str, words: Sequence[Word], depth: int) -> None:
+        """An alias of the same line: its text, and the words behind it."""
+        for simple in read(text, depth=depth + 1).commands[-1:]:
+            if simple.words and program_name(simple.words[0].text) not in self.aliases:
+                expanded = Simple([*simple.words, *words[1:]])
+                self._aside(lambda scanner: scanner.command(expanded, depth + 1))
+
     def _executes(self, name: str, words: Sequence[Word], depth: int) -> None:
         """Files that the same line has downloaded or written."""
-        runs = name in SHELLS or name in ("source", ".", "chmod") or INTERPRETERS.fullmatch(name)
+        runs = (
+            name in SHELLS
+            or name in ("source", ".", "chmod")
+            or name in _INSTALLERS
+            or INTERPRETERS.fullmatch(name)
+        )
         if UNPACKED in self.downloaded and (
             words[0].text.startswith("./") or (runs and len(words) > 1)
         ):
@@ -376,7 +351,7 @@ class _Scanner:
             text = self.made.pop(path, None)
             if text is not None:
                 self.text(text, depth + 1)
-                self._aside(lambda scanner, text=text: scanner._code(text, depth + 1))
+                self._aside(lambda scanner, text=text: fed.code(scanner, text, depth + 1))
 
     def _inner(
         self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
@@ -393,14 +368,24 @@ class _Scanner:
                     (i for i, word in enumerate(part) if word.text.startswith(":::")), len(part)
                 )
                 part = [*part[:stop], *part[stop + 1 :]]
-            self._text_of(part, depth)
-        if name == "alias" or name == "abbr":
+            if name in SHELLS and end is not None and end < len(words) and depth < MAX_DEPTH:
+                self._with_arguments(part[0].text, texts[end:], depth)
+            self.text_of(part, depth)
+        if name in ("alias", "abbr"):
             for word in words[1:]:
-                self.text(word.text.partition("=")[2] or word.text, depth + 1)
+                alias, _, text = word.text.partition("=")
+                self.aliases[alias] = text
+                self.text(text or word.text, depth + 1)
         if name in ("source", ".") and len(words) > 1:
             self._source(words[1], simple, depth)
 
-    def _text_of(self, part: Sequence[Word], depth: int) -> None:
+    def _with_arguments(self, text: str, arguments: list[str], depth: int) -> None:
+        """`sh -c '$0 "$@"' rm -rf x`: the words behind the text are its variables."""
+        variables = {"0": (arguments[0],)} | positional(arguments[1:])
+        reading = read(text, depth=depth + 1, variables=variables)
+        self._aside(lambda scanner: scanner.reading(reading, depth + 1))
+
+    def text_of(self, part: Sequence[Word], depth: int) -> None:
         for word in part:
             for reading in word.inner:
                 names = programs_of(reading.commands)
@@ -412,264 +397,77 @@ class _Scanner:
 
     def _source(self, word: Word, simple: Simple, depth: int) -> None:
         if word.text in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"):
-            self._stdin(simple, depth)
+            fed.standard_input(self, simple, depth)
         elif word.inner:
-            self._output_of(word.inner[0].commands, depth)
+            fed.output_of(self, word.inner[0].commands, depth)
         elif UNKNOWN in word.text:
             self.unreadable.append("which file is read is only known when it runs")
-
-    # --- what is fed to shells and interpreters ------------------------------------
-
-    def _fed(
-        self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
-    ) -> None:
-        if name in SHELLS:
-            if reads_commands_from_stdin(texts):
-                self._stdin(simple, depth)
-            for word in words[1:]:
-                if word.inner and word.text[:1] == "<":
-                    self._output_of(word.inner[0].commands, depth)
-        elif name in ("at", "batch", "crontab") or (
-            name in ("ssh", "parallel") and not inner_of(name, texts)
-        ):
-            self._stdin(simple, depth)
-        elif name in _AWK:
-            program = next((word.text for word in words[1:] if word.text[:1] != "-"), "")
-            self._code(program, depth)
-        elif INTERPRETERS.fullmatch(name):
-            self._interpreter(name, words, texts, simple, depth)
-        elif name in _SQL:
-            self._sql(words, simple)
-        if name in ("xargs", "parallel"):
-            self._xargs(name, texts, simple)
-        for word in words[1:]:
-            if (
-                word.text[:1] == "<"
-                and word.inner
-                and (said := printed_by_all(word.inner[0].commands))
-            ):
-                self.sweep(said, depth)
-            elif word.text[:1] == ">" and word.inner:
-                self._into_process(word.inner[0])
-
-    def _into_process(self, reading: Reading) -> None:
-        for simple in reading.commands:
-            if simple.words and program_name(simple.words[0].text) in SHELLS:
-                self.unreadable.append("a shell reads what another command prints")
-
-    def _xargs(self, name: str, texts: list[str], simple: Simple) -> None:
-        """`echo / | xargs rm -rf`: what is deleted comes by the pipe."""
-        inner = inner_of(name, texts)
-        if inner and program_name(texts[inner[0].start]) in (
-            "rm",
-            "unlink",
-            "shred",
-            "rmdir",
-            "truncate",
-        ):
-            self.find("recursive_delete", " ".join(texts))
-        if not inner:
-            return
-        part = texts[inner[0].start :]
-        text = [
-            part[found.start] for found in inner_of(program_name(part[0]), part) if found.is_text
-        ]
-        if part[0] in _REPLACED or (
-            program_name(part[0]) in SHELLS and (not text or text[0] in _REPLACED) and len(part) < 4
-        ):
-            self.unreadable.append("runs what comes by the pipe")
-            self._output_of(simple.producers, 1)
-
-    def _stdin(self, simple: Simple, depth: int) -> None:
-        """Commands come by standard input: from where?"""
-        for body in simple.bodies:
-            self.text(body, depth + 1)
-        for redirect in simple.redirects:
-            if redirect.sign == "<<<":
-                self._text_of([redirect.target], depth)
-            elif redirect.sign == "<" and redirect.target.inner:
-                self._output_of(redirect.target.inner[0].commands, depth)
-            elif redirect.sign == "<" and not redirect.target.known:
-                self.unreadable.append("which file is read is only known when it runs")
-        if simple.producers and not simple.bodies:
-            self._output_of(simple.producers, depth)
-
-    def _output_of(self, producers: "Sequence[Simple | None]", depth: int) -> None:
-        """What these print is run as commands."""
-        known = [each for each in producers if each is not None]
-        names = programs_of(known)
-        if names & NETWORK:
-            self.find("remote_code", "runs what was downloaded")
-            return
-        if len(known) == len(producers) and (said := printed_by_all(known)) is not None:
-            self.text(said, depth + 1)
-            self.sweep(said, depth)
-            return
-        if names & DECODERS - {"printf"}:
-            self.find("hidden_code", "runs text that was decoded or assembled")
-            return
-        for each in known:
-            if (said := printed(each)) is not None:
-                self.sweep(said, depth)
-        self.unreadable.append("runs what another command prints")
-
-    def _interpreter(
-        self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
-    ) -> None:
-        if name == "expect":
-            for text in texts[1:]:
-                self.sweep(text.replace("spawn ", ""), depth)
-        index = 1
-        scripted = False
-        while index < len(words):
-            word = words[index]
-            if word.text in _CODE_OPTIONS and index + 1 < len(words):
-                scripted = True
-                self._code_word(words[index + 1], depth)
-                index += 2
-                continue
-            if (
-                word.text[:1] == "-"
-                and word.text[:2] != "--"
-                and len(word.text) > 2
-                and word.text[1] in "ecr"
-            ):
-                scripted = True
-                self._code_word(word._replace(text=word.text[2:]), depth)
-            elif word.text == "-m" and index + 1 < len(words):
-                scripted = True
-            elif word.inner and word.text[:1] == "<":
-                scripted = True
-                self._output_of(word.inner[0].commands, depth)
-            elif word.text == "-":
-                break
-            elif word.text[:1] != "-":
-                scripted = True
-                break
-            index += 1
-        if scripted:
-            self._project_script(words, texts, simple)
-            return
-        for body in simple.bodies:
-            self._code(body, depth)
-        if simple.producers and not simple.bodies:
-            known = [each for each in simple.producers if each is not None]
-            said = printed_by_all(known) if len(known) == len(simple.producers) else None
-            names = programs_of(known)
-            if names & NETWORK:
-                self.find("remote_code", "runs what was downloaded")
-            elif said is not None:
-                self._code(said, depth)
-            elif names & DECODERS - {"printf"}:
-                self.find("hidden_code", "runs text that was decoded or assembled")
-            else:
-                self.unreadable.append("runs what another command prints")
-
-    def _code_word(self, word: Word, depth: int) -> None:
-        if UNKNOWN in word.text:
-            names = {name for reading in word.inner for name in programs_of(reading.commands)}
-            if names & NETWORK:
-                self.find("remote_code", "runs what was downloaded")
-            elif names:
-                self.find("hidden_code", "runs what another command prints")
-            self.unreadable.append("code that is only known when it runs")
-        self._code(word.text, depth)
-
-    def _code(self, code: str, depth: int) -> None:
-        found = code_findings(code)
-        for name, what in found.findings:
-            self.find(name, what)
-        if found.unreadable:
-            self.unreadable.append(found.unreadable)
-        for text in found.commands:
-            self.try_text(text, depth + 1)
-        self.sweep(code, depth)
-
-    def _project_script(self, words: Sequence[Word], texts: list[str], simple: Simple) -> None:
-        """`python manage.py …`, `php artisan …`: tools that a project brings along."""
-        for index, text in enumerate(texts[1:], 1):
-            name = program_name(text)
-            known = {
-                "manage.py": "django-admin",
-                "artisan": "artisan",
-                "console": "console",
-                "rails": "rails",
-                "rake": "rake",
-            }.get(name)
-            if known:
-                self._sql(words, simple)
-                for pattern in matching(known, texts[index + 1 :]):
-                    self.find(pattern.name, " ".join(texts))
-
-    def _sql(self, words: Sequence[Word], simple: Simple) -> None:
-        said = [word.text for word in words[1:]] + simple.bodies
-        said += [
-            text
-            for each in simple.producers
-            if each is not None and (text := printed(each)) is not None
-        ]
-        said += [body for each in simple.producers if each is not None for body in each.bodies]
-        for text in said:
-            if sql_is_destructive(text) or sql_is_destructive(_ATTACHED.sub("", text)):
-                self.find("database", text)
 
     # --- words that hold commands ----------------------------------------------------
 
     def _swept(
         self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
     ) -> None:
-        skips_messages = name in _WRITERS_OF_MESSAGES
+        skips_messages = name in MESSENGERS
+        candidates = tried_after(name)
         tried = 0
-        for index, word in enumerate(words[1:], 1):
-            text = word.text
+        subcommand = skips_messages
+        for index in range(1, len(texts)):
+            text = texts[index]
             if skips_messages and (
                 _MESSAGE.fullmatch(texts[index - 1]) or _MESSAGE.fullmatch(text.partition("=")[0])
             ):
                 continue
             if " " in text or "\t" in text or "\n" in text:
+                if _SQL_WORD.search(text) and sql_is_destructive(text):
+                    self.find("database", text)
                 self.sweep(text, depth)
+                continue
+            if subcommand and text[:1] != "-":
+                subcommand = False  # `git rm` is no rm
+                continue
+            if "/" in text:
+                inner = program_name(text) if "bin/" in text else ""
             else:
-                inner = program_name(text) if "/" not in text or "bin/" in text else ""
-                if (
-                    inner in _SWEPT
-                    or (inner in SHELLS and (name in _RUNNERS or len(words) > index + 1))
-                ) and depth < MAX_DEPTH:
-                    tried += 1
-                    if tried > MAX_TRIED:
-                        self.unreadable.append("too many words that could be commands")
-                        return
-                    part = Simple(
-                        words=list(words[index:]), producers=simple.producers, bodies=simple.bodies
-                    )
-                    if name in _RUNNERS and inner in SHELLS:
-                        self.run(part.words, part, depth + 1)
-                    else:
-                        self._aside(
-                            lambda scanner, part=part: scanner.run(part.words, part, depth + 1),
-                            sweeps=inner in SHELLS or inner in WRAPPERS,
-                        )
-        if name not in _FILES_ONLY and not skips_messages:
+                inner = text
+            if inner not in candidates or depth >= MAX_DEPTH:
+                continue
+            is_shell = inner in SHELLS
+            if is_shell and name not in RUNNERS and len(words) <= index + 1:
+                continue
+            tried += 1
+            if tried > MAX_TRIED:
+                self.unreadable.append("too many words that could be commands")
+                return
+            part = Simple(list(words[index:]), producers=simple.producers, bodies=simple.bodies)
+            if name in RUNNERS and is_shell:
+                self.run(part.words, part, depth + 1)
+            else:
+                self._aside(
+                    lambda scanner, part=part: scanner.run(part.words, part, depth + 1),
+                    sweeps=is_shell or inner in WRAPPERS,
+                )
+        if name not in FILES_ONLY and not skips_messages:
             for body in simple.bodies:
                 self.sweep(body, depth)
             if (
-                name in _SCRIPTED
+                name in SCRIPTED
                 and simple.producers
                 and (said := printed(simple.producers[-1] or Simple()))
             ):
                 self.sweep(said, depth)
 
     def sweep(self, text: str, depth: int) -> None:
-        """Commands of the catalogue anywhere in a text that may be run."""
         if depth >= MAX_DEPTH:
             return
-        for found in list(_SWEEP.finditer(text))[:16]:
-            segment = _SEGMENT.match(text, found.start())
+        for found in list(SWEEP.finditer(text))[:16]:
+            segment = SEGMENT.match(text, found.start())
             assert segment is not None
             for simple in read(segment[0], depth=depth + 1).commands[:1]:
                 if simple.words:
                     self._aside(
                         lambda scanner, simple=simple: scanner.run(
-                            simple.words, Simple(words=simple.words), depth + 2
+                            simple.words, Simple(simple.words), depth + 2
                         )
                     )
 
@@ -708,7 +506,7 @@ class _Scanner:
     def written(self, path: str, what: str, *, empties: bool = False) -> None:
         """A path is written to: which class is that?"""
         name = written_class(path)
-        if name is None and (empties or IMPORTANT.search(path)):
+        if name is None and (empties or (IMPORTANT.search(path) and not DUMPS.search(path))):
             name = None if path == "/dev/null" else "overwrite"
         if name is not None:
             self.find(name, what)

@@ -4,7 +4,7 @@ import re
 from posixpath import normpath
 
 from duetty.policy.paths import is_secret
-from duetty.policy.reader import UNKNOWN
+from duetty.policy.reading import UNKNOWN
 
 ROOTS = re.compile(
     r"/?\*?|~[a-z]*/?\*?|/(?:bin|boot|dev|etc|home|lib|lib32|lib64|media|mnt|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)(?:/\*?)?"
@@ -31,6 +31,9 @@ _SYSTEM = re.compile(
 HISTORIES = re.compile(
     r".*(?:^|/)\.?[a-z_]*_history|.*/fish_history|/var/log/(?:wtmp|btmp|lastlog|auth\.log|secure|audit).*|/var/run/utmp"
 )
+DUMPS = re.compile(r"\.(?:sql|dump)$", re.IGNORECASE)
+"""Important as well, but made by writing them."""
+
 IMPORTANT = re.compile(
     r"\.(?:db3?|sqlite3?|mdb|accdb|sql|dump|kdbx|pem|key|p12|pfx|jks|tfstate|qcow2|vmdk|vdi|rdb|aof|ibd|frm|myd|ldf|mdf)$|(?:^|/)\.env(?:\.[a-z]+)?$|(?:^|/)id_(?:rsa|ed25519|ecdsa)$",
     re.IGNORECASE,

@@ -1,0 +1,355 @@
+"""The words of shell text, with what a shell would make of them: the reader's lower half.
+
+Quotes, escapes, `$'…'`, variables, braces, substitutions. What cannot be known is
+`UNKNOWN` within the word, and what is substituted is read like any other text.
+"""
+
+import re
+from abc import ABC, abstractmethod
+
+from duetty.policy.printed import decode_ansi, printed_by
+from duetty.policy.reading import UNKNOWN, Reading, Word
+
+MAX_DEPTH = 8
+MAX_BRACES = 32
+
+Variables = dict[str, tuple[str, ...] | None]
+"""What is known of variables: their words, or None where only a shell knows."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[@*#?$!0-9-]")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_OPERATORS = frozenset(";&|<>()\n")
+_ENDS = frozenset(" \t\n\r;&|()")
+_RUN = re.compile(r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]+")
+"""What no shell looks into."""
+
+_WELL_KNOWN = {"HOME": "~", "PWD": ".", "OLDPWD": "..", "IFS": " "}
+
+
+class _Building:
+    """A word in the making; unquoted blanks of a variable's value split it."""
+
+    __slots__ = ("braced", "done", "glob", "guessed", "inner", "started", "text")
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.text = ""
+        self.started = False
+        self.glob = False
+        self.guessed = False
+        self.braced = False
+        self.inner: list[Reading] = []
+
+    def split(self, value: str) -> None:
+        parts = re.split(r"[ \t\n]+", value)
+        self.text += parts[0]
+        for part in parts[1:]:
+            if self.text:
+                self.done.append(self.text)
+            self.text = part
+        self.started = True
+
+
+class WordReader(ABC):
+    """Reads words from where it stands in a text."""
+
+    __slots__ = ("at", "depth", "reading", "text", "variables", "word_count")
+
+    def __init__(self, text: str, depth: int, variables: Variables, reading: Reading) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = depth
+        self.variables = variables
+        self.reading = reading
+        self.word_count = 0
+
+    @abstractmethod
+    def _nested(self, inside: str) -> Reading:
+        """Read text that runs within this one."""
+
+    def _skip_blanks(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] in " \t":
+            self.at += 1
+
+    def _word(self) -> list[Word]:
+        """The word that begins here; several when a variable or braces make several of it."""
+        text = self.text
+        size = len(text)
+        plain = _RUN.match(text, self.at)
+        if plain is not None:
+            end = plain.end()
+            if end == size or text[end] in _ENDS:  # most words
+                self.at = end
+                return [Word(plain[0])]
+        building = _Building()
+        while self.at < size:
+            char = text[self.at]
+            if char in " \t\n\r":
+                break
+            if char in "<>" and text.startswith("(", self.at + 1):
+                self._process(building)
+            elif char in _OPERATORS:
+                break
+            elif char == "'":
+                building.text += self._until("'", building)
+            elif char == '"':
+                self._double(building)
+            elif char == "\\":
+                self._escape(building)
+            elif char == "$":
+                self._dollar(building, quoted=False)
+            elif char == "`":
+                self._backquote(building, quoted=False)
+            else:
+                building.started = True
+                if (plain := _RUN.match(text, self.at)) is not None:
+                    building.text += plain[0]
+                    self.at = plain.end()
+                    continue
+                building.glob = building.glob or char in "*?["
+                building.braced = building.braced or char == "{"
+                building.text += char
+                self.at += 1
+        if not building.started and not building.done:
+            return []
+        texts = (
+            [*building.done, building.text] if building.text or not building.done else building.done
+        )
+        if building.braced:
+            texts = [each for one in texts for each in _expand_braces(one)]
+        inner = tuple(building.inner)
+        return [Word(each, building.glob, inner, building.guessed) for each in texts]
+
+    def _until(self, quote: str, building: _Building) -> str:
+        end = self.text.find(quote, self.at + 1)
+        building.started = True
+        if end < 0:
+            self.reading.unreadable.append("a quote without an end")
+            found = self.text[self.at + 1 :]
+            self.at = len(self.text)
+            return found
+        found = self.text[self.at + 1 : end]
+        self.at = end + 1
+        return found
+
+    def _escape(self, building: _Building) -> None:
+        following = self.text[self.at + 1 : self.at + 2]
+        self.at += 2
+        if following != "\n":
+            building.text += following
+            building.started = True
+
+    def _double(self, building: _Building) -> None:
+        building.started = True
+        text = self.text
+        self.at += 1
+        while self.at < len(text):
+            char = text[self.at]
+            if char == '"':
+                self.at += 1
+                return
+            if char == "\\":
+                following = text[self.at + 1 : self.at + 2]
+                self.at += 2
+                if following in '$`"\\':
+                    building.text += following
+                elif following != "\n":
+                    building.text += "\\" + following
+            elif char == "$":
+                self._dollar(building, quoted=True)
+            elif char == "`":
+                self._backquote(building, quoted=True)
+            else:
+                building.text += char
+                self.at += 1
+        self.reading.unreadable.append("a quote without an end")
+
+    # --- expansions -----------------------------------------------------------------
+
+    def _process(self, building: _Building) -> None:
+        sign = self.text[self.at]
+        inside, self.at = self._balanced(self.at + 2, "(", ")")
+        reading = self._nested(inside)
+        building.inner.append(reading)
+        building.text += f"{sign}{UNKNOWN}"
+        building.started = True
+
+    def _dollar(self, building: _Building, *, quoted: bool) -> None:
+        text = self.text
+        following = text[self.at + 1 : self.at + 2]
+        building.started = True
+        if following == "'" and not quoted:
+            end = self.at + 2
+            while end < len(text) and text[end] != "'":
+                end += 2 if text[end] == "\\" else 1
+            if end >= len(text):
+                self.reading.unreadable.append("a quote without an end")
+            building.text += decode_ansi(text[self.at + 2 : end])
+            self.at = end + 1
+        elif following == '"' and not quoted:
+            self.at += 1
+        elif text.startswith("$((", self.at):
+            inside, self.at = self._balanced(self.at + 3, "(", ")")
+            if text.startswith(")", self.at):
+                self.at += 1
+            self._nested_in(inside)
+            building.text += UNKNOWN
+        elif following == "(":
+            inside, self.at = self._balanced(self.at + 2, "(", ")")
+            self._substitute(inside, building, quoted=quoted)
+        elif following == "{":
+            inside, self.at = self._balanced(self.at + 2, "{", "}")
+            self._parameter(inside, building, quoted=quoted)
+        elif following == "[":
+            inside, self.at = self._balanced(self.at + 2, "[", "]")
+            self._nested_in(inside)
+            building.text += UNKNOWN
+        elif name := _NAME.match(text, self.at + 1):
+            self.at = name.end()
+            self._value(name[0], building, quoted=quoted)
+        else:
+            building.text += "$"
+            self.at += 1
+
+    def _backquote(self, building: _Building, *, quoted: bool) -> None:
+        end = self.at + 1
+        while end < len(self.text) and self.text[end] != "`":
+            end += 2 if self.text[end] == "\\" else 1
+        if end >= len(self.text):
+            self.reading.unreadable.append("a back-quote without an end")
+        inside = re.sub(r"\\([\\`$])", r"\1", self.text[self.at + 1 : end])
+        self.at = end + 1
+        building.started = True
+        self._substitute(inside, building, quoted=quoted)
+
+    def _substitute(self, inside: str, building: _Building, *, quoted: bool) -> None:
+        reading = self._nested(inside)
+        building.inner.append(reading)
+        printed = printed_by(reading)
+        if printed is None:
+            building.text += UNKNOWN
+        elif quoted:
+            building.text += printed
+        else:
+            building.split(printed)
+
+    def _value(self, name: str, building: _Building, *, quoted: bool) -> None:
+        if name in self.variables:
+            values = self.variables[name]
+            if values is None:
+                building.text += UNKNOWN
+            elif name in "@*":
+                self._words_of(values, building) if quoted else building.split(" ".join(values))
+            elif quoted:
+                building.text += " ".join(values[:1])
+            else:
+                building.split(" ".join(values[:1]))
+            return
+        known = _WELL_KNOWN.get(name)
+        if known is None:
+            building.text += UNKNOWN
+        elif name == "IFS" and not quoted:
+            building.split(" ")
+        else:
+            building.text += known
+
+    def _parameter(self, inside: str, building: _Building, *, quoted: bool) -> None:
+        name = _NAME.match(inside)
+        if name is None:
+            self._nested_in(inside)
+            building.text += UNKNOWN
+            return
+        rest = inside[name.end() :]
+        if not rest:
+            self._value(name[0], building, quoted=quoted)
+        elif rest in ("[@]", "[*]") and self.variables.get(name[0]):
+            values = self.variables[name[0]] or ()
+            building.split(" ".join(values)) if not quoted else self._words_of(values, building)
+        elif self.depth >= MAX_DEPTH:
+            self.reading.unreadable.append("nested too deeply")
+            building.text += UNKNOWN
+        elif rest.startswith((":-", "-", ":=", "=", ":+", "+")):
+            default = rest.lstrip(":")[1:]
+            inner = type(self)(default, self.depth + 1, self.variables, self.reading)
+            texts = inner._word()
+            building.inner += [reading for word in texts for reading in word.inner]
+            building.guessed = True
+            guess = " ".join(word.text for word in texts)
+            if quoted:
+                building.text += guess
+            else:
+                building.split(guess)
+        else:
+            self._nested_in(rest)
+            building.text += UNKNOWN
+
+    def _words_of(self, values: tuple[str, ...], building: _Building) -> None:
+        for value in values[:-1]:
+            building.done.append(building.text + value)
+            building.text = ""
+        building.text += values[-1] if values else ""
+
+    # --- what is inside ---------------------------------------------------------------
+
+    def _balanced(self, start: int, opening: str, closing: str) -> tuple[str, int]:
+        """The text up to the matching sign, and where to go on; quotes are respected."""
+        text = self.text
+        level = 1
+        at = start
+        while at < len(text):
+            char = text[at]
+            if char == "\\":
+                at += 1
+            elif char == "'":
+                end = text.find("'", at + 1)
+                at = end if end >= 0 else at
+            elif char == '"':
+                at = self._end_of_double(at)
+            elif char == opening:
+                level += 1
+            elif char == closing:
+                level -= 1
+                if not level:
+                    return text[start:at], at + 1
+            at += 1
+        self.reading.unreadable.append(f"{opening} without {closing}")
+        return text[start:], len(text)
+
+    def _end_of_double(self, at: int) -> int:
+        at += 1
+        while at < len(self.text) and self.text[at] != '"':
+            at += 2 if self.text[at] == "\\" else 1
+        return at
+
+    def _nested_in(self, inside: str) -> None:
+        """Substitutions within text that is otherwise not a command."""
+        if "$" in inside or "`" in inside:
+            if self.depth >= MAX_DEPTH:
+                self.reading.unreadable.append("nested too deeply")
+                return
+            inner = type(self)(inside, self.depth + 1, self.variables, self.reading)
+            while inner.at < len(inside):
+                char = inside[inner.at]
+                if char == "$":
+                    inner._dollar(_Building(), quoted=True)
+                elif char == "`":
+                    inner._backquote(_Building(), quoted=True)
+                elif char == "\\":
+                    inner.at += 2
+                else:
+                    inner.at += 1
+
+
+def _expand_braces(text: str) -> list[str]:
+    waiting, done = [text], list[str]()
+    while waiting:
+        one = waiting.pop(0)
+        found = _BRACES.search(one)
+        if found is None:
+            done.append(one)
+        else:
+            before, after = one[: found.start()], one[found.end() :]
+            waiting = [before + choice + after for choice in found[1].split(",")] + waiting
+        if len(waiting) + len(done) > MAX_BRACES:
+            return [*done, UNKNOWN]
+    return done

@@ -1,0 +1,240 @@
+"""What shells, interpreters and database clients are fed: by pipes, files, here-documents and options."""
+
+import re
+from collections.abc import Sequence
+from posixpath import normpath
+
+from duetty.policy.code import code_findings, sql_is_destructive
+from duetty.policy.commands import (
+    DECODERS,
+    NETWORK,
+    printed_by_all,
+    program_name,
+    programs_of,
+)
+from duetty.policy.patterns import matching
+from duetty.policy.printed import printed
+from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
+from duetty.policy.traits import AWK, SQL
+from duetty.policy.use import Scanner, Use
+from duetty.policy.wrappers import SHELLS, inner_of, reads_commands_from_stdin
+
+_CODE_OPTIONS = frozenset(
+    "-c -e -E -r -p -pe -ne -le -lne -ane -i -pi --eval --print --expression eval -ie -pie -nle -we --execute --run".split()
+)
+_ATTACHED_CODE = ("--eval=", "--print=", "--execute=", "--expression=", "--command=", "--run=")
+_ATTACHED = re.compile(r"^-[a-zA-Z]")
+_REPLACED = frozenset(["{}", "%", "@", "_", "FILE", "X"])
+"""What people write where xargs puts what it read."""
+
+_DELETING = ("rm", "unlink", "shred", "rmdir", "truncate")
+
+_PROJECT_SCRIPTS = {
+    "manage.py": "django-admin",
+    "artisan": "artisan",
+    "console": "console",
+    "rails": "rails",
+    "rake": "rake",
+}
+
+
+def fed(scanner: Scanner, use: Use, *, is_interpreter: bool) -> None:
+    name, words = use.name, use.words
+    if name in SHELLS:
+        if reads_commands_from_stdin(use.texts):
+            standard_input(scanner, use.simple, use.depth)
+        for word in words[1:]:
+            if word.inner and word.text[:1] == "<":
+                output_of(scanner, word.inner[0].commands, use.depth)
+    elif name in ("at", "batch", "crontab") or (
+        name in ("ssh", "parallel") and not inner_of(name, use.texts)
+    ):
+        standard_input(scanner, use.simple, use.depth)
+    elif name in AWK:
+        program = next((word.text for word in words[1:] if word.text[:1] != "-"), "")
+        code(scanner, program, use.depth)
+    elif is_interpreter:
+        _interpreter(scanner, use)
+    elif name in SQL:
+        _sql(scanner, use)
+    if name in ("xargs", "parallel"):
+        _xargs(scanner, use)
+    for word in words[1:]:
+        if not word.inner:
+            continue
+        if word.text[:1] == "<":
+            if said := printed_by_all(word.inner[0].commands):
+                scanner.sweep(said, use.depth)
+        elif word.text[:1] == ">":
+            _into_process(scanner, word.inner[0])
+
+
+def _into_process(scanner: Scanner, reading: Reading) -> None:
+    for simple in reading.commands:
+        if simple.words and program_name(simple.words[0].text) in SHELLS:
+            scanner.unreadable.append("a shell reads what another command prints")
+
+
+def _xargs(scanner: Scanner, use: Use) -> None:
+    """`echo / | xargs rm -rf`: what is deleted comes by the pipe."""
+    texts = use.texts
+    inner = inner_of(use.name, texts)
+    if not inner:
+        return
+    if program_name(texts[inner[0].start]) in _DELETING:
+        scanner.find("recursive_delete", " ".join(texts))
+    part = texts[inner[0].start :]
+    text = [part[found.start] for found in inner_of(program_name(part[0]), part) if found.is_text]
+    if part[0] in _REPLACED or (
+        program_name(part[0]) in SHELLS and (not text or text[0] in _REPLACED) and len(part) < 4
+    ):
+        scanner.unreadable.append("runs what comes by the pipe")
+        output_of(scanner, use.simple.producers, 1)
+
+
+def standard_input(scanner: Scanner, simple: Simple, depth: int) -> None:
+    """Commands come by standard input: from where?"""
+    for body in simple.bodies:
+        scanner.text(body, depth + 1)
+    for sign, target in simple.redirects:
+        if sign == "<<<":
+            scanner.text_of([target], depth)
+        elif sign == "<":
+            if target.inner:
+                output_of(scanner, target.inner[0].commands, depth)
+            elif not target.known:
+                scanner.unreadable.append("which file is read is only known when it runs")
+            else:
+                runs_file(scanner, target.text, depth)
+    if simple.producers and not simple.bodies:
+        output_of(scanner, simple.producers, depth)
+
+
+def runs_file(scanner: Scanner, text: str, depth: int) -> None:
+    """A file is run: did the same line download or write it?"""
+    path = normpath(text) if text else ""
+    if path in scanner.downloaded:
+        scanner.find("remote_code", f"runs {path}, downloaded by the same line")
+    made = scanner.made.pop(path, None)
+    if made is not None:
+        scanner.text(made, depth + 1)
+        code(scanner, made, depth + 1)
+
+
+def output_of(scanner: Scanner, producers: "Sequence[Simple | None]", depth: int) -> None:
+    """What these print is run as commands."""
+    known = [each for each in producers if each is not None]
+    names = programs_of(known)
+    if names & NETWORK:
+        scanner.find("remote_code", "runs what was downloaded")
+        return
+    if len(known) == len(producers) and (said := printed_by_all(known)) is not None:
+        scanner.text(said, depth + 1)
+        scanner.sweep(said, depth)
+        return
+    if names & DECODERS - {"printf"}:
+        scanner.find("hidden_code", "runs text that was decoded or assembled")
+        return
+    for each in known:
+        if (said := printed(each)) is not None:
+            scanner.sweep(said, depth)
+    scanner.unreadable.append("runs what another command prints")
+
+
+def _interpreter(scanner: Scanner, use: Use) -> None:
+    words, depth = use.words, use.depth
+    if use.name == "expect":
+        for text in use.texts[1:]:
+            scanner.sweep(text.replace("spawn ", ""), depth)
+    index = 1
+    scripted = False
+    while index < len(words):
+        word = words[index]
+        text = word.text
+        if text in _CODE_OPTIONS and index + 1 < len(words):
+            scripted = True
+            _code_word(scanner, words[index + 1], depth)
+            index += 2
+            continue
+        if text.startswith(_ATTACHED_CODE):
+            scripted = True
+            _code_word(scanner, word._replace(text=text.partition("=")[2]), depth)
+        elif text[:1] == "-" and text[:2] != "--" and len(text) > 2 and text[1] in "ecr":
+            scripted = True
+            _code_word(scanner, word._replace(text=text[2:]), depth)
+        elif text == "-m" and index + 1 < len(words):
+            scripted = True
+        elif word.inner and text[:1] == "<":
+            scripted = True
+            output_of(scanner, word.inner[0].commands, depth)
+        elif text == "-":
+            break
+        elif text[:1] != "-":
+            scripted = True
+            break
+        index += 1
+    if scripted:
+        _project_script(scanner, use)
+        return
+    for body in use.simple.bodies:
+        code(scanner, body, depth)
+    producers = use.simple.producers
+    if producers and not use.simple.bodies:
+        known = [each for each in producers if each is not None]
+        said = printed_by_all(known) if len(known) == len(producers) else None
+        names = programs_of(known)
+        if names & NETWORK:
+            scanner.find("remote_code", "runs what was downloaded")
+        elif said is not None:
+            code(scanner, said, depth)
+        elif names & DECODERS - {"printf"}:
+            scanner.find("hidden_code", "runs text that was decoded or assembled")
+        else:
+            scanner.unreadable.append("runs what another command prints")
+
+
+def _code_word(scanner: Scanner, word: Word, depth: int) -> None:
+    if UNKNOWN in word.text:
+        names = {name for reading in word.inner for name in programs_of(reading.commands)}
+        if names & NETWORK:
+            scanner.find("remote_code", "runs what was downloaded")
+        elif names:
+            scanner.find("hidden_code", "runs what another command prints")
+        scanner.unreadable.append("code that is only known when it runs")
+    code(scanner, word.text, depth)
+
+
+def code(scanner: Scanner, text: str, depth: int) -> None:
+    """Code of some language, on the command line or in a body."""
+    found = code_findings(text)
+    for name, what in found.findings:
+        scanner.find(name, what)
+    if found.unreadable:
+        scanner.unreadable.append(found.unreadable)
+    for each in found.commands:
+        scanner.try_text(each, depth + 1)
+    scanner.sweep(text, depth)
+
+
+def _project_script(scanner: Scanner, use: Use) -> None:
+    """`python manage.py …`, `php artisan …`: tools that a project brings along."""
+    for index, text in enumerate(use.texts[1:], 1):
+        known = _PROJECT_SCRIPTS.get(program_name(text))
+        if known:
+            _sql(scanner, use)
+            for pattern in matching(known, use.texts[index + 1 :]):
+                scanner.find(pattern.name, use.what)
+
+
+def _sql(scanner: Scanner, use: Use) -> None:
+    simple = use.simple
+    said = [word.text for word in use.words[1:]] + simple.bodies
+    said += [
+        text
+        for each in simple.producers
+        if each is not None and (text := printed(each)) is not None
+    ]
+    said += [body for each in simple.producers if each is not None for body in each.bodies]
+    for text in said:
+        if sql_is_destructive(text) or sql_is_destructive(_ATTACHED.sub("", text)):
+            scanner.find("database", text)

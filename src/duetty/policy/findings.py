@@ -1,0 +1,23 @@
+"""What a scan found in a line."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Finding(NamedTuple):
+    """A class of the catalogue, and the words that made us think of it."""
+
+    name: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    findings: tuple[Finding, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+    """Every command that was seen, with the program's own name first."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(finding.name for finding in self.findings))

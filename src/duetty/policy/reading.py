@@ -1,0 +1,67 @@
+"""What the reader finds in a text: words, simple commands, and what could not be read."""
+
+from typing import NamedTuple
+
+UNKNOWN = "\ufffc"
+"""Stands in a word's text for what only a shell would know."""
+
+
+class Word(NamedTuple):
+    """One word: its text as far as it can be known."""
+
+    text: str
+    glob: bool = False
+    inner: tuple["Reading", ...] = ()
+    """Commands whose output is part of it, or that read or write it (`<(…)`)."""
+    guessed: bool = False
+    """Whether the text is one of several it could be."""
+
+    @property
+    def known(self) -> bool:
+        return not self.guessed and UNKNOWN not in self.text
+
+
+class Redirect(NamedTuple):
+    sign: str
+    target: Word
+
+
+class Simple:
+    """One simple command, where it was found."""
+
+    __slots__ = ("assignments", "bodies", "joined_by", "producers", "redirects", "words")
+
+    def __init__(
+        self,
+        words: list[Word] | None = None,
+        *,
+        bodies: list[str] | None = None,
+        producers: "list[Simple | None] | None" = None,
+        joined_by: str = "",
+    ) -> None:
+        self.words: list[Word] = [] if words is None else words
+        self.assignments: list[tuple[str, Word]] = []
+        self.redirects: list[Redirect] = []
+        self.bodies: list[str] = [] if bodies is None else bodies
+        """Here-documents and here-strings that it reads."""
+        self.producers: list[Simple | None] = [] if producers is None else producers
+        """Commands piped into it, the nearest last; None stands for one that cannot be named."""
+        self.joined_by = joined_by
+        """What stood before it: `|`, `&&`, `;` …"""
+
+    @property
+    def empty(self) -> bool:
+        return not (self.words or self.assignments or self.redirects)
+
+
+class Reading:
+    """Everything that was found in one text."""
+
+    __slots__ = ("commands", "functions", "sources", "unreadable")
+
+    def __init__(self) -> None:
+        self.commands: list[Simple] = []
+        self.unreadable: list[str] = []
+        self.functions: set[str] = set()
+        self.sources: set[str] = set()
+        """Each command as it was written."""

@@ -1,0 +1,92 @@
+"""What is known of a program by its name alone: which parts of the scan it needs."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
+
+from duetty.policy.commands import INTERPRETERS, SENDERS
+from duetty.policy.patterns import BY_PROGRAM, is_globbed
+from duetty.policy.programs import SPECIAL
+from duetty.policy.specs.coreutils import COREUTILS
+from duetty.policy.use import Scanner, Use
+from duetty.policy.verbs import EXEMPT
+from duetty.policy.wrappers import SHELLS, WRAPPERS
+
+AWK = frozenset("awk gawk mawk nawk original-awk".split())
+
+SQL = frozenset(
+    "psql mysql mariadb sqlite3 sqlite cockroach clickhouse-client clickhouse duckdb sqlcmd mssql-cli bq mongosh mongo cqlsh snowsql trino presto usql pgcli mycli litecli beeline hive"
+    " spark-sql impala-shell db2 sqlplus isql osql tsql influx redis-cli arangosh cypher-shell ysqlsh questdb turso wrangler supabase edgedb surreal dolt rails django-admin artisan console prisma".split()
+)
+
+DATA = frozenset(
+    "echo printf grep egrep fgrep zgrep rg ag ack which whereis type apropos whatis tldr help cat ls head tail wc cd mkdir touch basename dirname logger"
+    " notify-send say figlet cowsay test [ [[ comm uniq cut tr read hash stat realpath readlink pgrep pidof true false : date seq sleep".split()
+)
+"""Programs to which their words are data: a command among them runs nothing."""
+
+MESSENGERS = frozenset("git gh glab hg svn jj".split())
+"""Programs that are given messages, which may speak of anything."""
+
+RUNNERS = frozenset(
+    "docker podman nerdctl kubectl oc lxc incus machinectl multipass vagrant gcloud heroku fly flyctl railway wsl crictl ctr docker-compose".split()
+)
+"""Programs that start another one elsewhere, and hand it their standard input."""
+
+SCRIPTED = frozenset(
+    "make gmake ed ex vi vim gdb lldb sftp ftp lftp tmux screen at batch bc dc m4".split()
+)
+FILES_ONLY = frozenset("tee sponge patch psql mysql sqlite3".split())
+
+SUBSCRIPTED = frozenset(
+    "test [ [[ printf read declare typeset local export readonly let unset wait mapfile readarray".split()
+)
+"""Builtins that evaluate an array subscript even within single quotes."""
+
+_RUNS_OTHERS = frozenset(
+    [
+        *WRAPPERS,
+        *SHELLS,
+        *AWK,
+        *SQL,
+        *"find gfind bfs fd fdfind source . at batch crontab".split(),
+    ]
+)
+"""Programs that run what they are given, in one way or another."""
+
+
+class Traits(NamedTuple):
+    catalogued: bool
+    """Whether a pattern of the catalogue may match."""
+    special: Callable[[Scanner, Use], None] | None
+    runs_others: bool
+    is_interpreter: bool
+    sends: bool
+    is_swept: bool
+    """Whether later words may be commands."""
+    takes_verbs: bool
+    """Whether `delete` among its words means what it says."""
+    is_subscripted: bool
+
+
+@lru_cache(maxsize=2_048)
+def traits(name: str) -> Traits:
+    interpreter = INTERPRETERS.fullmatch(name) is not None
+    return Traits(
+        catalogued=name in BY_PROGRAM or is_globbed(name),
+        special=SPECIAL.get(name),
+        runs_others=name in _RUNS_OTHERS or interpreter,
+        is_interpreter=interpreter,
+        sends=name in SENDERS,
+        is_swept=name not in DATA,
+        takes_verbs=not (
+            name in EXEMPT
+            or name in DATA
+            or name in COREUTILS
+            or name in SHELLS
+            or name in WRAPPERS
+            or name in SQL
+            or interpreter
+        ),
+        is_subscripted=name in SUBSCRIPTED,
+    )

@@ -1,0 +1,104 @@
+"""One command as the scan sees it, and where its findings go."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from duetty.policy.reading import Simple, Word
+
+UNPACKED = "*"
+"""Among the downloaded: an archive that was unpacked on the way."""
+
+
+class Scanner(Protocol):
+    """Where findings go."""
+
+    downloaded: set[str]
+    made: dict[str, str]
+    """Files that the line itself writes, with their text; UNKNOWN where it is not known."""
+    unreadable: list[str]
+
+    def find(self, name: str, what: str) -> None: ...
+
+    def has_run(self, *names: str) -> bool:
+        """Whether the line runs one of these programs before."""
+        ...
+
+    def written(self, path: str, what: str, *, empties: bool = False) -> None: ...
+
+    def text(self, text: str, depth: int) -> None:
+        """Look at text that a shell will read."""
+        ...
+
+    def text_of(self, part: Sequence[Word], depth: int) -> None:
+        """The same for words that are joined to such a text."""
+        ...
+
+    def try_text(self, text: str, depth: int) -> None:
+        """Look at text that may be run; only what is found counts."""
+        ...
+
+    def sweep(self, text: str, depth: int) -> None:
+        """Look for commands of the catalogue anywhere in it."""
+        ...
+
+
+class Use:
+    """One command, as the functions for single programs see it."""
+
+    __slots__ = ("depth", "name", "simple", "texts", "words")
+
+    def __init__(
+        self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
+    ) -> None:
+        self.name = name
+        self.words = words
+        self.texts = texts
+        self.simple = simple
+        self.depth = depth
+
+    @property
+    def what(self) -> str:
+        return " ".join(self.texts)
+
+    def operands(self) -> list[str]:
+        """Words that are not options; after `--`, all of them."""
+        found: list[str] = []
+        ended = False
+        for text in self.texts[1:]:
+            if not ended and text == "--":
+                ended = True
+            elif ended or text[:1] != "-" or text == "-":
+                found.append(text)
+        return found
+
+    def has(self, letters: str, *names: str) -> bool:
+        for text in self.texts[1:]:
+            if text == "--":
+                return False
+            if text[:2] == "--":
+                if any(name.startswith(text.partition("=")[0]) and len(text) > 3 for name in names):
+                    return True
+            elif text[:1] == "-" and any(letter in text for letter in letters):
+                return True
+        return False
+
+    def clustered(self, letter: str) -> str | None:
+        """The value of a letter at the end of a cluster: `-qO FILE`."""
+        for text, following in zip(self.texts[1:], [*self.texts[2:], ""], strict=True):
+            if text[:1] == "-" and text[:2] != "--" and text[-1] == letter and len(text) > 2:
+                return following or None
+        return None
+
+    def value(self, *options: str) -> str | None:
+        for index, text in enumerate(self.texts):
+            name, sign, value = text.partition("=")
+            if name in options:
+                return (
+                    value
+                    if sign
+                    else (self.texts[index + 1] if index + 1 < len(self.texts) else None)
+                )
+            for option in options:
+                if len(option) == 2 and text.startswith(option) and len(text) > 2:
+                    return text[2:]
+        return None
