@@ -24,8 +24,11 @@ from duetty.session.pump import LoopCall, later
 TURN_S = 0.001
 """What all floods together get of one turn of the loop."""
 
-HUSH_S = 0.004
-"""Twice what an echo takes when nothing else runs."""
+HUSH_S = 0.006
+"""Three times what an echo, or a short command, takes when nothing else runs."""
+
+LOUD_S = 0.003
+"""What floods get between two hushes: whoever types without a pause slows them, and stops none."""
 
 RING_BYTES = 48 << 10
 RING_S = 0.002
@@ -112,7 +115,7 @@ class Lane:
         now = monotonic()
         if now >= self._loud_until_s:
             self._hush_until_s = now + HUSH_S
-            self._loud_until_s = now + 2 * HUSH_S
+            self._loud_until_s = now + HUSH_S + LOUD_S
 
     def close(self) -> None:
         """End the thread; every member has left."""
