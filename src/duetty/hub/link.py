@@ -77,7 +77,14 @@ async def _watch(node: RemoteNode, network: Network, clash: Clash) -> None:
         raise ServerUnavailable("the link to it broke") from error
 
 
-def dialled(node: RemoteNode, network: Network, ip: str, target: str) -> connect:
+def dialled(
+    node: RemoteNode,
+    network: Network,
+    ip: str,
+    target: str,
+    *,
+    max_bytes: int = MAX_MESSAGE_BYTES,
+) -> connect:
     """A WebSocket to a node, at an address that was checked."""
     address = node.address
     scheme = "wss" if address.scheme == "https" else "ws"
@@ -97,7 +104,7 @@ def dialled(node: RemoteNode, network: Network, ip: str, target: str) -> connect
         ping_interval=PING_S,
         ping_timeout=PONG_S,
         close_timeout=1,
-        max_size=MAX_MESSAGE_BYTES,
+        max_size=max_bytes,
         **options,
     )
 

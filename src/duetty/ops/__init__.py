@@ -2,7 +2,9 @@
 
 from duetty.approvals import Answer, HostAsk
 from duetty.events import Entry, Lagged
+from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
+from duetty.ops.asked import Asked, approval_shape
 from duetty.ops.deciding import Deciding
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.event_shapes import entry_shape, lifecycle_shape
@@ -11,10 +13,12 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
 from duetty.ops.policing import Policing, policing
+from duetty.ops.relaying import RelayedSocket
 from duetty.ops.services import Node, Services
 from duetty.ops.stream import Stream
 from duetty.ops.table import OPERATIONS
 from duetty.store import ApprovalRecord
+from duetty.upstreams import Progress
 
 __all__ = [
     "BROWSER_S",
@@ -22,6 +26,7 @@ __all__ = [
     "Access",
     "Answer",
     "ApprovalRecord",
+    "Asked",
     "Captures",
     "Deciding",
     "Dispatcher",
@@ -33,6 +38,9 @@ __all__ = [
     "Operation",
     "PageOpening",
     "Policing",
+    "Progress",
+    "RelayedSocket",
+    "RemoteNode",
     "Route",
     "Services",
     "ShownSize",
@@ -40,6 +48,7 @@ __all__ = [
     "UnknownOperation",
     "View",
     "Watch",
+    "approval_shape",
     "entry_shape",
     "lifecycle_shape",
     "permit",

@@ -40,7 +40,9 @@ async def _list(params: ApprovalsParams, services: Services, actor: Actor) -> Ap
     found = approvals.pending()
     if params.settled:
         stored = await anyio.to_thread.run_sync(lambda: services.store.approvals(limit=SETTLED))
-        found += [approvals.current(each) for each in stored if each.state != "pending"]
+        newest = {each.id: each for each in (*stored, *approvals.settled())}
+        ended = sorted(newest.values(), key=lambda each: each.asked_at_ns, reverse=True)
+        found += [approvals.current(each) for each in ended if each.state != "pending"][:SETTLED]
     return ApprovalList(
         seq=approvals.seq,
         approvals=[approval_info(each) for each in found if actor.session in (None, each.session)],

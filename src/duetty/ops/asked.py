@@ -46,6 +46,11 @@ class Asked:
                 return approval_info(record)
 
 
+def approval_shape(approval: ApprovalInfo) -> dict[str, object]:
+    """A question as an event of the server."""
+    return {"event": "approval", "params": approval}
+
+
 @contextmanager
 def follow_approvals(services: Services, actor: Actor) -> Generator[Asked]:
     """Raises:

@@ -3,8 +3,8 @@
 No edge can reach a session around it.
 """
 
-from collections.abc import Awaitable, Generator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound
+from duetty.hub import RemoteNode
 from duetty.ops.asked import Asked, follow_approvals
 from duetty.ops.follow import (
     Captures,
@@ -25,6 +26,7 @@ from duetty.ops.follow import (
 from duetty.ops.forwarding import everywhere, forward, named_server
 from duetty.ops.operation import Operation
 from duetty.ops.permits import keep_within, permit
+from duetty.ops.relaying import RelayedSocket, begin_typing, relayed_events, relayed_socket
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.stream import Stream, whole
 from duetty.ops.table import OPERATIONS
@@ -134,6 +136,32 @@ class Dispatcher:
     @property
     def node(self) -> Node:
         return self._services.node
+
+    def is_this(self, server: str) -> bool:
+        """Whether this node is meant."""
+        return self._services.hub.is_self(server)
+
+    def elsewhere(self, server: str) -> RemoteNode:
+        """Raises:
+        ServerNotFound: if it is none that we know.
+        """
+        return self._services.hub.find(server)
+
+    def relayed_socket(
+        self, actor: Actor, node: RemoteNode, target: str
+    ) -> AbstractAsyncContextManager[RelayedSocket]:
+        """A WebSocket of another node; entering it raises what `relayed_socket` says."""
+        return relayed_socket(self._services, actor, node, target)
+
+    def relayed_events(
+        self, actor: Actor, node: RemoteNode, target: str, headers: dict[str, str]
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Events of another node; entering it raises what `relayed_events` says."""
+        return relayed_events(self._services, actor, node, target, headers)
+
+    def begin_typing(self, actor: Actor, node: RemoteNode, session: str) -> None:
+        """Raises what `relaying.begin_typing` says: then no keys may be sent there."""
+        begin_typing(self._services, actor, node, session)
 
     def follow(
         self,

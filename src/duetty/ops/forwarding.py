@@ -113,7 +113,7 @@ def named_server(
     return node, call
 
 
-def _refuse_denied(
+def refuse_denied(
     call: Call, operation: Operation[Any, Any], params: Any, deciding: Deciding
 ) -> None:
     """What our own rules deny is not sent on. What they would ask about, the node asks about.
@@ -150,8 +150,8 @@ async def forward(
     ServerUnavailable: if the node does not answer, or not as it should.
     DuettyError: what it answered.
     """
-    _refuse_denied(call, operation, params, services.deciding)
-    with _recorded(node, call, operation, params, services):
+    refuse_denied(call, operation, params, services.deciding)
+    with recorded(node, call, operation, params, services):
         if operation.route.media:
             return await _document(node, call, operation, params, services)
         with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
@@ -404,7 +404,7 @@ async def everywhere(
 
 
 @contextmanager
-def _recorded(
+def recorded(
     node: RemoteNode,
     call: Call,
     operation: Operation[Any, Any],

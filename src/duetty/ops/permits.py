@@ -42,7 +42,7 @@ def answering(scopes: frozenset[Scope], actor: Actor) -> frozenset[Scope]:
             hint="make the token on the page, or with `duetty token create` outside of a session",
         )
     wanted = scopes | {Scope.READ}
-    if wanted != {Scope.READ, Scope.APPROVE}:
+    if wanted != frozenset({Scope.READ, Scope.APPROVE}):
         raise BadArguments(
             "the scope 'approve' goes with 'read' only",
             hint="make another token for the rest",

@@ -1,8 +1,13 @@
 """Operations on upstreams: see them, turn, restart and trust them, call their tools."""
 
+from collections.abc import Mapping
+from pathlib import Path
+
 import anyio
 
 from duetty.calls import Actor, Effect
+from duetty.clock import Clock
+from duetty.config import Paths, Settings
 from duetty.errors import (
     BadSetting,
     FingerprintChanged,
@@ -16,11 +21,22 @@ from duetty.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from duetty.ops.deciding import Deciding
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import Deny
-from duetty.upstreams import Tool, Upstream
+from duetty.sandbox import ASKED, Limits, SandboxOrder
+from duetty.upstreams import (
+    Address,
+    Program,
+    Surroundings,
+    Tool,
+    Upstream,
+    Upstreams,
+    load_upstreams,
+    open_upstreams,
+)
 from duetty.wire.upstreams import (
     CallToolParams,
     Difference,
@@ -41,6 +57,7 @@ from duetty.wire.upstreams import (
     UpstreamResources,
     UpstreamsParams,
     UpstreamTools,
+    UpstreamToolsParams,
 )
 
 _CALLING = (
@@ -52,6 +69,58 @@ _CALLING = (
 )
 
 
+def upstreams_of(
+    paths: Paths,
+    settings: Settings,
+    environment: Mapping[str, str],
+    *,
+    hidden: tuple[Path, ...],
+    clock: Clock,
+    deciding: Deciding,
+) -> Upstreams:
+    """As the settings file orders them; none is started yet.
+
+    Raises:
+        BadSetting: if a table is wrong.
+    """
+    tokens = [
+        Path(order.target.token_file).expanduser()
+        for order in load_upstreams(paths.config_file).values()
+        if isinstance(order.target, Address) and order.target.token_file is not None
+    ]
+    surroundings = Surroundings(
+        environment=environment,
+        logs=paths.state / "upstreams",
+        sandbox=lambda program: _sandbox(program, settings),
+        hidden=(*hidden, *tokens),
+    )
+    pins_file = paths.state / "upstreams.json"
+    opened = open_upstreams(paths.config_file, pins_file, surroundings, clock=clock)
+    deciding.risk_of = opened.risk_of
+    return opened
+
+
+def _sandbox(program: Program, settings: Settings) -> SandboxOrder:
+    """As its table says, and where that says nothing, as the settings say for sessions."""
+    session = next(each for each in ASKED if each == settings.session_sandbox)
+    return SandboxOrder(
+        asked=program.sandbox or session,
+        workspaces=settings.sandbox_workspaces
+        if program.workspaces is None
+        else program.workspaces,
+        protect=settings.sandbox_protect,
+        network=settings.sandbox_network if program.network is None else program.network,
+        hidden=settings.sandbox_hidden,
+        limits=Limits(
+            cpu_s=settings.sandbox_cpu_s,
+            memory_mib=settings.sandbox_memory_mib,
+            processes=settings.sandbox_processes,
+            file_mib=settings.sandbox_file_mib,
+            open_files=settings.sandbox_open_files,
+        ),
+    )
+
+
 async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> UpstreamList:
     await _wait(params, services)
     upstreams = services.upstreams
@@ -60,9 +129,11 @@ async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> Up
     )
 
 
-async def _tools(params: UpstreamsParams, services: Services, actor: Actor) -> UpstreamTools:
+async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) -> UpstreamTools:
     await _wait(params, services)
     upstreams = services.upstreams
+    if params.settle_ms:
+        await upstreams.wait_settled(at_most_s=params.settle_ms / 1000)
     seq = upstreams.seq
     offered = [
         OfferedTool(
@@ -79,7 +150,12 @@ async def _tools(params: UpstreamsParams, services: Services, actor: Actor) -> U
         for tool in upstreams.usable()
         if not isinstance(services.deciding.decide_tool(actor, tool.upstream, tool.name), Deny)
     ]
-    return UpstreamTools(seq=seq, tools=sorted(offered, key=lambda each: each.id))
+    return UpstreamTools(
+        seq=seq,
+        resource_changes=sum(each.resource_changes for each in upstreams.all()),
+        prompt_changes=sum(each.prompt_changes for each in upstreams.all()),
+        tools=sorted(offered, key=lambda each: each.id),
+    )
 
 
 async def _turn(params: TurnParams, services: Services, actor: Actor) -> UpstreamInfo:
@@ -163,7 +239,9 @@ def _info(upstream: Upstream, services: Services) -> UpstreamInfo:
         state=upstream.state,
         on=upstream.is_on,
         since=time_text(upstream.since_ns),
-        error=None if error is None else UpstreamError(code=error.code, message=error.message),
+        error=None
+        if error is None
+        else UpstreamError(code=error.code, message=error.message, hint=error.hint),
         pid=None if link is None else link.pid,
         restarts=upstream.restarts,
         retry_at=None if upstream.retry_at_ns is None else time_text(upstream.retry_at_ns),
@@ -218,7 +296,7 @@ TOOLS = Operation(
     name="upstreams.tools",
     summary="Tools of upstreams that the caller may call now, as agents get them.",
     effect=Effect.READ,
-    params=UpstreamsParams,
+    params=UpstreamToolsParams,
     result=UpstreamTools,
     run=_tools,
     route=Route(method="GET", path="/upstreams/tools"),

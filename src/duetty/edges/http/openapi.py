@@ -35,6 +35,7 @@ from duetty.errors import (
     RateLimited,
     ScopeMissing,
     ServerNotFound,
+    ServerUnavailable,
     SessionExited,
     SessionNotFound,
     StoreUnavailable,
@@ -46,7 +47,7 @@ Json = dict[str, Any]
 REF = "#/components/schemas/{model}"
 
 NOUNS: Mapping[str, str] = {
-    "server": "The node itself.",
+    "server": "The node itself, and the nodes that it speaks for.",
     "session": "One PTY with its process, terminal and log, from open to close.",
     "command": "Type a command line and know exactly how it ended.",
     "input": "Bytes, keys and pastes; who has the keyboard.",
@@ -83,7 +84,7 @@ ERROR: Json = {
 
 SERVER_FIELD: Json = {
     "type": "string",
-    "description": "hostname of the server that is meant; this one when left out",
+    "description": "hostname of the server that is meant, from GET /servers; this one when left out",
 }
 
 
@@ -298,7 +299,7 @@ def _common_errors(operation: Operation[Any, Any], *, is_open: bool) -> list[typ
         errors += [UnsupportedMediaType] if route.raw_body is None else []
     if operation.waits:
         errors.append(ServerStopping)
-    return [*errors, StoreUnavailable, DuettyError]
+    return [*errors, ServerUnavailable, StoreUnavailable, DuettyError]
 
 
 def _schema(annotation: Any, schemas: Json, *, mode: Any) -> Json:

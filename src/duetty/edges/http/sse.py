@@ -5,8 +5,9 @@ screen) or `sessions` (the list), unless `Last-Event-ID` shows that nothing was 
 """
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import anyio
 import anyio.abc
@@ -21,7 +22,7 @@ from duetty.edges.http.errors import error_response
 from duetty.edges.http.websocket.feed import TOLD_EVENTS, Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.socket import Doors, encoded
 from duetty.errors import BadArguments, DuettyError
-from duetty.ops import Dispatcher, Lagged, View, Watch, lifecycle_shape
+from duetty.ops import Dispatcher, Lagged, View, Watch, approval_shape, lifecycle_shape
 
 SEND_S = 30.0
 """How long one event may wait for a client that does not read."""
@@ -29,8 +30,12 @@ SEND_S = 30.0
 COMMENT_S = 15.0
 """Between two lines that say nothing, so that proxies keep the stream and dead clients are found."""
 
-USUAL_EVENTS = ",".join(sorted(set(TOLD_EVENTS.values()) - {"input"}))
+USUAL_EVENTS = ",".join(sorted({"approval", *TOLD_EVENTS.values()} - {"input"}))
 """Of a session, unless others are asked for: what happens, not every line of it."""
+
+
+RELAYED = ("events", "format", "interval_ms", "idle_timeout_ms", "quiesce_ms")
+"""What of a query another node is told."""
 
 
 def sse_routes(
@@ -38,9 +43,33 @@ def sse_routes(
 ) -> list[Route]:
     doors = Doors(dispatcher, guard, stopping)
 
+    async def relayed(request: Request, actor: Actor, server: str) -> Response:
+        """Another node's events, as they come."""
+        name = request.path_params.get("session")
+        path = "/events" if name is None else f"/sessions/{quote(name, safe='')}/events"
+        fields = [(each, value) for each, value in request.query_params.multi_items()]
+        target = f"{path}?{urlencode([each for each in fields if each[0] in RELAYED])}"
+        last_id = request.headers.get("last-event-id", "")
+        headers = {"Last-Event-ID": last_id} if last_id.isdecimal() else {}
+        stack = AsyncExitStack()
+        chunks = await stack.enter_async_context(
+            dispatcher.relayed_events(actor, dispatcher.elsewhere(server), target, headers)
+        )
+
+        async def feed(stream: "_Stream") -> None:
+            async with stack:
+                async for chunk in chunks:
+                    await stream.write(chunk)
+
+        if request.method == "HEAD":
+            await stack.aclose()
+        return _EventStream(feed, actor, guard, stopping, lambda: None, keep_alive=False)
+
     async def of_session(request: Request) -> Response:
         try:
             actor = guard.admit(request)
+            if (server := _elsewhere(request, dispatcher)) is not None:
+                return await relayed(request, actor, server)
             wanted = parse_wanted(_params(request), needs_activity=False)
             following = dispatcher.follow(actor, request.path_params["session"])
             view = following.__enter__()
@@ -49,7 +78,8 @@ def sse_routes(
         last_id = request.headers.get("last-event-id")
 
         async def feed(stream: "_Stream") -> None:
-            await _feed_session(stream, view, wanted, last_id)
+            feed = Feed(view, _teller(stream, view), asked=lambda: dispatcher.asked(actor))
+            await _feed_session(stream, view, feed, wanted, last_id)
 
         return _EventStream(
             feed, actor, guard, stopping, lambda: following.__exit__(None, None, None)
@@ -58,6 +88,8 @@ def sse_routes(
     async def of_server(request: Request) -> Response:
         try:
             actor = guard.admit(request)
+            if (server := _elsewhere(request, dispatcher)) is not None:
+                return await relayed(request, actor, server)
             counted = doors.counted()
             counted.__enter__()
         except DuettyError as error:
@@ -66,7 +98,10 @@ def sse_routes(
 
         async def feed(stream: "_Stream") -> None:
             with dispatcher.watch(actor) as watch, suppress(anyio.EndOfStream):
-                await _feed_list(stream, watch, last_id)
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_feed_approvals, stream, watch, dispatcher, actor)
+                    await _feed_list(stream, watch, last_id)
+                    tasks.cancel_scope.cancel()
 
         return _EventStream(
             feed, actor, guard, stopping, lambda: counted.__exit__(None, None, None)
@@ -76,6 +111,11 @@ def sse_routes(
         Route("/events", of_server, methods=["GET"]),
         Route("/sessions/{session}/events", of_session, methods=["GET"]),
     ]
+
+
+def _elsewhere(request: Request, dispatcher: Dispatcher) -> str | None:
+    server = request.query_params.get("server")
+    return None if server is None or dispatcher.is_this(server) else server
 
 
 def _params(request: Request) -> dict[str, Any]:
@@ -92,12 +132,17 @@ def _params(request: Request) -> dict[str, Any]:
     return params
 
 
-async def _feed_session(stream: "_Stream", view: View, wanted: Wanted, last_id: str | None) -> None:
+def _teller(stream: "_Stream", view: View) -> Callable[[dict[str, Any]], Awaitable[None]]:
     async def tell(event: dict[str, Any]) -> None:
         name = event.get("event") or event["type"]
         await stream.send(name, event, id_=view.seq)
 
-    feed = Feed(view, tell)
+    return tell
+
+
+async def _feed_session(
+    stream: "_Stream", view: View, feed: Feed, wanted: Wanted, last_id: str | None
+) -> None:
     feed.subscribe(wanted, sync=last_id != str(view.seq))
     await feed.run()
     await stream.send("end", {"event": "end", "reason": view.ended}, id_=view.seq)
@@ -116,6 +161,19 @@ async def _feed_list(stream: "_Stream", watch: Watch, last_id: str | None) -> No
             await stream.send(shape["event"], shape, id_=entry.seq)
 
 
+async def _feed_approvals(
+    stream: "_Stream", watch: Watch, dispatcher: Dispatcher, actor: Actor
+) -> None:
+    """What waits for an answer, then each question as it is asked and settled."""
+    with dispatcher.asked(actor) as asked, suppress(anyio.EndOfStream):
+        told = asked.pending()
+        while True:
+            for each in told:
+                await stream.send("approval", approval_shape(each), id_=watch.seq)
+            changed = await asked.receive()
+            told = asked.pending() if changed is None else [changed]
+
+
 class _Stream:
     """Writes events; one that cannot be sent in time ends everything."""
 
@@ -124,24 +182,22 @@ class _Stream:
         self._scope = scope
 
     async def send(self, name: str, event: dict[str, Any], *, id_: int) -> None:
-        await self.write(f"id: {id_}\nevent: {name}\ndata: {encoded(event)}\n\n")
+        await self.write(f"id: {id_}\nevent: {name}\ndata: {encoded(event)}\n\n".encode())
 
     async def send_list(self, watch: Watch) -> None:
         seq, listed = watch.seq, watch.sessions()
         await self.send("sessions", {"event": "sessions", "params": {"sessions": listed}}, id_=seq)
 
-    async def write(self, text: str) -> None:
+    async def write(self, part: bytes) -> None:
         with anyio.move_on_after(SEND_S) as bound:
-            await self._send(
-                {"type": "http.response.body", "body": text.encode(), "more_body": True}
-            )
+            await self._send({"type": "http.response.body", "body": part, "more_body": True})
         if bound.cancelled_caught:
             self._scope.cancel()
 
     async def keep_alive(self) -> None:
         while True:
             await anyio.sleep(COMMENT_S)
-            await self.write(":\n\n")
+            await self.write(b":\n\n")
 
 
 class _EventStream(Response):
@@ -154,6 +210,8 @@ class _EventStream(Response):
         guard: Guard,
         stopping: Callable[[], Awaitable[object]],
         close: Callable[[], object],
+        *,
+        keep_alive: bool = True,
     ) -> None:
         super().__init__(headers={"x-accel-buffering": "no"})  # a proxy in front passes events on
         del self.headers["content-length"]
@@ -162,6 +220,7 @@ class _EventStream(Response):
         self._guard = guard
         self._stopping = stopping
         self._close = close
+        self._keep_alive = keep_alive
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -193,7 +252,8 @@ class _EventStream(Response):
 
         tasks.start_soon(watch_client)
         tasks.start_soon(watch_server)
-        tasks.start_soon(stream.keep_alive)
+        if self._keep_alive:
+            tasks.start_soon(stream.keep_alive)
         with self._guard.live.joined(self._actor, tasks.cancel_scope.cancel):
             await self._feed(stream)
         tasks.cancel_scope.cancel()

@@ -7,6 +7,7 @@ slow one gets fewer events and never wrong ones.
 import codecs
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ import anyio
 import anyio.abc
 
 from duetty.errors import BadArguments
-from duetty.ops import Entry, Lagged, View, entry_shape
+from duetty.ops import Asked, Entry, Lagged, View, entry_shape
 
 SCREEN_EVENTS = frozenset({"lines", "chars", "cursor", "mode", "diffs"})
 """What is found by looking at the screen and the bytes."""
@@ -32,7 +33,7 @@ TOLD_EVENTS: dict[str, str] = {
 }
 """Event of the log, and the word by which it is asked for."""
 
-EVENT_WORDS = (*sorted(SCREEN_EVENTS), "activity", *sorted(set(TOLD_EVENTS.values())))
+EVENT_WORDS = (*sorted(SCREEN_EVENTS), "activity", "approval", *sorted(set(TOLD_EVENTS.values())))
 
 MAX_INTERVAL_MS = 60_000
 MAX_IDLE_MS = 300_000
@@ -46,6 +47,8 @@ _CARRY_BYTES = 3
 """A sequence may be cut; this much of it may be in the bytes before."""
 
 Tell = Callable[[dict[str, Any]], Awaitable[None]]
+Asking = Callable[[], AbstractContextManager[Asked]]
+"""Questions to a person, as the subscriber may see them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +97,10 @@ def _number(params: dict[str, Any], name: str, default: int) -> int:
 class Feed:
     """One view's entries and screen as events; `run` until the session is gone."""
 
-    def __init__(self, view: View, tell: Tell, *, nested_sync: bool = False) -> None:
+    def __init__(self, view: View, tell: Tell, *, asked: Asking, nested_sync: bool = False) -> None:
         self._view = view
         self._tell = tell
+        self._asked = asked
         self._nested_sync = nested_sync
         self._wanted: Wanted | None = None
         self._sync_due = False
@@ -111,6 +115,7 @@ class Feed:
         self._carry = b""
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._activity: anyio.CancelScope | None = None
+        self._approvals: anyio.CancelScope | None = None
 
     def subscribe(self, wanted: Wanted, *, sync: bool = True) -> None:
         """From now on these events, after a `sync` unless it is known that nothing was missed."""
@@ -119,6 +124,9 @@ class Feed:
         if self._activity is not None:
             self._activity.cancel()
             self._activity = None
+        if self._approvals is not None:
+            self._approvals.cancel()
+            self._approvals = None
         self._view.wake()
 
     async def run(self, *, until_exit: bool = False) -> None:
@@ -147,6 +155,9 @@ class Feed:
         if wanted.idle_s and self._activity is None:
             self._activity = anyio.CancelScope()
             tasks.start_soon(self._tell_activity, wanted, self._activity)
+        if "approval" in wanted.events and self._approvals is None:
+            self._approvals = anyio.CancelScope()
+            tasks.start_soon(self._tell_approvals, self._approvals)
         if self._is_due(wanted) and wanted.events & SCREEN_EVENTS:
             await self._flush(wanted)
 
@@ -298,6 +309,20 @@ class Feed:
             )
         if "cursor" in wanted.events and screen["cursor"] != before["cursor"]:
             await self._tell({"event": "cursor", "seq": self._next(), **screen["cursor"]})
+
+    # --- questions to a person ----------------------------------------------------
+
+    async def _tell_approvals(self, scope: anyio.CancelScope) -> None:
+        """Those of this session: what waits, then each as it is asked and settled."""
+        id_ = self._view.info().id
+        with scope, suppress(anyio.EndOfStream), self._asked() as asked:
+            told = asked.pending()
+            while True:
+                for each in told:
+                    if each.session_id == id_:
+                        await self._tell({"event": "approval", "approval": each})
+                changed = await asked.receive()
+                told = asked.pending() if changed is None else [changed]
 
     # --- activity -----------------------------------------------------------------
 

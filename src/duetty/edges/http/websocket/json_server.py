@@ -12,7 +12,7 @@ from duetty.edges.http.websocket.feed import Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.requests import Request, Requests, SessionRequired
 from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, refuse
 from duetty.errors import DuettyError
-from duetty.ops import Dispatcher, Lagged, View, lifecycle_shape
+from duetty.ops import Dispatcher, Lagged, View, approval_shape, lifecycle_shape
 
 
 async def json_server_endpoint(doors: Doors, websocket: WebSocket) -> None:
@@ -37,6 +37,7 @@ class _Connection:
         await self._socket.send_json({"connected": True})
         if Scope.READ in self._socket.actor.scopes:
             await self._socket.tasks.start(self._follow_list)
+            await self._socket.tasks.start(self._follow_approvals)
         with self._dispatcher.captures(self._socket.actor) as captures:
             self._socket.tasks.start_soon(captures.keep)
             requests = Requests(
@@ -64,6 +65,17 @@ class _Connection:
                 shape = lifecycle_shape(entry.event)
                 if shape is not None and watch.may_see(entry.event.name):
                     await self._socket.send_json(shape)
+
+    async def _follow_approvals(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """What waits for an answer, if anything does, then each question as it is asked and settled."""
+        with self._dispatcher.asked(self._socket.actor) as asked, suppress(anyio.EndOfStream):
+            task_status.started()
+            told = asked.pending()
+            while True:
+                for each in told:
+                    await self._socket.send_json(approval_shape(each))
+                changed = await asked.receive()
+                told = asked.pending() if changed is None else [changed]
 
     async def _subscribe(self, request: Request) -> None:
         wanted = parse_wanted(request.params, needs_activity=True)
@@ -103,6 +115,8 @@ class _Connection:
         answer: dict[str, Any] = {"events": request.params["events"]}
         await self._socket.send_json(request.answer(result=answer))
         task_status.started()
-        feed = Feed(view, tell, nested_sync=True)
+        feed = Feed(
+            view, tell, asked=lambda: self._dispatcher.asked(self._socket.actor), nested_sync=True
+        )
         feed.subscribe(wanted)
         await feed.run()

@@ -34,7 +34,7 @@ class _Connection:
         self._dispatcher = dispatcher
         self._socket = socket
         self._view = view
-        self._feed = Feed(view, socket.send_json)
+        self._feed = Feed(view, socket.send_json, asked=lambda: dispatcher.asked(socket.actor))
 
     async def run(self) -> None:
         await self._socket.send_json({"connected": True})

@@ -54,16 +54,21 @@ class Requests:
         self,
         dispatcher: Dispatcher,
         socket: Socket,
-        captures: Captures,
+        captures: Captures | None,
         *,
         session: Callable[[], str] | None,
         subscribe: Subscribe,
+        server: str | None = None,
     ) -> None:
+        """`captures` are those of this connection; None where another node keeps them, `server`:
+        then `subscribe` is given whatever belongs to the connection.
+        """
         self._dispatcher = dispatcher
         self._socket = socket
         self._captures = captures
         self._session = session
         self._subscribe = subscribe
+        self._server = server
         self._owner = f"ws-{secrets.token_hex(4)}"
         self._waits = 0
         self._idle: dict[str, anyio.CancelScope] = {}
@@ -95,6 +100,9 @@ class Requests:
             raise UnknownOperation(
                 f"no method {request.method[:60]!r}", hint="see docs/websocket.md for the methods"
             )
+        if self._captures is None and found[0].operation == "input.capture":
+            await self._subscribe(request)
+            return
         if self._waits >= MAX_WAITS:
             raise Exhausted(f"{MAX_WAITS} waits are under way on this connection")
         self._waits += 1
@@ -145,8 +153,10 @@ class Requests:
             name, arguments = "server.persistent", {}
         if name == "input.capture":
             arguments.setdefault("owner", self._owner)
+        if self._server is not None:
+            arguments["server"] = self._server
         result = await self._dispatcher.call(self._socket.actor, name, arguments)
-        if name == "input.capture":
+        if name == "input.capture" and self._captures is not None:
             self._captures.note(arguments["session"], arguments["owner"])
         return {} if method.empty else result
 

@@ -9,6 +9,7 @@ from duetty.edges.http.auth import Guard
 from duetty.edges.http.websocket.json_server import json_server_endpoint
 from duetty.edges.http.websocket.json_session import json_session_endpoint
 from duetty.edges.http.websocket.raw import raw_endpoint
+from duetty.edges.http.websocket.relay import or_relayed
 from duetty.edges.http.websocket.socket import Doors
 from duetty.edges.http.websocket.view import view_endpoint
 from duetty.ops import Dispatcher
@@ -18,9 +19,11 @@ def websocket_routes(
     dispatcher: Dispatcher, guard: Guard, stopping: Callable[[], Awaitable[object]]
 ) -> list[WebSocketRoute]:
     doors = Doors(dispatcher, guard, stopping)
-    return [
-        WebSocketRoute("/ws/view", partial(view_endpoint, doors)),
-        WebSocketRoute("/ws/json", partial(json_server_endpoint, doors)),
-        WebSocketRoute("/sessions/{session}/ws/json", partial(json_session_endpoint, doors)),
-        WebSocketRoute("/sessions/{session}/ws/raw", partial(raw_endpoint, doors)),
-    ]
+    session = "/sessions/{session}/ws"
+    every = {
+        "/ws/view": or_relayed(view_endpoint, kind=None),
+        "/ws/json": or_relayed(json_server_endpoint, kind=None),
+        f"{session}/json": or_relayed(json_session_endpoint, kind="json"),
+        f"{session}/raw": or_relayed(raw_endpoint, kind="raw"),
+    }
+    return [WebSocketRoute(path, partial(endpoint, doors)) for path, endpoint in every.items()]

@@ -1,0 +1,159 @@
+"""`?server=` on a session's WebSockets: the session is one of another node.
+
+Raw bytes pass both ways. Of the JSON socket only events come from there; every
+request is a call of this node, which forwards it: permitted, judged and recorded
+as any. What belongs to the connection itself (`subscribe`, a capture) goes along.
+"""
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from urllib.parse import quote, urlencode
+
+import anyio
+from starlette.websockets import WebSocket
+
+from duetty.calls import Scope
+from duetty.edges.http.websocket.requests import Request, Requests
+from duetty.edges.http.websocket.socket import (
+    Closing,
+    Doors,
+    Socket,
+    encoded,
+    parsed,
+    refuse,
+)
+from duetty.errors import BadArguments, DuettyError
+from duetty.ops import Dispatcher, RelayedSocket, RemoteNode, permit
+
+Endpoint = Callable[[Doors, WebSocket], Awaitable[None]]
+
+
+def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Endpoint:
+    """The endpoint, or that of the node which the query names.
+
+    `kind` is the last word of the path; None where only this node can be followed.
+    """
+
+    async def either(doors: Doors, websocket: WebSocket) -> None:
+        try:
+            server = websocket.query_params.get("server")
+            if server is None or doors.dispatcher.is_this(server):
+                return await endpoint(doors, websocket)
+            actor = doors.admit(websocket)
+            node = doors.dispatcher.elsewhere(server)
+            if kind is None:
+                raise BadArguments(
+                    "server: this tells of the sessions of this server",
+                    hint="follow a session of another one: /sessions/{name}/ws/json?server=",
+                )
+            # By its id: the name may change while we follow.
+            found = await doors.dispatcher.call(
+                actor,
+                "session.get",
+                {"session": websocket.path_params["session"], "server": server},
+            )
+            flow = websocket.query_params.get("flow")
+            query = f"?{urlencode({'flow': flow})}" if flow is not None and kind == "raw" else ""
+            target = f"/sessions/{quote(found.id, safe='')}/ws/{kind}{query}"
+            async with doors.dispatcher.relayed_socket(actor, node, target) as there:
+                await doors.serve(
+                    websocket,
+                    actor,
+                    lambda socket: (
+                        _Raw(doors.dispatcher, socket, there, node, found.id, acks=flow == "ack")
+                        if kind == "raw"
+                        else _Json(doors.dispatcher, socket, there, node, found.id)
+                    ).run(),
+                )
+        except DuettyError as error:
+            await refuse(websocket, error)
+
+    return either
+
+
+class _Raw:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        socket: Socket,
+        there: RelayedSocket,
+        node: RemoteNode,
+        session: str,
+        *,
+        acks: bool,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._socket = socket
+        self._there = there
+        self._node = node
+        self._session = session
+        self._acks = acks
+        self._may_type: bool | None = None
+
+    async def run(self) -> None:
+        self._socket.tasks.start_soon(self._pass_back)
+        with suppress(anyio.EndOfStream):
+            while (message := await self._socket.receive()) is not None:
+                if (self._acks and isinstance(message, str)) or self._types():
+                    await self._there.send(message)
+
+    def _types(self) -> bool:
+        """As with a session here: what may not be typed is not, and the viewer looks on."""
+        if self._may_type is None:
+            try:
+                self._dispatcher.begin_typing(self._socket.actor, self._node, self._session)
+                self._may_type = True
+            except DuettyError:
+                self._may_type = False
+        return self._may_type
+
+    async def _pass_back(self) -> None:
+        with suppress(anyio.EndOfStream):
+            while True:
+                message = await self._there.receive()
+                if isinstance(message, bytes):
+                    await self._socket.send_bytes(message)
+        self._socket.end(Closing(*self._there.ended))
+
+
+class _Json:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        socket: Socket,
+        there: RelayedSocket,
+        node: RemoteNode,
+        session: str,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._socket = socket
+        self._there = there
+        self._node = node
+        self._session = session
+
+    async def run(self) -> None:
+        self._socket.tasks.start_soon(self._pass_back)
+        requests = Requests(
+            self._dispatcher,
+            self._socket,
+            None,
+            session=lambda: self._session,
+            subscribe=self._pass_on,
+            server=self._node.name,
+        )
+        with suppress(anyio.EndOfStream):
+            await requests.run()
+
+    async def _pass_on(self, request: Request) -> None:
+        permit(self._socket.actor, Scope.READ if request.method == "subscribe" else Scope.INPUT)
+        await self._there.send(
+            encoded({"id": request.id, "method": request.method, "params": request.params})
+        )
+
+    async def _pass_back(self) -> None:
+        with suppress(anyio.EndOfStream):
+            while True:
+                message = await self._there.receive()
+                with suppress(DuettyError):  # what is not JSON is not for this socket
+                    await self._socket.send_json(parsed(message))
+        self._socket.end(Closing(*self._there.ended))
