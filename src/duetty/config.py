@@ -164,7 +164,7 @@ class Settings:
     )
     mcp_dialects: tuple[str, ...] = _setting(  # type: ignore[assignment]
         ("wsh",),
-        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal",
+        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, gateway",
     )
 
 

@@ -49,6 +49,7 @@ from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
+from duetty.ops.upstreams import upstreams_of
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry
 from duetty.store import Store
@@ -260,6 +261,14 @@ class Server:
             trail=police.trail,
             deciding=police.deciding,
             page_opening=PageOpening(self._environment, self._clock),
+            upstreams=upstreams_of(
+                self._paths,
+                self._settings,
+                self._environment,
+                hidden=registry.hidden,
+                clock=self._clock,
+                deciding=police.deciding,
+            ),
         )
         dispatcher = Dispatcher(services)
         mcp = McpEdge(
@@ -328,6 +337,7 @@ class Server:
                 warnings=warnings,
             )
         )
+        tasks.start_soon(services.upstreams.serve)  # theirs to take as long as they like
         if not self._ephemeral:
             mcp.preload()
         assert self._stopping is not None

@@ -63,7 +63,7 @@ class AgentCall:
         self.connection.sock.shutdown(2)
 
     def over(self) -> None:
-        self.thread.join(20)
+        self.thread.join(60)
         assert not self.thread.is_alive()
         self.connection.close()
 
@@ -71,7 +71,7 @@ class AgentCall:
 def waiting(server: ServerProcess) -> dict[str, Any]:
     """The one question that waits, as soon as there is one."""
     found = server.client.get("/approvals")
-    deadline_s = time.monotonic() + 15
+    deadline_s = time.monotonic() + 60
     while not found["approvals"]:
         assert time.monotonic() < deadline_s
         found = server.client.get("/approvals", after=found["seq"], wait_ms=1_000)

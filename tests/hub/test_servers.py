@@ -2,6 +2,7 @@
 
 import json
 import socket
+from contextlib import suppress
 
 import pytest
 
@@ -95,7 +96,9 @@ def test_a_server_that_is_this_one_is_rejected_for_good(servers: Servers) -> Non
     assert servers.http.delete(f"/servers/{place}").status_code == 204
 
 
-def test_a_second_server_of_the_same_name_is_rejected(servers: Servers, node: ServerProcess) -> None:
+def test_a_second_server_of_the_same_name_is_rejected(
+    servers: Servers, node: ServerProcess
+) -> None:
     twin = servers.start("Alpha")
     servers.add(twin)
 
@@ -172,14 +175,14 @@ def test_whatever_answers_instead_of_a_server_does_no_harm(servers: Servers, sai
         connection, _ = listener.accept()
         with connection:
             connection.recv(65536)
-            try:
+            with suppress(ConnectionError):
                 connection.sendall(said)
-            except ConnectionError:
-                pass
         entry = wait_for(
-            lambda: entry
-            if (entry := servers.entry(address))["health"] in ("unavailable", "rejected")
-            else None
+            lambda: (
+                entry
+                if (entry := servers.entry(address))["health"] in ("unavailable", "rejected")
+                else None
+            )
         )
         servers.http.delete(f"/servers/{address.removeprefix('http://')}")
 
@@ -199,9 +202,9 @@ def test_servers_are_remembered_and_their_tokens_kept_private(servers: Servers) 
 
     client = servers.client(second)
     found = wait_for(
-        lambda: entry
-        if (entry := client.get("/servers").json()[1])["health"] == "healthy"
-        else None
+        lambda: (
+            entry if (entry := client.get("/servers").json()[1])["health"] == "healthy" else None
+        )
     )
     assert found["hostname"] == "gamma"
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -210,7 +213,9 @@ def test_servers_are_remembered_and_their_tokens_kept_private(servers: Servers) 
     assert json.loads(kept.read_text())["servers"][0]["token"] == gamma.token()
 
 
-def test_networks_that_the_settings_block_are_refused(servers: Servers, node: ServerProcess) -> None:
+def test_networks_that_the_settings_block_are_refused(
+    servers: Servers, node: ServerProcess
+) -> None:
     careful = servers.client(servers.start("careful", DUETTY_HUB_BLOCK="127.0.0.0/8"))
     choosy = servers.client(servers.start("choosy", DUETTY_HUB_ALLOW="10.0.0.0/8"))
 

@@ -25,8 +25,11 @@ def test_what_concerns_the_server_itself_needs_admin() -> None:
 def test_what_is_shared_changes_nothing_and_names_no_session(
     operation: Operation[Any, Any],
 ) -> None:
-    """An actor that is kept to one session may call it; what is composed calls others for it."""
-    if operation.shared and not operation.composed:
+    """An actor that is kept to one session may call it; what is composed calls others for it.
+
+    An answer names its question, and that its session: tests/approvals/test_scope.py.
+    """
+    if operation.shared and not operation.composed and not operation.answers:
         assert operation.effect is Effect.READ
         assert not operation.admin
 

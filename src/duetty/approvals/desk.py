@@ -495,6 +495,10 @@ class Approvals:
         """Oldest first."""
         return [self.current(waiting.record) for waiting in self._waiting.values()]
 
+    def settled(self) -> list[ApprovalRecord]:
+        """The last ones, newest first; the store may not have them yet."""
+        return list(reversed(self._settled.values()))
+
     def current(self, record: ApprovalRecord) -> ApprovalRecord:
         """With the name that its session has now."""
         name = None if record.session_id is None else self.name_of(record.session_id)

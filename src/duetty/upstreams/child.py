@@ -72,7 +72,7 @@ class Said:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._size = 0
+        self._size = path.stat().st_size if path.exists() else 0
         self.last: list[str] = []
         self.closed = anyio.Event()
 
@@ -127,6 +127,7 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
     assert process is not None
     assert process.stderr is not None
     said = Said(around.logs / f"{name}.log")
+    said.note(f"started, process {process.pid}")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(said.follow, process.stderr)
         try:

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Collection
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -45,12 +46,12 @@ def main(arguments: list[str]) -> int:
     return code
 
 
-def _become(command: list[str], mask: set[signal.Signals], libc: ctypes.CDLL) -> None:
+def _become(command: list[str], mask: Collection[int], libc: ctypes.CDLL) -> None:
     try:
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        os.execvp(command[0], command)
+        os.execvp(command[0], command)  # noqa: S606 - running what it is told is its purpose
     except OSError as error:
         os.write(2, f"cannot start {command[0]}: {error.strerror}\n".encode())
     finally:
@@ -103,7 +104,7 @@ def _descendants() -> list[int]:
     while front:
         tasks = f"/proc/{front.pop()}/task"
         try:
-            for thread in os.listdir(tasks):
+            for thread in os.listdir(tasks):  # noqa: PTH208 - as few imports as can be
                 with open(f"{tasks}/{thread}/children", encoding="ascii") as file:
                     children = [int(word) for word in file.read().split()]
                 found += children

@@ -8,7 +8,7 @@ import logging
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import anyio
 
@@ -84,6 +84,10 @@ class Upstream:
         return fingerprint_of(self.tools) if self.link is not None else None
 
     # --- its life, as one task ------------------------------------------------------
+
+    def begin(self) -> None:
+        """Its task is about to run: whoever calls from here on waits for it."""
+        self._become("starting")
 
     async def live(self) -> None:
         """Until cancelled, or nothing can be done without somebody's help."""
@@ -265,17 +269,9 @@ def coded(error: BaseException) -> DuettyError:
     if isinstance(error, DuettyError):
         return error
     if isinstance(error, BaseExceptionGroup):
-        found = [coded(each) for each in _flat(error)]
+        found = [coded(each) for each in cast("BaseExceptionGroup[Any]", error).exceptions]
         return next(
             (each for each in found if type(each) is not UpstreamUnavailable),
             found[0] if found else UpstreamUnavailable("it failed"),
         )
     return UpstreamUnavailable(f"it failed: {type(error).__name__}")
-
-
-def _flat(group: "BaseExceptionGroup[Any]") -> "list[BaseException]":
-    return [
-        inner
-        for each in group.exceptions
-        for inner in (_flat(each) if isinstance(each, BaseExceptionGroup) else [each])  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
-    ]

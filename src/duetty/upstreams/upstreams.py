@@ -81,11 +81,17 @@ class Upstreams:
                 self._tasks = None
                 tasks.cancel_scope.cancel()
 
+    async def serve(self) -> None:
+        """Until cancelled."""
+        async with self.running():
+            await anyio.sleep_forever()
+
     def _start(self, upstream: Upstream) -> None:
         if self._tasks is None or upstream.name in self._running:
             return
         scope, done = anyio.CancelScope(), anyio.Event()
         self._running[upstream.name] = scope, done
+        upstream.begin()
         self._tasks.start_soon(self._live, upstream, scope, done, name=f"upstream {upstream.name}")
 
     async def _live(self, upstream: Upstream, scope: anyio.CancelScope, done: anyio.Event) -> None:

@@ -25,6 +25,12 @@ class UpstreamsParams(Params):
     wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS, description="how long to wait for that")
 
 
+class UpstreamToolsParams(UpstreamsParams):
+    settle_ms: int = Field(
+        0, ge=0, le=MAX_WAIT_MS, description="wait at most so long for those that are starting"
+    )
+
+
 class UpstreamParams(Params):
     upstream: UpstreamName
 
@@ -99,6 +105,7 @@ class ToolInfo(Result):
 class UpstreamError(Result):
     code: str
     message: str
+    hint: str | None = Field(description="what to do about it")
 
 
 class UpstreamInfo(Result):
@@ -147,6 +154,8 @@ class OfferedTool(Result):
 
 class UpstreamTools(Result):
     seq: int = Field(description="give it as `after` to wait for a change")
+    resource_changes: int = Field(description="how often an upstream told of other resources")
+    prompt_changes: int = Field(description="the same of prompts")
     tools: list[OfferedTool]
 
 

@@ -1,0 +1,380 @@
+"""The official SDK's client around one upstream. Nothing else in this package imports the SDK's client.
+
+Answers are taken as they stood on the wire, after the SDK checked them against the
+revision that was agreed on.
+"""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal, cast
+
+import anyio
+import httpx2
+from mcp import Client, MCPError
+from mcp import types as t
+from mcp.client.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    SubscriptionLost,
+    ToolsListChanged,
+)
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import TypeAdapter, ValidationError
+
+from duetty import __version__
+from duetty.errors import DuettyError, UpstreamFault, UpstreamTimeout, UpstreamUnavailable
+from duetty.sandbox import Level
+from duetty.upstreams.child import Child, started
+from duetty.upstreams.http import Answers, reaching
+from duetty.upstreams.lines import speaking
+from duetty.upstreams.link import Changed, Link, Progress, Surroundings
+from duetty.upstreams.orders import Program, UpstreamOrder
+from duetty.upstreams.tools import shown
+
+MAX_PAGES = 100
+MAX_LISTED = 5_000
+SPARE_S = 5.0
+"""Beyond a call's own time, in which the upstream is told that nobody waits any more."""
+
+RELISTEN_S = 1.0
+MAX_TOLD = 1_000
+
+RAW: Any = TypeAdapter(dict[str, Any])
+"""As it stands: the models of the SDK leave out what they do not know."""
+
+# At its own level it logs every request, with its address.
+logging.getLogger("httpx2").setLevel(logging.WARNING)
+logging.getLogger("mcp").setLevel(logging.WARNING)
+
+
+@asynccontextmanager
+async def connect(
+    order: UpstreamOrder, around: Surroundings, changed: Changed
+) -> AsyncGenerator[Link]:
+    """An open connection, closed and (a program) ended when this is left.
+
+    Raises:
+        DuettyError: if there can be none, or it broke; some of them in a group.
+    """
+    if isinstance(order.target, Program):
+        async with (
+            started(order.name, order.target, around) as child,
+            _program(child, order, changed) as link,
+        ):
+            yield link
+        return
+    answers = Answers()
+    transport = reaching(order.target, around.environment, answers)
+    try:
+        async with _client(transport, order, changed) as client:
+            link = _Connection(client, order, changed=changed, answers=answers)
+            async with link.following():
+                yield link
+    except (httpx2.HTTPError, OSError, MCPError, BaseExceptionGroup) as error:
+        raise _told(error, answers) from error
+
+
+@asynccontextmanager
+async def _program(
+    child: Child, order: UpstreamOrder, changed: Changed
+) -> AsyncGenerator["_Connection"]:
+    lost = _Lost()
+    try:
+        async with _client(speaking(child, lost.set), order, changed) as client:
+            link = _Connection(client, order, changed=changed, child=child, lost=lost)
+            async with link.following():
+                yield link
+    except (MCPError, BaseExceptionGroup) as error:
+        told = _told(error)
+        if lost.event.is_set() and not isinstance(told, DuettyError):
+            told = await _why_ended(child, lost)
+        raise told from error
+
+
+def _client(transport: Any, order: UpstreamOrder, changed: Changed) -> Client:
+    async def note(message: object) -> None:
+        match message:
+            case t.ToolListChangedNotification():
+                changed("tools")
+            case t.ResourceListChangedNotification():
+                changed("resources")
+            case t.PromptListChangedNotification():
+                changed("prompts")
+            case _:
+                pass
+
+    return Client(
+        transport,
+        read_timeout_seconds=order.timeout_s,
+        message_handler=note,
+        client_info=t.Implementation(name="duetty", version=__version__),
+        cache=None,
+    )
+
+
+class _Lost:
+    def __init__(self) -> None:
+        self.event = anyio.Event()
+        self.reason: DuettyError | None = None
+
+    def set(self, reason: DuettyError | None) -> None:
+        if not self.event.is_set():
+            self.reason = reason
+            self.event.set()
+
+
+class _Connection:
+    def __init__(
+        self,
+        client: Client,
+        order: UpstreamOrder,
+        *,
+        changed: Changed,
+        child: Child | None = None,
+        lost: _Lost | None = None,
+        answers: Answers | None = None,
+    ) -> None:
+        self._client = client
+        self._order = order
+        self._changed = changed
+        self._child = child
+        self._lost = lost or _Lost()
+        self._answers = answers
+        self.pid: int | None = None if child is None else child.pid
+        self.sandbox: Level | None = None if child is None else child.sandbox
+
+    @property
+    def protocol(self) -> str:
+        return self._client.protocol_version
+
+    @property
+    def implementation(self) -> str | None:
+        info = self._client.server_info
+        return None if info is None else shown(f"{info.name} {info.version}")[:200]
+
+    async def wait_lost(self) -> None:
+        await self._lost.event.wait()
+        if self._child is not None:
+            raise await _why_ended(self._child, self._lost)
+        raise self._lost.reason or UpstreamUnavailable("it closed the connection")
+
+    @asynccontextmanager
+    async def following(self) -> AsyncGenerator[None]:
+        """Of the modern era: hear of changed lists, which come only to those who ask for it."""
+        if self.protocol not in MODERN_PROTOCOL_VERSIONS:
+            yield
+            return
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._listen)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        is_first = True
+        while True:
+            try:
+                async with self._client.listen(
+                    tools_list_changed=True,
+                    prompts_list_changed=True,
+                    resources_list_changed=True,
+                ) as events:
+                    if is_first:
+                        task_status.started()
+                    else:
+                        self._changed(
+                            "tools"
+                        )  # what was said while nobody listened is not repeated
+                    is_first = False
+                    async for event in events:
+                        match event:
+                            case ToolsListChanged():
+                                self._changed("tools")
+                            case ResourcesListChanged():
+                                self._changed("resources")
+                            case PromptsListChanged():
+                                self._changed("prompts")
+                            case _:
+                                pass
+            except SubscriptionLost:
+                pass
+            except (MCPError, TimeoutError) as error:
+                if not is_first and isinstance(error, MCPError):
+                    self._note_loss(error)
+                if is_first:
+                    task_status.started()  # it tells nobody of changes, which it may
+                return
+            await anyio.sleep(RELISTEN_S)
+
+    # --- lists ------------------------------------------------------------------------
+
+    async def tools(self) -> list[dict[str, Any]]:
+        if self._client.server_capabilities.tools is None:
+            return []
+        found = await self._pages(lambda params: t.ListToolsRequest(params=params), "tools")
+        session = self._client.session
+        try:
+            listed = t.ListToolsResult.model_validate({"tools": found}, by_name=False)
+        except ValidationError as error:
+            raise UpstreamFault("its list of tools is not as the protocol says") from error
+        # Arguments that the modern era sends as headers too are known from the listing.
+        kept = session._absorb_tool_listing(listed, complete=True)  # pyright: ignore[reportPrivateUsage]
+        names = {tool.name for tool in kept.tools}
+        return [each for each in found if each.get("name") in names]
+
+    async def resources(self) -> list[dict[str, Any]]:
+        if self._client.server_capabilities.resources is None:
+            return []
+        return await self._pages(lambda params: t.ListResourcesRequest(params=params), "resources")
+
+    async def templates(self) -> list[dict[str, Any]]:
+        if self._client.server_capabilities.resources is None:
+            return []
+        return await self._pages(
+            lambda params: t.ListResourceTemplatesRequest(params=params), "resourceTemplates"
+        )
+
+    async def prompts(self) -> list[dict[str, Any]]:
+        if self._client.server_capabilities.prompts is None:
+            return []
+        return await self._pages(lambda params: t.ListPromptsRequest(params=params), "prompts")
+
+    async def _pages(
+        self, request: Callable[[t.PaginatedRequestParams | None], Any], key: str
+    ) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        cursor: str | None = None
+        for _ in range(MAX_PAGES):
+            params = None if cursor is None else t.PaginatedRequestParams(cursor=cursor)
+            try:
+                answer = await self._send(request(params), timeout_s=self._order.start_timeout_s)
+            except UpstreamFault as error:
+                if error.details.get("rpc_code") == t.METHOD_NOT_FOUND:
+                    return found
+                raise
+            found += cast("list[dict[str, Any]]", answer.get(key) or [])
+            after = answer.get("nextCursor")
+            if not isinstance(after, str) or after == cursor or len(found) >= MAX_LISTED:
+                break
+            cursor = after
+        return found[:MAX_LISTED]
+
+    # --- calls ------------------------------------------------------------------------
+
+    async def call(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        timeout_s: float,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
+        params = t.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        request = t.CallToolRequest(params=params)
+        return _complete(await self._send(request, timeout_s=timeout_s, progress=progress))
+
+    async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]:
+        request = t.ReadResourceRequest(params=t.ReadResourceRequestParams(uri=uri))
+        return _complete(await self._send(request, timeout_s=timeout_s))
+
+    async def prompt(
+        self, name: str, arguments: Mapping[str, str], *, timeout_s: float
+    ) -> dict[str, Any]:
+        params = t.GetPromptRequestParams(name=name, arguments=dict(arguments) or None)
+        return _complete(await self._send(t.GetPromptRequest(params=params), timeout_s=timeout_s))
+
+    async def _send(
+        self, request: Any, *, timeout_s: float, progress: Progress | None = None
+    ) -> dict[str, Any]:
+        try:
+            with anyio.fail_after(timeout_s + SPARE_S):
+                return await self._client.session.send_request(
+                    request,
+                    RAW,
+                    request_read_timeout_seconds=timeout_s,
+                    progress_callback=_forwarded(progress),
+                )
+        except MCPError as error:
+            self._note_loss(error)
+            raise _fault(error, self._answers) from error
+        except TimeoutError as error:
+            raise UpstreamTimeout(f"it did not answer within {timeout_s:g} s") from error
+        except ValidationError as error:
+            raise UpstreamFault("its answer is not as the protocol says") from error
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, RuntimeError) as error:
+            raise UpstreamUnavailable("the connection is gone") from error
+
+    def _note_loss(self, error: MCPError) -> None:
+        """A server elsewhere that has forgotten us is connected to anew."""
+        forgotten = error.code == t.INVALID_REQUEST and error.error.message == "Session terminated"
+        if self._child is None and (forgotten or error.code == t.CONNECTION_CLOSED):
+            self._lost.set(UpstreamUnavailable("it ended the session"))
+
+
+def _forwarded(progress: Progress | None) -> ProgressFnT | None:
+    if progress is None:
+        return None
+
+    async def forward(done: float, total: float | None, message: str | None) -> None:
+        await progress(done, total, None if message is None else shown(message)[:MAX_TOLD])
+
+    return forward
+
+
+def _complete(answer: dict[str, Any]) -> dict[str, Any]:
+    """The answer; one that asks for more is none, since nobody here answers for a person.
+
+    Raises:
+        UpstreamFault: if it asks for input, or for patience.
+    """
+    kind: Literal["complete"] | str = answer.get("resultType", "complete")
+    if kind != "complete":
+        raise UpstreamFault(
+            "it asks for input of its own, which is not passed on"
+            if kind == "input_required"
+            else "it answered with something that is not passed on",
+            details={"result_type": shown(str(kind))[:100]},
+        )
+    return answer
+
+
+def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
+    if error.code == t.REQUEST_TIMEOUT:
+        return UpstreamTimeout("it did not answer in time")
+    if error.code == t.CONNECTION_CLOSED:
+        return UpstreamUnavailable("the connection is gone")
+    if answers is not None and answers.refused is not None:
+        return UpstreamUnavailable(
+            f"it refused us (HTTP {answers.refused})", hint="check the token in its table"
+        )
+    return UpstreamFault(
+        f"it answered with an error: {shown(error.error.message)[:MAX_TOLD]}",
+        details={"rpc_code": error.code, "rpc_message": shown(error.error.message)[:MAX_TOLD]},
+    )
+
+
+async def _why_ended(child: Child, lost: _Lost) -> DuettyError:
+    if lost.reason is not None:
+        return lost.reason
+    with anyio.move_on_after(1.0):
+        return await child.wait_ended()
+    return UpstreamUnavailable("it closed its output")
+
+
+def _told(error: BaseException, answers: Answers | None = None) -> BaseException:
+    """A coded reason, out of all that task groups wrap around it; it names no address or value."""
+    if isinstance(error, BaseExceptionGroup):
+        wrapped = cast("BaseExceptionGroup[BaseException]", error).exceptions
+        inner = [_told(each, answers) for each in wrapped]
+        told = [each for each in inner if isinstance(each, DuettyError)]
+        return told[0] if told else inner[0]
+    match error:
+        case MCPError():
+            return _fault(error, answers)
+        case httpx2.TimeoutException():
+            return UpstreamTimeout("it cannot be reached in time")
+        case httpx2.HTTPError() | OSError():
+            return UpstreamUnavailable(f"it cannot be reached: {type(error).__name__}")
+        case _:
+            return error

@@ -1,0 +1,114 @@
+"""MCP over Streamable HTTP: the address's token, and answers that are not too long."""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from duetty.errors import BadSetting
+from duetty.upstreams.lines import MAX_MESSAGE_BYTES
+from duetty.upstreams.orders import Address, expanded
+
+CONNECT_S = 15.0
+MAX_TOKEN_BYTES = 16_384
+
+
+class Answers:
+    """What the other side said in HTTP's own words, for whoever asks why it failed."""
+
+    def __init__(self) -> None:
+        self.refused: int | None = None
+        """Status of the last answer that was none of MCP's."""
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that ends in an error when it is too long; streams of events have a limit of their own."""
+
+    def __init__(self, body: httpx2.AsyncByteStream) -> None:
+        self._body = body
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = MAX_MESSAGE_BYTES
+        async for chunk in self._body:
+            left -= len(chunk)
+            if left < 0:
+                raise httpx2.StreamError(f"the answer has more than {MAX_MESSAGE_BYTES} bytes")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._body.aclose()
+
+
+class _Transport(httpx2.AsyncHTTPTransport):
+    def __init__(self, answers: Answers) -> None:
+        super().__init__()
+        self._answers = answers
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if response.status_code in (401, 403):
+            self._answers.refused = response.status_code
+        kind = response.headers.get("content-type", "").lower()
+        if not kind.startswith("text/event-stream"):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream)
+        return response
+
+
+@asynccontextmanager
+async def reaching(
+    address: Address, environment: Mapping[str, str], answers: Answers
+) -> AsyncGenerator[tuple[object, object]]:
+    """The SDK's transport to this address.
+
+    Raises:
+        BadSetting: if the token cannot be had.
+    """
+    headers = {name: expanded(value, environment) for name, value in address.headers.items()}
+    if (token := _token(address, environment)) is not None:
+        headers["Authorization"] = f"Bearer {token}"
+    # What is packed could unpack to anything.
+    headers["Accept-Encoding"] = "identity"
+    timeout = httpx2.Timeout(CONNECT_S, read=None)
+    async with (
+        httpx2.AsyncClient(
+            headers=headers, timeout=timeout, transport=_Transport(answers)
+        ) as client,
+        streamable_http_client(
+            expanded(address.url, environment),
+            http_client=client,
+            max_sse_event_size=MAX_MESSAGE_BYTES,
+        ) as streams,
+    ):
+        yield streams
+
+
+def _token(address: Address, environment: Mapping[str, str]) -> str | None:
+    """Raises:
+    BadSetting: if it is not where the settings say; the message never has it.
+    """
+    if address.token_env is not None:
+        token = environment.get(address.token_env)
+        if not token:
+            raise BadSetting(f"the server's environment has no variable {address.token_env}")
+    elif address.token_file is not None:
+        token = _read(Path(address.token_file).expanduser())
+    else:
+        return None
+    token = token.strip()
+    if not token.isascii() or not token.isprintable():
+        raise BadSetting("the token has characters that cannot be sent")
+    return token
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & 0o077:
+                raise BadSetting(f"others may read the token in {path}", hint=f"chmod 600 {path}")
+            return file.read(MAX_TOKEN_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise BadSetting(f"cannot read the token in {path}: {error.strerror}") from error
