@@ -51,7 +51,9 @@ TOOLS: dict[str, t.Tool] = {
         tool("crash"),
         tool("hang"),
         tool("slowly"),
-        tool("large", input_schema={"type": "object", "properties": {"bytes": {"type": "integer"}}}),
+        tool(
+            "large", input_schema={"type": "object", "properties": {"bytes": {"type": "integer"}}}
+        ),
         tool("noise"),
         tool("garbage"),
         tool("litter"),
@@ -112,7 +114,7 @@ async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
             print("enough", file=sys.stderr, flush=True)
             return text("noise made")
         case "garbage":
-            os.write(REAL_STDOUT, b"hello, I am a program\n\xff\xfe\n{\"jsonrpc\": 1}\n[[[[\n")
+            os.write(REAL_STDOUT, b'hello, I am a program\n\xff\xfe\n{"jsonrpc": 1}\n[[[[\n')
             return text("garbage said")
         case "litter":
             command = "trap '' TERM HUP; while :; do sleep 0.1; done"
@@ -140,7 +142,8 @@ async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
                 input_requests={
                     "1": t.ElicitRequest(
                         params=t.ElicitRequestFormParams(
-                            message="your password?", requested_schema={"type": "object", "properties": {}}
+                            message="your password?",
+                            requested_schema={"type": "object", "properties": {}},
                         )
                     )
                 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import anyio
 
@@ -26,7 +27,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import Deny
-from duetty.sandbox import ASKED, Limits, SandboxOrder
+from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder
 from duetty.upstreams import (
     Address,
     Program,
@@ -36,6 +37,7 @@ from duetty.upstreams import (
     Upstreams,
     load_upstreams,
     open_upstreams,
+    shown,
 )
 from duetty.wire.upstreams import (
     CallToolParams,
@@ -97,12 +99,13 @@ def upstreams_of(
     pins_file = paths.state / "upstreams.json"
     opened = open_upstreams(paths.config_file, pins_file, surroundings, clock=clock)
     deciding.risk_of = opened.risk_of
+    deciding.check_tool = opened.check
     return opened
 
 
 def _sandbox(program: Program, settings: Settings) -> SandboxOrder:
     """As its table says, and where that says nothing, as the settings say for sessions."""
-    session = next(each for each in ASKED if each == settings.session_sandbox)
+    session: Asked = next(each for each in ASKED if each == settings.session_sandbox)
     return SandboxOrder(
         asked=program.sandbox or session,
         workspaces=settings.sandbox_workspaces
@@ -197,7 +200,10 @@ async def _call(params: CallToolParams, services: Services, actor: Actor) -> Too
 
 async def _resources(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamResources:
     resources, templates = await services.upstreams.resources(params.upstream)
-    return UpstreamResources(resources=resources, templates=templates)
+    return UpstreamResources(
+        resources=[_shown(each) for each in resources],
+        templates=[_shown(each) for each in templates],
+    )
 
 
 async def _read(params: ReadUpstreamParams, services: Services, actor: Actor) -> ResourceContents:
@@ -206,7 +212,8 @@ async def _read(params: ReadUpstreamParams, services: Services, actor: Actor) ->
 
 
 async def _prompts(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamPrompts:
-    return UpstreamPrompts(prompts=await services.upstreams.prompts(params.upstream))
+    found = await services.upstreams.prompts(params.upstream)
+    return UpstreamPrompts(prompts=[_shown(each) for each in found])
 
 
 async def _prompt(params: PromptParams, services: Services, actor: Actor) -> PromptText:
@@ -216,6 +223,12 @@ async def _prompt(params: PromptParams, services: Services, actor: Actor) -> Pro
         description=description if isinstance(description, str) else None,
         messages=answer.get("messages") or [],
     )
+
+
+def _shown(listed: dict[str, Any]) -> dict[str, Any]:
+    """With texts that hide nothing; addresses and names are for machines, and stay."""
+    texts = {key: listed[key] for key in ("title", "description") if key in listed}
+    return listed | {key: shown(str(text)) for key, text in texts.items() if text is not None}
 
 
 async def _wait(params: UpstreamsParams, services: Services) -> None:

@@ -6,7 +6,7 @@ not what it answers. A person accepts a tool as it is; one that changes waits ag
 
 from duetty.upstreams.link import Progress, Surroundings, Timing
 from duetty.upstreams.orders import Address, Program, UpstreamOrder, load_upstreams
-from duetty.upstreams.tools import Tool
+from duetty.upstreams.tools import Tool, shown
 from duetty.upstreams.upstream import Upstream
 from duetty.upstreams.upstreams import Upstreams, no_upstreams, open_upstreams
 
@@ -23,4 +23,5 @@ __all__ = [
     "load_upstreams",
     "no_upstreams",
     "open_upstreams",
+    "shown",
 ]

@@ -135,6 +135,8 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process)
+                with anyio.move_on_after(CLOSE_S):
+                    await said.closed.wait()
             tasks.cancel_scope.cancel()
 
 
@@ -203,7 +205,29 @@ def _directory(program: Program, environment: Mapping[str, str]) -> str:
 
 
 async def _end(process: Process) -> None:
-    """Its input closes, then TERM, then KILL; every step has its time."""
+    """Its input closes, then TERM, then KILL; every step has its time.
+
+    What it still prints is read and dropped: one that waits for a reader could not end, and a
+    pipe that was not read to its end stays open.
+    """
+    async with anyio.create_task_group() as tasks:
+        drained = anyio.Event()
+        tasks.start_soon(_drain, process, drained)
+        await _make_end(process)
+        with anyio.move_on_after(CLOSE_S):
+            await drained.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def _drain(process: Process, drained: anyio.Event) -> None:
+    assert process.stdout is not None
+    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async for _ in process.stdout:
+            pass
+    drained.set()
+
+
+async def _make_end(process: Process) -> None:
     assert process.stdin is not None
     with anyio.move_on_after(CLOSE_S), suppress(OSError, anyio.BrokenResourceError):
         await process.stdin.aclose()

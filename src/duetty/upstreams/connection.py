@@ -88,8 +88,10 @@ async def _program(
                 yield link
     except (MCPError, BaseExceptionGroup) as error:
         told = _told(error)
-        if lost.event.is_set() and not isinstance(told, DuettyError):
-            told = await _why_ended(child, lost)
+        if lost.event.is_set() and (
+            type(told) is UpstreamUnavailable or not isinstance(told, DuettyError)
+        ):
+            told = await _why_ended(child, lost)  # more is known than that it is gone
         raise told from error
 
 
@@ -316,8 +318,10 @@ def _forwarded(progress: Progress | None) -> ProgressFnT | None:
     if progress is None:
         return None
 
-    async def forward(done: float, total: float | None, message: str | None) -> None:
-        await progress(done, total, None if message is None else shown(message)[:MAX_TOLD])
+    tell = progress
+
+    async def forward(progress: float, total: float | None, message: str | None) -> None:
+        await tell(progress, total, None if message is None else shown(message)[:MAX_TOLD])
 
     return forward
 

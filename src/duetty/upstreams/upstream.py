@@ -185,7 +185,7 @@ class Upstream:
         if state in ("ready", "quarantined", "failed", "off"):
             self.error = error
             self._settled.set()
-        else:
+        elif self._settled.is_set():
             self._settled = anyio.Event()
         self._changed()
 

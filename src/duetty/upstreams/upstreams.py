@@ -164,6 +164,14 @@ class Upstreams:
         found = self._all[upstream].tools.get(tool) if upstream in self._all else None
         return "unknown" if found is None else found.risk
 
+    def check(self, upstream: str, tool: str) -> None:
+        """Raises:
+        UpstreamNotFound, ToolNotFound, ToolOff, ToolNotTrusted: if a call cannot but fail.
+        """
+        found = self.find(upstream)
+        if found.link is not None:
+            found.usable(tool)
+
     async def wait_settled(self, *, at_most_s: float) -> None:
         """Until none is just starting."""
         with anyio.move_on_after(at_most_s):

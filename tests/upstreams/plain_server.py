@@ -1,0 +1,126 @@
+"""An MCP server without any SDK, of the handshake era: starts at once, and misbehaves as told.
+
+Its first argument is JSON: `{"tools": [{"name": …}], "dies": …, "mute": …}`.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+PLAN: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+SCHEMA = {"type": "object", "properties": {}}
+TOOLS: list[dict[str, Any]] = [
+    {"inputSchema": SCHEMA, **each} for each in PLAN.get("tools", [{"name": "echo"}])
+]
+LITTER = "trap '' TERM HUP INT; while :; do sleep 0.1; done"
+
+
+def send(message: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+    sys.stdout.flush()
+
+
+def note(word: str) -> None:
+    if path := PLAN.get("notes"):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(f"{word}\n")
+
+
+def text(said: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}]}
+
+
+def call(name: str, given: dict[str, Any]) -> dict[str, Any] | None:
+    match name:
+        case "crash":
+            print("about to crash", file=sys.stderr, flush=True)
+            os._exit(3)
+        case "hang":
+            note("hung")
+            return None
+        case "environment":
+            return text(json.dumps(dict(os.environ)))
+        case "directory":
+            return text(str(Path.cwd()))
+        case "large":
+            return text("x" * given["bytes"])
+        case "noise":
+            for _ in range(20_000):
+                print("n" * 200, file=sys.stderr)
+            print("enough", file=sys.stderr, flush=True)
+            return text("noise made")
+        case "garbage":
+            sys.stdout.buffer.write(b'hello, I am a program\n\xff\xfe\n{"jsonrpc": 1}\n[[[[\n\n')
+            return text("garbage said")
+        case "flood":
+            while True:
+                sys.stdout.write("not a message\n")
+        case "wrong":
+            return {"content": "this should be a list"}
+        case "litter":
+            child = subprocess.Popen(
+                ["setsid", "sh", "-c", LITTER],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            return text(str(child.pid))
+        case "change":
+            TOOLS[:] = [{"inputSchema": SCHEMA, **each} for each in given["tools"]]
+            send({"method": "notifications/tools/list_changed"})
+            return text("changed")
+        case "write":
+            try:
+                Path(given["path"]).write_text("written", encoding="utf-8")
+            except OSError as error:
+                return {**text(str(error.strerror)), "isError": True}
+            return text("written")
+        case _:
+            note(name)
+            return {**text(json.dumps(given)), "structuredContent": given}
+
+
+def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
+    match method:
+        case "initialize":
+            return {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {"listChanged": True}},
+                "serverInfo": {"name": "plain", "version": "1"},
+            }
+        case "tools/list":
+            return {"tools": TOOLS}
+        case "tools/call":
+            return call(params["name"], params.get("arguments") or {})
+        case _:
+            raise LookupError(method)
+
+
+def main() -> None:
+    if PLAN.get("dies"):
+        print("cannot find my configuration", file=sys.stderr, flush=True)
+        sys.exit(7)
+    if PLAN.get("deaf"):
+        while True:
+            time.sleep(3600)
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("method") == "notifications/cancelled":
+            note("cancelled")
+        if "id" not in message or PLAN.get("mute"):
+            continue
+        try:
+            result = answer(message["method"], message.get("params") or {})
+        except LookupError:
+            send({"id": message["id"], "error": {"code": -32601, "message": "Method not found"}})
+            continue
+        if result is not None:
+            send({"id": message["id"], "result": result})
+    note("input closed")
+
+
+main()
