@@ -6,7 +6,9 @@ Usage: screenshots.py [DIRECTORY]        (default docs/pictures)
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -82,10 +84,32 @@ def prepare(server: ServerProcess) -> None:
     client.post("/sessions/release/wait", {"state": ["awaiting_input"]})
 
 
-def draw(server: ServerProcess) -> None:
+def as_claude(server: ServerProcess) -> httpx.Client:
     made = server.client.post("/tokens", {"name": "claude", "scopes": ["read", "input", "control"]})
     headers = {"authorization": f"Bearer {made['token']}"}
-    with httpx.Client(base_url=server.url(), headers=headers, timeout=30) as agent:
+    return httpx.Client(base_url=server.url(), headers=headers, timeout=120)
+
+
+@contextmanager
+def asking(browser: Browser, server: ServerProcess, *lines: str) -> Generator[None]:
+    """While an agent's lines wait for a person's answer. A page is open, so that somebody can be asked."""
+    with (
+        browsing(browser, server) as tab,
+        as_claude(server) as agent,
+        ThreadPoolExecutor(len(lines)) as calls,
+    ):
+        tab.goto("approvals")
+        tab.page.get_by_text("Nothing waits for you").wait_for()
+        for line in lines:
+            calls.submit(agent.post, "/sessions/fix-flaky-test/run", json={"input": line})
+            tab.page.locator("[data-approval]").get_by_text(line.split("\u202e")[0]).first.wait_for()
+        yield
+        for each in server.client.get("/approvals")["approvals"]:
+            server.client.post(f"/approvals/{each['id']}/decline", {"note": "open a pull request"})
+
+
+def draw(server: ServerProcess) -> None:
+    with as_claude(server) as agent:
         agent.post(
             "/sessions/fix-flaky-test/overlay",
             json={
@@ -133,6 +157,11 @@ def recording(page: Page) -> None:
     page.keyboard.press("8")
 
 
+def opened_record(page: Page) -> None:
+    asked = page.locator("#trail [data-kind=call]").filter(has_text="git push --force")
+    asked.get_by_role("button").click()
+
+
 def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
     def picture(name: str, what: Callable[[Tab], None], **options: object) -> None:
         with browsing(browser, server, **{"viewport": DESKTOP, **options}) as tab:
@@ -162,6 +191,25 @@ def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
     picture(
         "recording", lambda tab: (tab.goto("recordings/fix-flaky-test"), recording(tab.page))[0]
     )
+    with asking(browser, server, "git push --force origin HEAD:main"):
+        question = f"approvals/{server.client.get('/approvals')['approvals'][0]['id']}"
+        picture("approval", lambda tab: session(tab))
+        picture("approval-light", lambda tab: session(tab), color_scheme="light")
+        picture("phone-approval", lambda tab: tab.goto(question), **phone)
+        picture(
+            "phone-approval-light", lambda tab: tab.goto(question), color_scheme="light", **phone
+        )
+        picture("phone-asks", lambda tab: session(tab), **phone)
+        picture(
+            "tablet-approvals", lambda tab: tab.goto("approvals"), viewport=TABLET, has_touch=True
+        )
+    with asking(
+        browser, server, "git reset --hard HEAD~3 && git clean -fdx", "rm -rf build/ \u202egpj.txt"
+    ):
+        picture("approvals", lambda tab: tab.goto("approvals"))
+    picture("approvals-none", lambda tab: tab.goto("approvals"))
+    picture("audit", lambda tab: (tab.goto("audit"), opened_record(tab.page))[0])
+    picture("phone-audit", lambda tab: tab.goto("audit"), **phone)
     picture("share", lambda tab: tab.goto("share?session=fix-flaky-test"))
     picture("settings", lambda tab: tab.goto("settings"))
 

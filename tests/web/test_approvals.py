@@ -72,6 +72,12 @@ def card(tab: Tab) -> Locator:
     return tab.page.locator("[data-approval]")
 
 
+def inbox(tab: Tab) -> None:
+    """The empty inbox: once it says so, this page can be asked."""
+    tab.goto("approvals")
+    expect(tab.page.get_by_text("Nothing waits for you")).to_be_visible()
+
+
 def waiting(server: ServerProcess) -> list[dict[str, Any]]:
     return server.client.get("/approvals")["approvals"]
 
@@ -222,8 +228,7 @@ def test_an_answer_from_elsewhere_is_shown_with_who_and_where(
 ) -> None:
     tab.open(session)
     with browsing(browser, tab.server) as other:
-        other.goto("approvals")
-        expect(other.page.get_by_text("Nothing waits for you")).to_be_visible()
+        inbox(other)
 
         call = ask(agent, "touch elsewhere")
         expect(card(tab)).to_be_visible()
@@ -274,13 +279,14 @@ def test_keys_answer_only_with_focus_and_never_from_the_terminal(
 def test_neither_key_nor_click_answers_what_has_only_just_appeared(
     tab: Tab, agent: Mcp, session: str
 ) -> None:
-    tab.goto("approvals")
-    expect(tab.page.get_by_text("Nothing waits for you")).to_be_visible()
+    inbox(tab)
     # As fast as a script can: in the same moment in which the card is drawn.
     tab.page.evaluate(
-        """() => new MutationObserver(() => {
+        """() => new MutationObserver((_, observer) => {
           const button = document.querySelector('[data-approval] [data-first]');
           if (!button) return;
+          observer.disconnect();
+          window.hastened = true;
           for (const key of ['a', 'd']) button.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
           for (const each of document.querySelectorAll('[data-approval] footer button')) each.click();
         }).observe(document.body, {childList: true, subtree: true})"""
@@ -290,6 +296,7 @@ def test_neither_key_nor_click_answers_what_has_only_just_appeared(
     expect(card(tab)).to_be_visible()
     expect(card(tab).get_by_role("button", name="Decline")).to_be_focused()
 
+    assert tab.page.evaluate("window.hastened")
     assert [each["state"] for each in waiting(tab.server)] == ["pending"]
     tab.page.wait_for_timeout(450)
     tab.press("d")
@@ -407,7 +414,7 @@ def test_hidden_and_turning_characters_are_made_visible(tab: Tab, agent: Mcp, se
 def test_a_long_command_cannot_be_approved_before_its_end_was_shown(
     tab: Tab, agent: Mcp, session: str
 ) -> None:
-    tab.goto("approvals")
+    inbox(tab)
 
     line = "touch long " + "x " * 700 + "; echo the end"
     call = ask(agent, line)
@@ -427,7 +434,7 @@ def test_a_long_command_cannot_be_approved_before_its_end_was_shown(
 
 def test_text_of_an_agent_is_never_markup_and_stays_in_its_place(tab: Tab, session: str) -> None:
     evil = "<img src=x onerror='window.pwned=1'>"
-    name = f"{evil}\u202e✓ approved"
+    name = f"{evil} ✓ approved by you"
     made = tab.server.client.post("/tokens", {"name": name, "scopes": ["read", "input"]})
     tab.open(session)
 
@@ -445,7 +452,6 @@ def test_text_of_an_agent_is_never_markup_and_stays_in_its_place(tab: Tab, sessi
 
         assert tab.page.evaluate("window.pwned") is None
         assert tab.page.locator("img, iframe, object, embed").count() == 0
-        expect(card(tab).locator("h3 mark")).to_have_text("U+202E")
         expect(card(tab)).to_have_attribute("data-state", "pending")
         expect(card(tab).get_by_role("status")).to_have_count(0)  # how it ended is not said yet
         assert card(tab).evaluate(
@@ -507,7 +513,7 @@ def test_a_question_that_its_asker_left_is_shown_as_taken_back(
 
 
 def test_what_was_answered_is_kept_in_the_inbox(tab: Tab, agent: Mcp, session: str) -> None:
-    tab.goto("approvals")
+    inbox(tab)
     call = ask(agent, "touch remembered")
     answered(tab, "Decline")
     agent.answer(call)

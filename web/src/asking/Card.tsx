@@ -2,7 +2,7 @@
 // It never takes the focus away from a terminal, and no key or click answers what has only just appeared.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CallError, socket } from "../protocol/socket";
-import { type ApprovalInfo, approve, decline, dismissCard, isCalm, isMine, leftMs, mayAnswer, stir } from "../state/approvals";
+import { type ApprovalInfo, approve, decline, dismissCard, isCalm, isMine, leftMs, mayAnswer, mayEdit, mayStand, stir } from "../state/approvals";
 import { openSession } from "../state/panes";
 import { base, navigate, sessionPath } from "../state/route";
 import { Button, Field, Input, Kbd, focusOnce, parts } from "../ui/ui";
@@ -113,7 +113,7 @@ function Facts({ info, beside }: { info: ApprovalInfo; beside: boolean }) {
             <code>
               <Shown text={info.rule} />
             </code>
-            {info.classes.length > 0 && ` → ${info.classes.join(", ").replaceAll("_", " ")}`}
+            {info.classes.length > 0 && !info.rule.startsWith("catalogue:") && ` (${info.classes.join(", ").replaceAll("_", " ")})`}
           </dd>
         </>
       )}
@@ -146,6 +146,8 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
   const may = mayAnswer();
+  const canEdit = info.command_line !== null && mayEdit();
+  const canStand = info.standing_rule !== null && (info.session !== null || mayStand());
   const odd = seen(line);
   const rule = `${info.standing_rule ?? ""}${covers === "session" ? `, in session '${info.session ?? ""}' only` : ""}`;
 
@@ -182,7 +184,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
         return;
       }
       if (/^(INPUT|TEXTAREA)$/.test((event.target as HTMLElement).tagName) || mode !== "ask") return;
-      const run = { d: no, a: yes, e: info.command_line === null ? undefined : () => change("edit") }[event.key.toLowerCase()];
+      const run = { d: no, a: yes, e: canEdit ? () => change("edit") : undefined }[event.key.toLowerCase()];
       if (!run) return;
       event.preventDefault();
       void run();
@@ -223,9 +225,11 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               <input type="radio" name={`covers-${info.id}`} checked={covers === "session"} onChange={() => setCovers("session")} /> in this session, until it is gone
             </label>
           )}
-          <label>
-            <input type="radio" name={`covers-${info.id}`} checked={covers === "standing"} onChange={() => setCovers("standing")} /> in every session, until you take it back
-          </label>
+          {mayStand() && (
+            <label>
+              <input type="radio" name={`covers-${info.id}`} checked={covers === "standing"} onChange={() => setCovers("standing")} /> in every session, until you take it back
+            </label>
+          )}
           <p class={parts.hint}>This rule is saved:</p>
           <pre class={css.line} id={`rule-${info.id}`}>{seen(rule).nodes}</pre>
         </fieldset>
@@ -249,17 +253,17 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               Decline <Kbd>D</Kbd>
             </Button>
             {!noting && mode === "ask" && (
-              <Button look="quiet" onClick={() => setNoting(true)}>
+              <Button look="quiet" onClick={() => isCalm() && setNoting(true)}>
                 Add a note…
               </Button>
             )}
             {mode !== "ask" && <Button onClick={() => change("ask")}>Back</Button>}
-            {mode === "ask" && info.command_line !== null && (
+            {mode === "ask" && canEdit && (
               <Button disabled={busy} onClick={() => change("edit")}>
                 Edit… <Kbd>E</Kbd>
               </Button>
             )}
-            {mode === "ask" && info.standing_rule !== null && (
+            {mode === "ask" && canStand && (
               <Button disabled={busy} onClick={() => change("allow")}>
                 Allow…
               </Button>

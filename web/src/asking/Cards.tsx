@@ -5,7 +5,7 @@ import { Button } from "../ui/ui";
 import { Card } from "./Card";
 import css from "./card.late.module.css";
 
-export function Cards({ session }: { session: string }) {
+export function Cards({ session }: { session: { id: string } }) {
   const cards = cardsOf(session);
   if (!cards.length) return null;
   return (
@@ -17,8 +17,8 @@ export function Cards({ session }: { session: string }) {
   );
 }
 
-export function Asks({ session }: { session: string }) {
-  const mine = asked.value.filter((each) => each.session === session);
+export function Asks({ session }: { session: { id: string } }) {
+  const mine = asked.value.filter((each) => each.session_id === session.id);
   const [first] = mine;
   if (!first) return null;
   return (

@@ -16,6 +16,7 @@ function taken(): string | null {
 }
 
 let token = taken();
+const began = token;
 
 export function forgetToken(): void {
   token = null;
@@ -27,6 +28,8 @@ export function forgetToken(): void {
 }
 
 export const hasToken = () => token !== null;
+/** Whether this page was let in by a link that is refused now. */
+export const wasGuest = () => began !== null && token === null;
 
 /** Ask the server for something, as whoever this tab is. */
 export function ask(url: URL | string, options: RequestInit = {}): Promise<Response> {

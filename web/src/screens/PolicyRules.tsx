@@ -113,10 +113,10 @@ function Row({ rule }: { rule: RuleInfo }) {
   const revoke = () =>
     ask({
       is: "confirm",
-      title: "Revoke this standing approval?",
+      title: "Take back this standing approval?",
       text: "From now on such a call asks again.",
       detail: (rule.conditions["command"] ?? []).join("\n"),
-      yes: "Revoke",
+      yes: "Take back",
       danger: true,
       run: () => void revokeStanding(rule.standing ?? "").then(() => notify("It asks again from now on", { kind: "good" }), complain),
     });
@@ -162,14 +162,14 @@ function Row({ rule }: { rule: RuleInfo }) {
             <Words text={rule.why} />
           </p>
         )}
-        <small>
-          {rule.where}
+        <small title={rule.where}>
+          {rule.source === "config" ? rule.where.split("/").at(-1) : rule.where}
           {rule.session && ` · only in ${rule.session}`}
           {!rule.in_force && " · not in force in this profile"}
         </small>
         {rule.standing !== null && socket.may("admin") && (
-          <Button look="danger" onClick={revoke} aria-label={`Revoke: ${(rule.conditions["command"] ?? []).join(" ")}`}>
-            Revoke
+          <Button look="danger" onClick={revoke} aria-label={`Take back: ${(rule.conditions["command"] ?? []).join(" ")}`}>
+            Take back
           </Button>
         )}
       </td>
@@ -205,7 +205,7 @@ function Classes({ classes, isOpen }: { classes: ClassInfo[]; isOpen: boolean })
     <details class={css.classes} open={open || isOpen} onToggle={(event) => !isOpen && setOpen(event.currentTarget.open)}>
       <summary>
         <h2>
-          What is asked about as destructive <small>{classes.length} classes</small>
+          What is asked about as destructive <small>{classes.length === 1 ? "one class" : `${classes.length} classes`}</small>
         </h2>
       </summary>
       <table role="table" class={css.rules} aria-label="Destructive classes">

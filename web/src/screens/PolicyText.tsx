@@ -30,11 +30,13 @@ export function RulesEditor() {
     const timer = setTimeout(() => void checkText(now), PAUSE_MS);
     return () => clearTimeout(timer);
   }, [live, now, read?.hash]);
+  const isConflict = theirs.value !== null;
+  useEffect(() => setReview(false), [isConflict]);
   if (!read) return null;
   const readOnly = !read.changeable || !socket.may("admin");
   const said = isChecked.value ? checked.value?.said : undefined;
   const canReview = !readOnly && said?.good === true && (isChanged.value || rules.value?.is_current === false);
-  if (theirs.value && read) return <Conflict />;
+  if (isConflict) return <Conflict />;
   if (isReview && canReview) return <Review said={said} onBack={() => setReview(false)} />;
   return (
     <>
@@ -115,7 +117,7 @@ function Editor({ readOnly, onReview }: { readOnly: boolean; onReview: () => voi
           onInput={(event) => (draft.value = event.currentTarget.value)}
           onScroll={(event) => gutter.current && (gutter.current.scrollTop = event.currentTarget.scrollTop)}
           onKeyDown={(event) => {
-            if (event.key !== "s" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
+            if (event.key.toLowerCase() !== "s" || !(event.ctrlKey || event.metaKey) || event.shiftKey) return;
             event.preventDefault();
             onReview();
           }}

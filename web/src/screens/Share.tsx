@@ -10,13 +10,14 @@ import { sessions } from "../state/sessions";
 import { Button, Copyable, Field, Input, ago, parts } from "../ui/ui";
 import css from "./pages.module.css";
 
-type Scope = "read" | "input" | "control" | "admin";
+type Scope = "read" | "input" | "control" | "approve" | "admin";
 const KINDS: { name: string; label: string; scopes: Scope[] }[] = [
   { name: "view", label: "Look on", scopes: ["read"] },
   { name: "type", label: "Look and type", scopes: ["read", "input"] },
+  { name: "approve", label: "Look and answer agents’ questions", scopes: ["read", "approve"] },
   { name: "control", label: "Look, type, open and end sessions", scopes: ["read", "input", "control"] },
 ];
-const TIMES: [string, number | null][] = [["1 hour", 3600], ["1 day", 86_400], ["1 week", 604_800], ["30 days", 2_592_000], ["no end", null]];
+const TIMES: [string, number | null][] = [["10 minutes", 600], ["1 hour", 3600], ["1 day", 86_400], ["1 week", 604_800], ["30 days", 2_592_000], ["no end", null]];
 
 export function Share() {
   const [list, setList] = useState<TokenInfo[] | null>(null);
@@ -104,7 +105,7 @@ export function Share() {
         {made && (
           <div role="status">
             <p>For “{made.info.name}”, shown this once. A link that opens this page:</p>
-            <Copyable label="Link" text={sharedLink(new URL(made.info.session ? sessionPath(made.info.session) : "", new URL(base, location.href)).href, made.token)} />
+            <Copyable label="Link" text={sharedLink(new URL(made.info.session ? sessionPath(made.info.session) : made.info.scopes.includes("approve") ? "approvals" : "", new URL(base, location.href)).href, made.token)} />
             <p>The token alone, for programs:</p>
             <Copyable label="Token" text={made.token} />
           </div>

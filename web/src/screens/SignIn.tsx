@@ -1,5 +1,6 @@
 // Shown when this browser has no valid cookie: a link that works once brings one.
 import { useState } from "preact/hooks";
+import { wasGuest } from "../protocol/credential";
 import { server } from "../protocol/socket";
 import { Button, Copyable, Field, Input } from "../ui/ui";
 import { Logo } from "../ui/logo";
@@ -11,7 +12,8 @@ export function SignIn() {
   return (
     <main class={css.signin} data-region>
       <Logo />
-      <h1>Sign in to Duetty</h1>
+      <h1>{wasGuest() ? "This link has ended" : "Sign in to Duetty"}</h1>
+      {wasGuest() && <p>Its time is up, or whoever made it has taken it back. Ask them for another.</p>}
       <p>On the machine where the server runs, ask for a link. It signs one browser in, once.</p>
       <Copyable label="Command" text="duetty token --link" />
       <form

@@ -1,6 +1,6 @@
 // Tells a person that looks elsewhere: in the tab's title always, by a notification when they asked for it.
 import { effect } from "@preact/signals";
-import { type ApprovalInfo, approvalPath, asked, asksFor, told } from "./approvals";
+import { type ApprovalInfo, approvalPath, asked, asksIn, told } from "./approvals";
 import { alarm, say } from "./notices";
 import { current } from "./panes";
 import { prefs } from "./prefs";
@@ -38,7 +38,7 @@ export function watchForAlerts(): void {
   });
 
   effect(() => {
-    const count = asked.value.length + prompting.value.filter((each) => !asksFor(each.name)).length;
+    const count = asked.value.length + prompting.value.filter((each) => !asksIn(each)).length;
     document.title = `${count ? `(${count}) ` : ""}${current.value ? `${current.value} · ` : ""}Duetty`;
   });
 

@@ -22,12 +22,13 @@ const byTime = (a: ApprovalInfo, b: ApprovalInfo) => a.asked_at.localeCompare(b.
 
 /** Oldest first: it ends first. */
 export const asked = computed(() => [...byId.value.values()].filter((each) => each.state === "pending").sort(byTime));
-export const asksFor = (session: string) => asked.value.some((each) => each.session === session);
+/** By id: a session may be renamed while it asks. */
+export const asksIn = (session: { id: string }) => asked.value.some((each) => each.session_id === session.id);
 export const approval = (id: string) => byId.value.get(id);
 export const isMine = (id: string) => mine.has(id);
 
 /** What a person should see beside a session: what waits, and how what they saw wait has ended. */
-export const cardsOf = (session: string) => [...byId.value.values()].filter((each) => each.session === session).sort(byTime);
+export const cardsOf = (session: { id: string }) => [...byId.value.values()].filter((each) => each.session_id === session.id).sort(byTime);
 
 export const leftMs = (each: ApprovalInfo) => Math.max(0, Date.parse(each.expires_at) + aheadMs - Date.now());
 
@@ -106,10 +107,12 @@ function took(settled: ApprovalInfo): void {
   if (byId.value.has(settled.id)) socket.onApprovals({ type: "approval", approval: settled });
 }
 
-/** Whether this person's credential lets them answer. */
+/** What this person's credential lets them answer: yes or no, with another line, for later calls too. */
 export const mayAnswer = () => {
   const me = socket.me.value;
-  return me === null || (me.kind === "person" && me.session === null && (me.scopes.includes("admin") || me.scopes.includes("approve")));
+  return me === null || (me.kind === "person" && (socket.may("admin") || socket.may("approve")));
 };
+export const mayEdit = () => socket.may("admin") || socket.may("input");
+export const mayStand = () => socket.may("admin") && !socket.me.value?.session;
 
 export const approvalPath = (id: string) => `approvals/${encodeURIComponent(id)}`;

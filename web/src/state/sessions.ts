@@ -2,7 +2,7 @@
 import { batch, computed, effect, signal } from "@preact/signals";
 import { type Stream, socket } from "../protocol/socket";
 import type { SessionInfo } from "../protocol/operations";
-import { asksFor } from "./approvals";
+import { asksIn } from "./approvals";
 
 export type { SessionInfo } from "../protocol/operations";
 
@@ -18,10 +18,10 @@ export const filter = signal("");
 export const renamed = signal<{ from: string; to: string } | null>(null);
 
 /** What it does, as a person should read it: an agent's question comes before what the program does. */
-export const shownState = (each: SessionInfo) => (asksFor(each.name) ? "asks" : each.state);
+export const shownState = (each: SessionInfo) => (asksIn(each) ? "asks" : each.state);
 const isPrompting = (each: SessionInfo) => each.state === "awaiting_input" || each.state === "awaiting_password";
 /** For a person: to type something, or to answer an agent. */
-export const isWaiting = (each: SessionInfo) => isPrompting(each) || asksFor(each.name);
+export const isWaiting = (each: SessionInfo) => isPrompting(each) || asksIn(each);
 export const prompting = computed(() => sessions.value.filter(isPrompting));
 export const waiting = computed(() => sessions.value.filter(isWaiting));
 export const running = computed(() => sessions.value.filter((each) => each.state !== "exited"));

@@ -2,7 +2,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { socket } from "../protocol/socket";
-import { asksFor } from "../state/approvals";
+import { asksIn } from "../state/approvals";
 import { endOf, endWords } from "../state/blocks";
 import { ask } from "../state/dialogs";
 import { shownKeys } from "../state/keys";
@@ -122,7 +122,7 @@ export function Pane({ name }: { name: string }) {
       }}
     >
       {!focusMode.value && <Head name={name} view={view} asText={asText.value} />}
-      {!withSide && asksFor(name) && <Asks key="asks" session={name} />}
+      {!withSide && info && asksIn(info) && <Asks key="asks" session={info} />}
       {captured && view ? (
         <div key="capture" class={css.capture} role="alert">
           <span>

@@ -29,7 +29,7 @@ export function Side({ view }: { view: TerminalView }) {
   const drawn = elements ? [...elements.overlays.map((each) => ({ ...each, kind: "overlay" as const })), ...elements.panels.map((each) => ({ ...each, kind: "panel" as const }))] : [];
   return (
     <aside class={css.side} data-region aria-label="Commands and facts">
-      {cardsOf(view.session).length > 0 && <Cards session={view.session} />}
+      {info && cardsOf(info).length > 0 && <Cards session={info} />}
       <section>
         <h2>Commands</h2>
         {blocks.length === 0 && <p class={css.none}>{info && info.integration === "none" ? "This program announces no commands." : "Nothing was run yet."}</p>}
