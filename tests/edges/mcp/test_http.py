@@ -43,8 +43,57 @@ def bearer(server: ServerProcess) -> dict[str, str]:
 def test_a_request_without_a_token_is_told_to_bring_one(server: ServerProcess) -> None:
     answer = post(server, INITIALIZE)
 
-    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    at = f"{server.url()}/.well-known/oauth-protected-resource/mcp"
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == f'Bearer resource_metadata="{at}"'
     assert answer.json()["error"]["code"] == "auth_required"
+
+
+def test_a_wrong_token_is_called_so(server: ServerProcess) -> None:
+    answer = post(server, INITIALIZE, {"Authorization": "Bearer nonsense"})
+
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"].startswith('Bearer error="invalid_token", ')
+
+
+@pytest.mark.parametrize(
+    ("place", "resource"), [("", "/mcp"), ("/mcp", "/mcp"), ("/mcp/command", "/mcp/command")]
+)
+def test_the_resource_describes_itself_without_a_token(
+    server: ServerProcess, place: str, resource: str
+) -> None:
+    answer = httpx.get(f"{server.url()}/.well-known/oauth-protected-resource{place}")
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json() == {
+        "resource": f"{server.url()}{resource}",
+        "resource_name": "Duetty",
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": ["read", "input", "control", "approve", "admin"],
+    }
+
+
+def test_the_resource_does_not_describe_itself_under_a_foreign_name(server: ServerProcess) -> None:
+    place = f"{server.url()}/.well-known/oauth-protected-resource/mcp"
+
+    assert httpx.get(place, headers={"Host": "evil.example"}).status_code == 403
+    assert httpx.get(place, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert httpx.post(place).status_code in (403, 405)
+
+
+@pytest.mark.parametrize("bad", [None, 1.5, True, [], {}])
+def test_a_request_with_an_id_that_is_none_gets_an_error(server: ServerProcess, bad: Any) -> None:
+    session = post(server, INITIALIZE, bearer(server)).headers["mcp-session-id"]
+    mine = bearer(server) | {"Mcp-Session-Id": session}
+    post(server, {"jsonrpc": "2.0", "method": "notifications/initialized"}, mine)
+    while post(server, PING, mine).status_code != 200:
+        pass
+
+    answer = post(server, PING | {"id": bad}, mine)
+
+    assert answer.status_code == 400
+    assert (answer.json()["id"], answer.json()["error"]["code"]) == (None, -32600)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from duetty.edges.mcp.transports import Transports
-from tests.edges.mcp.two_ways import Headers, Pipe, Told, line, post, way
+from tests.edges.mcp.two_ways import Headers, Pipe, Told, line, post, settled, way
 
 EXAMPLES = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -301,7 +301,7 @@ def over_http(
                     ) or ""
                     known = [(b"mcp-session-id", session.encode())]
                     await post(transports, INITIALIZED, [JSON, BOTH, *known])
-                    await anyio.wait_all_tasks_blocked()
+                    await settled()
                 answer = await script(transports, known)
                 return answer.comparable(session), getattr(core, "plain", 0)
 
@@ -441,7 +441,7 @@ def test_a_call_cancelled_by_another_request_says_so() -> None:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
-            await anyio.wait_all_tasks_blocked()
+            await settled()
             gone = said(method="notifications/cancelled", params={"requestId": 9})
             await post(transports, gone, headers)
         return answers[0]
@@ -462,7 +462,7 @@ def test_a_session_that_is_deleted_takes_its_calls_with_it() -> None:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
-            await anyio.wait_all_tasks_blocked()
+            await settled()
             await post(transports, b"", headers, method="DELETE")
         again = await post(transports, call(10, "echo"), headers)
         answers[0].body += again.body

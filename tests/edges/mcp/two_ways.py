@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import ByteStream
 from starlette.types import Message, Scope
 
@@ -62,8 +63,16 @@ async def _tail(calls: Calls, arguments: Json) -> str | None:
 
 
 def _tool(name: str, run: Any, **options: Any) -> Tool:
-    described = {"title": name, "description": name, "result": ANY} | options
-    return Tool(name=name, run=run, parameters=described.pop("parameters", {}), **described)
+    parameters: Any = options.pop("parameters", {})
+    return Tool(
+        name=name,
+        title=name,
+        description=name,
+        result=ANY,
+        run=run,
+        parameters=parameters,
+        **options,
+    )
 
 
 TOOLS = (
@@ -87,9 +96,9 @@ class _LongCore(Core):
 class _CountingCore(Core):
     plain = 0
 
-    async def answer_plain(self, *given: Any) -> Any:
+    async def answer_plain(self, call: Any, use: Any, report: Any) -> Any:
         self.plain += 1
-        return await super().answer_plain(*given)
+        return await super().answer_plain(call, use, report)
 
 
 class _Ways(Transports):
@@ -128,8 +137,14 @@ class Pipe(ByteStream):
         before = len(self.heard)
         for line in lines:
             await self._say.send(line + b"\n")
-        await anyio.wait_all_tasks_blocked()
+        await settled()
         return told(self.heard[before:])
+
+
+async def settled() -> None:
+    """Until nothing moves any more: all is in memory, and no hand-over takes more turns than this."""
+    for _ in range(200):
+        await anyio.lowlevel.checkpoint()
 
 
 def told(lines: Sequence[bytes]) -> list[Any]:
@@ -150,7 +165,7 @@ async def line(transports: Transports) -> AsyncGenerator[Pipe]:
         tasks.start_soon(transports.lines, CALLER, pipe)
         yield pipe
         await pipe.send_eof()
-        await anyio.wait_all_tasks_blocked()
+        await settled()
         tasks.cancel_scope.cancel()
     await pipe.aclose()
 

@@ -21,6 +21,7 @@ from starlette.types import Receive, Scope, Send
 
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Caller
+from duetty.edges.mcp.protected import challenge
 from duetty.errors import DuettyError
 from duetty.ops import Dispatcher, Live
 
@@ -50,6 +51,7 @@ class McpEdge:
         is_own_user: Callable[[socket.socket], bool],
         live: Live | None = None,
         dialects: str = "wsh",
+        prefix: str = "",
     ) -> None:
         self._dispatcher = dispatcher
         self._admit = admit
@@ -57,6 +59,7 @@ class McpEdge:
         self._is_own_user = is_own_user
         self._live = live or Live()
         self._dialects = dialects
+        self._prefix = prefix
         self._wanted = anyio.Event()
         self._ready = anyio.Event()
         self._serving = anyio.CancelScope()
@@ -105,7 +108,10 @@ class McpEdge:
             transports = await self._loaded()
             await transports.served(names)
         except DuettyError as error:
-            await self._refuse(error)(scope, receive, send)
+            refusal = self._refuse(error)
+            if refusal.status_code == 401:
+                refusal.headers["WWW-Authenticate"] = challenge(request, error, prefix=self._prefix)
+            await refusal(scope, receive, send)
             return
         # A stream that stays open ends with the token that opened it.
         with anyio.CancelScope() as serving, self._live.joined(actor, serving.cancel):

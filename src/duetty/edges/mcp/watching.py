@@ -5,7 +5,7 @@ nobody else. A watch is a loop over an operation that waits; it costs nothing wh
 nothing happens.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -35,7 +35,7 @@ MAX_WATCHES = 1_024
 MAX_PER_CONNECTION = 100
 NAME_CHANGES = (SessionCreated, SessionRenamed, SessionRemoved)
 
-Also = Callable[[Calls, t.SubscriptionFilter, InMemorySubscriptionBus], Awaitable[None]]
+Also = Callable[[Calls, t.SubscriptionFilter, InMemorySubscriptionBus], Coroutine[Any, Any, None]]
 Tell = Callable[[], Awaitable[object]]
 Watching = Callable[[Tell], Awaitable[None]]
 
