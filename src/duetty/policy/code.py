@@ -7,6 +7,8 @@ then as good as unreadable.
 import re
 from typing import NamedTuple
 
+from duetty.policy.writes import IMPORTANT
+
 
 class CodeFindings(NamedTuple):
     findings: tuple[tuple[str, str], ...]
@@ -42,11 +44,11 @@ _STOPS = re.compile(
     r"\bto (?:shut down|restart|log out)\b|win32api\.InitiateSystemShutdown|reboot\("
 )
 _REMOTE = re.compile(
-    r"urlopen|requests\.|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|file_get_contents\(\s*.https?:|curl_exec",
+    r"urlopen|requests\.|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|\b(?:curl|wget)\b|file_get_contents\(\s*.https?:|curl_exec",
     re.IGNORECASE,
 )
 _RUNS = re.compile(
-    r"\bexec\s*\(|\beval\b|\bcompile\s*\(|system|subprocess|popen|Function\(|vm\.run|instance_eval|__import__"
+    r"\bexec\s*\(|\beval\b|\bcompile\s*\(|system|subprocess|popen|Function\(|vm\.run|instance_eval|__import__|\bload(?:string)?\s*\("
 )
 _SOCKET = re.compile(
     r"socket|TCPSocket|fsockopen|net\.connect|net\.Socket|/inet/tcp|/dev/tcp", re.IGNORECASE
@@ -63,6 +65,7 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 
+_EMPTIES = re.compile(r"""open\(\s*["']([^"']+)["']\s*,\s*["']w""")
 _STRINGS = re.compile(
     r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|`([^`]*)`|[qQ]\{([^}]*)\}|(?:%x|qx)[\[({/]([^\])}/]*)',
     re.DOTALL,
@@ -96,6 +99,8 @@ def code_findings(code: str) -> CodeFindings:
     if opened := _OPENS.search(code):
         path = opened[1] or opened[2]
         findings.append(("device_write" if path.startswith("/dev/") else "system_file", shown))
+    if (emptied := _EMPTIES.search(code)) and IMPORTANT.search(emptied[1]):
+        findings.append(("overwrite", shown))
     if _STOPS.search(code):
         findings.append(("shutdown", shown))
     if _DECODES.search(code) and _RUNS.search(code):

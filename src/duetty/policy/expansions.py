@@ -59,9 +59,9 @@ class WordReader(ABC):
         self.text = text
         self.at = 0
         self.depth = depth
-        self.variables = variables
+        self.variables: Variables = variables
         self.reading = reading
-        self.word_count = 0
+        self.word_count: int = 0
 
     @abstractmethod
     def _nested(self, inside: str) -> Reading:

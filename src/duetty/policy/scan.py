@@ -29,7 +29,7 @@ from duetty.policy.paths import is_secret
 from duetty.policy.patterns import BY_PROGRAM, matching
 from duetty.policy.printed import printed
 from duetty.policy.reader import positional, read
-from duetty.policy.reading import UNKNOWN, Reading, Redirect, Simple, Word
+from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
 from duetty.policy.recogniser import MAX_BYTES, Glob, Line
 from duetty.policy.sweeps import SEGMENT, SWEEP, SWEPT, tried_after
 from duetty.policy.traits import FILES_ONLY, MESSENGERS, RUNNERS, SCRIPTED, traits
@@ -53,10 +53,6 @@ def scan_line(line: Line) -> Scan:
     before: Simple | None = None
     for command, join in zip(line.commands, ("", *line.joins), strict=True):
         simple = Simple([Word(word, type(word) is Glob) for word in command.words], joined_by=join)
-        if command.redirects:
-            simple.redirects = [
-                Redirect("<", Word(each[1:])) for each in command.redirects if each[0] == "<"
-            ]
         if join == "|" and before is not None:
             simple.producers = [*before.producers, before]
         scanner.command(simple, 0)
@@ -330,7 +326,7 @@ class _Scanner:
         for simple in read(text, depth=depth + 1).commands[-1:]:
             if simple.words and program_name(simple.words[0].text) not in self.aliases:
                 expanded = Simple([*simple.words, *words[1:]])
-                self._aside(lambda scanner: scanner.command(expanded, depth + 1))
+                self._aside(lambda scanner, expanded=expanded: scanner.command(expanded, depth + 1))
 
     def _executes(self, name: str, words: Sequence[Word], depth: int) -> None:
         """Files that the same line has downloaded or written."""
@@ -426,10 +422,7 @@ class _Scanner:
             if subcommand and text[:1] != "-":
                 subcommand = False  # `git rm` is no rm
                 continue
-            if "/" in text:
-                inner = program_name(text) if "bin/" in text else ""
-            else:
-                inner = text
+            inner = program_name(text) if "bin/" in text else text
             if inner not in candidates or depth >= MAX_DEPTH:
                 continue
             is_shell = inner in SHELLS

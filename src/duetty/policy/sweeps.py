@@ -28,7 +28,7 @@ SWEPT = frozenset(name for name in BY_PROGRAM if name not in _COMMON_WORDS) | {
 TRIED = SWEPT | SHELLS
 """Single words that are tried as programs with what follows them."""
 
-TRIED_ELSEWHERE = TRIED | SQL
+TRIED_ELSEWHERE = TRIED | SQL | frozenset("python python3 node ruby perl php rails rake".split())
 """… after `docker exec`, `kubectl exec` and their like."""
 
 SWEEP = re.compile(

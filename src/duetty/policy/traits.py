@@ -84,7 +84,7 @@ def traits(name: str) -> Traits:
             or name in DATA
             or name in COREUTILS
             or name in SHELLS
-            or name in WRAPPERS
+            or (name in WRAPPERS and not WRAPPERS[name].only_after)
             or name in SQL
             or interpreter
         ),

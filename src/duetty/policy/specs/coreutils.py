@@ -30,10 +30,14 @@ def printf_problem(words: tuple[str, ...]) -> str | None:
     """`%n` and `-v` assign, and zsh computes the arguments of `%d`: only text and plain numbers."""
     if not words or words[0].startswith("-"):
         return "printf that does more than print"
-    letters = [found["letter"] or "s" for found in _CONVERSIONS.finditer(words[0])]
+    letters = [found["letter"] for found in _CONVERSIONS.finditer(words[0]) if found["letter"]]
     if not set(letters) <= _PRINTED:
         return "a printf conversion that does more than print"
-    if not set(letters) <= _PRINTED_TEXT and not all(_NUMBER.fullmatch(word) for word in words[1:]):
+    # The format is used again while words remain.
+    if any(
+        letters[number % len(letters)] not in _PRINTED_TEXT and not _NUMBER.fullmatch(word)
+        for number, word in enumerate(words[1:] if letters else ())
+    ):
         return "a printf number that a shell may compute"
     return echo_problem(words)
 
