@@ -36,7 +36,8 @@ def refused(code: str) -> Generator[None]:
 def run(server: ServerProcess, line: str, *, session: str = "s", **options: object) -> Any:
     """`command.run` over HTTP."""
     body: dict[str, object] = {"input": line, **options}
-    return server.client.post(session_path(session, "/run"), body, wait_s=120)
+    wait_s = 60 + int(str(options.get("max_wait_ms", 60_000))) / 1000
+    return server.client.post(session_path(session, "/run"), body, wait_s=wait_s)
 
 
 def answers(server: ServerProcess, session: str) -> bool:

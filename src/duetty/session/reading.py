@@ -26,8 +26,8 @@ FINAL_READS = 64
 FLOOD_BYTES = 96 << 10
 """So much without a pause is a flood: more than a screen full of anything."""
 
-PAUSE_S = 0.005
-"""A program that printed nothing for so long has paused."""
+PAUSE_S = 0.05
+"""A program that gave nothing for so long has paused; one beside other floods waits for its turn less long."""
 
 LEAST_SLICE_BYTES = 4 << 10
 MOST_SLICE_BYTES = 64 << 10

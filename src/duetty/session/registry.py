@@ -370,6 +370,8 @@ class Registry:
         path = self._gate_path(session.profile.id)
         if path.exists():
             session.gate = Gate(path, nonce=session.profile.nonce)
+            if session.journal.end:
+                session.gate.inherit(SOMEBODY)
             session.on_question = partial(self._start_answer, session)
             if session.question is not None:  # asked of the server before us; by whom is not known
                 self._start_answer(session, replace(session.question, actor=SOMEBODY))

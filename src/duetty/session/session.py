@@ -36,7 +36,7 @@ from duetty.session.block import Block
 from duetty.session.capture import Keyboard
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope
-from duetty.session.gate import Gate, Question
+from duetty.session.gate import Gate, Question, unread_bytes
 from duetty.session.lane import Lane
 from duetty.session.probing import Prober, line_settings
 from duetty.session.profile import Profile
@@ -286,7 +286,8 @@ class Session:
         if self._input is None:
             raise SessionExited(self.name, self.exit_code)
         if self.gate is not None and not judged:
-            self.gate.expect(data, actor=actor)
+            now_s = self._clock.monotonic_s()
+            self.gate.expect(data, actor=actor, now_s=now_s, is_all_read=self._is_all_read)
         self._input.write(data)
         if self._lane is not None:
             self._lane.hush()
@@ -294,6 +295,11 @@ class Session:
         self.actor = actor
         self.activity.touch()
         self.pulse.fire()
+
+    def _is_all_read(self) -> bool:
+        """The shell waits for a line, and has all that was written to it."""
+        waits = self._input is not None and not self._input.pending_bytes
+        return waits and self._tracker.phase is Phase.INPUT and unread_bytes(self._fd) == 0
 
     def _note_typing(self, data: bytes) -> None:
         """Between the keys and the shell's next mark only we know that a line is on its way."""
@@ -489,11 +495,23 @@ class Session:
                 case Closed():
                     self._closed(change, at_ns=at_ns)
         if mark.trusted and not mark.secondary:
+            if self.gate is not None:
+                self._watch_gate(self.gate, mark)
             self.question = None
             if mark.kind is MarkKind.QUESTION:
                 self._ask(mark)
             else:
                 self._follow_line(mark.kind, before)
+
+    def _watch_gate(self, gate: Gate, mark: Mark) -> None:
+        """A gate that does not work says so."""
+        reason = None
+        if mark.kind is MarkKind.PROMPT:
+            reason = gate.note_prompt(gated=mark.gated)
+        elif mark.kind is MarkKind.OUTPUT:
+            reason = gate.note_output()
+        if reason is not None:
+            self.log.append(Degraded(part="gate", reason=reason))
 
     def _ask(self, mark: Mark) -> None:
         """The shell wants to know whether it may run a line, and waits."""
