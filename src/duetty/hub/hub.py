@@ -53,7 +53,8 @@ class Hub:
         return list(self._nodes)
 
     def is_self(self, name: str) -> bool:
-        return name.lower() in (self.hostname.lower(), self.server_id)
+        """`local`, as it stands in the list of servers, means this one everywhere."""
+        return name.lower() in ("local", self.hostname.lower(), self.server_id)
 
     def find(self, name: str) -> RemoteNode:
         """By hostname, or by `host:port` of its address.
@@ -143,7 +144,7 @@ class Hub:
         """Why a node of this identity cannot be one of ours; None if it can."""
         if identity.server_id == self.server_id:
             return "it is this server itself"
-        if identity.hostname.lower() == self.hostname.lower():
+        if self.is_self(identity.hostname):
             return f"it is called {identity.hostname!r}, as this server is"
         for other in self._nodes:
             if other is node or other.identity is None or other.health == "rejected":

@@ -157,7 +157,7 @@ async def _feed_list(stream: "_Stream", watch: Watch, last_id: str | None) -> No
             await stream.send_list(watch)
             continue
         shape = lifecycle_shape(entry.event)
-        if shape is not None and watch.may_see(entry.event.name):
+        if shape is not None and watch.tells(entry.event):
             await stream.send(shape["event"], shape, id_=entry.seq)
 
 

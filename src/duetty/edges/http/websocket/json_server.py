@@ -63,7 +63,7 @@ class _Connection:
                     continue
                 seen = entry.seq
                 shape = lifecycle_shape(entry.event)
-                if shape is not None and watch.may_see(entry.event.name):
+                if shape is not None and watch.tells(entry.event):
                     await self._socket.send_json(shape)
 
     async def _follow_approvals(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
