@@ -253,6 +253,7 @@ def _actor(record: TokenRecord, *, kind: str) -> Actor:
         name=record.name,
         scopes=frozenset(scope for scope in Scope if scope in record.scopes),
         session=record.session,
+        session_id=record.session,
         token=record.id,
     )
 

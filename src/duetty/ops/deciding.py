@@ -115,6 +115,8 @@ class Deciding(Judging):
                 case Deny():
                     raise denied(made.decision, made.judged)
                 case Ask():
+                    if operation.name == "upstreams.call" and made.judged.tool is not None:
+                        self.check_tool(*made.judged.tool)
                     granted = await self._ask(made, session, host, call_id, can_ask=can_ask)
                     approval = granted.approval
                     passage.params = self._approved(operation, params, session, granted)
@@ -168,7 +170,7 @@ class Deciding(Judging):
     ) -> None:
         arguments = recorded_arguments(operation, params, secret=secret)
         if made.judged.command_line is not None:
-            arguments.pop(COMMAND_LINES[operation.name], None)  # it stands in `judged`
+            arguments.pop(COMMAND_LINES.get(operation.name, ""), None)  # it stands in `judged`
         fields: dict[str, object] = {
             "call": call_id,
             **_caller(call),
@@ -236,11 +238,13 @@ class Deciding(Judging):
 
         Raises:
             SessionNotFound: if that one is gone; another may have its name.
+            PolicyDenied: if a person changed a line that is typed, not run.
         """
         changed: dict[str, object] = {}
-        line = COMMAND_LINES.get(operation.name)
-        if granted.command_line is not None and line is not None:
-            changed[line] = granted.command_line
+        if granted.command_line is not None:
+            if operation.name not in COMMAND_LINES:
+                raise _instead(granted.command_line)
+            changed[COMMAND_LINES[operation.name]] = granted.command_line
         if session is not None:
             name = self._name_of(session.profile.id)
             if name is None:
@@ -279,10 +283,7 @@ class Deciding(Judging):
                 case Ask():
                     granted = await self._ask(made, session, None, call_id, can_ask=can_ask)
                     if granted.command_line is not None:
-                        raise PolicyDenied(
-                            f"run this instead: {granted.command_line}",
-                            hint="a person changed the line",
-                        )
+                        raise _instead(granted.command_line)
                 case _:
                     assert_never(made.decision)
             outcome = "done"
@@ -314,6 +315,11 @@ class Deciding(Judging):
         )
         decision = self.decide(judged).decision
         return decision.detail if isinstance(decision, Deny) else None
+
+
+def _instead(line: str) -> PolicyDenied:
+    """What was typed cannot be taken back and typed anew."""
+    return PolicyDenied(f"run this instead: {line}", hint="a person changed the line")
 
 
 def _canonical(operation: Doing, params: Any, made: Made) -> Any:

@@ -25,7 +25,7 @@ from duetty.ops.follow import (
 )
 from duetty.ops.forwarding import everywhere, forward, named_server
 from duetty.ops.operation import Operation
-from duetty.ops.permits import keep_within, permit
+from duetty.ops.permits import keep_within, named_now, permit
 from duetty.ops.relaying import RelayedSocket, begin_typing, relayed_events, relayed_socket
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.stream import Stream, whole
@@ -70,6 +70,7 @@ class Dispatcher:
         if operation is None:
             raise UnknownOperation(f"no operation {call.operation!r}")
         deciding = self._services.deciding
+        call = replace(call, actor=self._now(call.actor))
         is_asked_of_all = (
             operation.everywhere and not call.dialect and "server" not in call.arguments
         )
@@ -94,6 +95,9 @@ class Dispatcher:
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)
+
+    def _now(self, actor: Actor) -> Actor:
+        return named_now(actor, self._services.registry)
 
     def _permitted(self, call: Call, operation: Operation[Any, Any]) -> Any:
         """The arguments, checked, for an actor whose credential allows this."""
@@ -176,7 +180,9 @@ class Dispatcher:
         def call(name: str, arguments: Mapping[str, object]) -> Awaitable[Any]:
             return self.call(actor, name, arguments)
 
-        following = follow_session(call, self._services, actor, session, kind=kind, size=size)
+        following = follow_session(
+            call, self._services, self._now(actor), session, kind=kind, size=size
+        )
         return following if kind == "api" else self._attended(following, actor)
 
     def captures(self, actor: Actor) -> AbstractContextManager[Captures]:
@@ -189,7 +195,7 @@ class Dispatcher:
 
     def asked(self, actor: Actor) -> AbstractContextManager[Asked]:
         """Look at the questions to a person; entering it raises what `follow_approvals` says."""
-        return follow_approvals(self._services, actor)
+        return follow_approvals(self._services, self._now(actor))
 
     @contextmanager
     def _attended(self, looking: AbstractContextManager[T], actor: Actor) -> Generator[T]:

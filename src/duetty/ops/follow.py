@@ -21,13 +21,14 @@ from duetty.events import (
     SessionRemoved,
     SessionRenamed,
     SessionsEntry,
+    SessionsEvent,
     Subscription,
     ViewersChanged,
 )
 from duetty.ids import SessionId, StateWord
 from duetty.ops.drawing import surface_shape
 from duetty.ops.event_shapes import change_word
-from duetty.ops.permits import permit
+from duetty.ops.permits import named_now, permit
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
 from duetty.session import (
@@ -279,7 +280,13 @@ class Watch:
         return self._services.registry.log.seq
 
     def may_see(self, name: str) -> bool:
-        return self._actor.session in (None, name)
+        return named_now(self._actor, self._services.registry).session in (None, name)
+
+    def tells(self, event: SessionsEvent) -> bool:
+        """Whether a change is for this actor."""
+        if self._actor.session_id is not None:
+            return event.id == self._actor.session_id
+        return self._actor.session in (None, event.name)
 
     def sessions(self) -> list[SessionInfo]:
         """All of them now; changes go on from here."""
@@ -301,7 +308,7 @@ class Watch:
     def change_shape(self, entry: SessionsEntry) -> dict[str, Any] | None:
         """A change as a viewer of the list is told it; None if it is not for this one."""
         event = entry.event
-        if not self.may_see(event.name):
+        if not self.tells(event):
             return None
         shape: dict[str, Any] = {"change": change_word(event), "name": event.name}
         if isinstance(event, SessionRenamed):

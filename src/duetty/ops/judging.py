@@ -5,7 +5,7 @@ about, and remembers. Nobody is asked here and nothing is recorded.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
 from posixpath import join, normpath
@@ -17,11 +17,14 @@ from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
 from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing
 from duetty.ops.rules import ProjectRules, stricter
 from duetty.ops.rules_book import Rulebook
+from duetty.ops.shell_hooks import touched_hook
 from duetty.ops.surroundings import fed_text, running_variables
+from duetty.ops.typed_lines import TypedLines, is_at_gate, typed_text
 from duetty.policy import (
     Allow,
     Ask,
     Decision,
+    Deny,
     Judged,
     Mode,
     Profile,
@@ -46,6 +49,17 @@ MAX_TOLD_CHARS = 4_000
 """Of a line that a shell tells when it asks; of longer ones it says only that there is one."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What a shell asks about is no operation that anybody calls."""
+
+    name: str = "input.line"
+    effect: Effect = Effect.INPUT
+
+
+_LINE = _Line()
+
+
 class Judging:
     def __init__(self, *, profile: Profile, book: Rulebook, clock: Clock, home: str) -> None:
         self.profile = profile
@@ -55,8 +69,12 @@ class Judging:
         self._home = home
         self.projects = ProjectRules(clock)
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
+        self._typed = TypedLines()
         self.risk_of: Callable[[str, str], str] = lambda upstream, tool: "unknown"
         """What an upstream says of its tool."""
+
+        self.check_tool: Callable[[str, str], None] = lambda upstream, tool: None
+        """Raises what a call would fail with anyway: nobody is asked about such a call."""
 
     def use(self, rules: RuleSet) -> None:
         """From the next decision on; what waits for an answer is judged again when it has one."""
@@ -121,6 +139,10 @@ class Judging:
             made = self._with_surroundings(made, params)
         if session is not None and _is_part(made, operation, session):
             made = made.unproven("it goes on with a line that was begun before")
+        if session is not None and line is not None:
+            made = _with_hooks(made, operation, session)
+        if session is not None and operation.name in RAW_INPUT:
+            made = self._of_input(made, operation, params, session, secret=secret)
         if session is not None and _leaves_to_shell(made, operation, session):
             assert line is not None
             if session.gate is not None:
@@ -180,10 +202,46 @@ class Judging:
         destroys = self.risk_of(upstream, tool) == "destructive"
         return replace(judged, tool=(upstream, tool), is_destructive=destroys)
 
+    # --- raw input ------------------------------------------------------------------
+
+    def _of_input(
+        self, made: Made, operation: Doing, params: Any, session: Session, *, secret: bool
+    ) -> Made:
+        """Where no shell will ask, the text of a line is all there is to judge."""
+        if made.judged.actor.kind == "person" or made.profile is Profile.OPEN:
+            return made
+        gate = session.gate
+        if gate is not None and not gate.works:
+            told = "this shell does not ask any more before it runs a line"
+            return replace(
+                made,
+                decision=Deny(
+                    rule="gate",
+                    reason="not_provable",
+                    detail=told,
+                    instead="run the command line as a call of its own, or open a new session",
+                ),
+            )
+        if not isinstance(made.decision, Allow) or secret:
+            return made
+        lines = self._typed.lines(session.profile.id, typed_text(operation.name, params))
+        if is_at_gate(session) or session.alternate_active:
+            return made
+        for line in lines:
+            found = self.decide(replace(made.judged, command_line=line, is_raw_input=False))
+            if found.decision.classes and not isinstance(found.decision, Allow):
+                detail = f"typed into a program that may run it: {found.decision.detail}"
+                return replace(found, decision=replace(found.decision, detail=detail))
+        return made
+
     # --- a line that a shell is about to run ----------------------------------------
 
     def of_line(self, session: Session, question: LineQuestion) -> Made:
         """Of the line as typed and as its aliases make it; a line that cannot be told asks."""
+        made = self._of_lines(session, question)
+        return _with_hooks(made, _LINE, session) if question.line is not None else made
+
+    def _of_lines(self, session: Session, question: LineQuestion) -> Made:
         lines = [line for line in (question.line, question.expanded) if line is not None]
         made = [self.decide(_line(session, question.actor, line)) for line in lines]
         if made and session.profile.shell == "fish" and made[0].is_unread:
@@ -229,7 +287,23 @@ def _leaves_to_shell(made: Made, operation: Doing, session: Session) -> bool:
     if not made.is_unread or made.decision.classes:
         return False
     can_be_told = len(made.judged.command_line or "") <= MAX_TOLD_CHARS
-    return session.is_busy or (session.gate is not None and can_be_told)
+    asks = session.gate is not None and session.gate.works
+    return session.is_busy or (asks and can_be_told)
+
+
+def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:
+    """A line that changes how its shell asks is asked about while it still does."""
+    if (
+        session.gate is None
+        or operation.name not in ("command.run", "input.line")
+        or made.judged.actor.kind == "person"
+        or made.profile is Profile.OPEN
+        or not isinstance(made.decision, Allow)
+        or made.judged.command_line is None
+    ):
+        return made
+    why = touched_hook(made.judged.command_line, shell=session.profile.shell)
+    return made if why is None else made.unproven(why)
 
 
 def _is_of_another_shell(made: Made, operation: Doing, session: Session) -> bool:

@@ -1,10 +1,27 @@
 """Whether a credential allows a call. Every dispatch asks, so no edge can forget to."""
 
+from dataclasses import replace
 from typing import Any
 
 from duetty.calls import Actor, Scope
-from duetty.errors import BadArguments, NotAPerson, ScopeMissing
+from duetty.errors import BadArguments, NotAPerson, ScopeMissing, SessionNotFound
 from duetty.ops.operation import Operation
+from duetty.session import Registry
+
+REMOVED = "(removed)"
+"""What a session that is gone is called; no session can be."""
+
+
+def named_now(actor: Actor, registry: Registry) -> Actor:
+    """The actor, kept to the session that its credential is for by the name that this has now."""
+    if actor.session_id is None:
+        return actor
+    try:
+        session = registry.find(actor.session_id)
+    except SessionNotFound:
+        return replace(actor, session=REMOVED)
+    is_it = session.profile.id == actor.session_id
+    return replace(actor, session=session.name if is_it else REMOVED)
 
 
 def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:

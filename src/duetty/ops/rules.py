@@ -23,9 +23,15 @@ SHIPPED: dict[str, object] = {
             "name": "answers-are-for-people",
             "decide": "deny",
             "actor": ["agent", "node"],
-            "command": ["duetty approve **", "duetty decline **"],
+            "command": [
+                "duetty approve **",
+                "duetty decline **",
+                "duetty upstreams trust **",
+                "duetty upstreams on **",
+                "duetty upstreams add **",
+            ],
             "matches": ["duetty approve 1", "cd x && duetty decline 2 --note no"],
-            "not_matches": ["duetty approvals", "duetty list"],
+            "not_matches": ["duetty approvals", "duetty list", "duetty upstreams tools"],
             "why": "an agent cannot answer for a person",
         },
         {

@@ -89,10 +89,18 @@ class Rulebook:
             )
         async with self._saving:
             await anyio.to_thread.run_sync(self._replace, text, base)
-        self.person = judged.rules
+        self.person = self._placed(judged.rules)
         self.examples = judged.examples
         self.hash = self.written().hash
         return judged
+
+    def _placed(self, rules: RuleSet) -> RuleSet:
+        """The same rules, with their lines in the file and not in the text that was saved."""
+        try:
+            found = load_person_rules(self.file)
+        except (BadSetting, OSError, ValueError):
+            return rules  # somebody changed the file again
+        return found if found.digest == rules.digest else rules
 
     def _replace(self, text: str, base: str) -> None:
         written = self.written()

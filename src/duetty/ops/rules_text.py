@@ -258,7 +258,9 @@ def _placed(error: BadSetting, rule: str | None, rows: Sequence[str], begin: int
 def _row_of(message: str, rows: Sequence[str]) -> tuple[int, int] | None:
     if (quoted := _EXAMPLE.search(message)) is not None:
         text = quoted["quoted"][1:-1]
-        for number, row in enumerate(rows):
+        key = "not_matches" if "should not" in message else "matches"
+        first = next((n for n, row in enumerate(rows) if re.match(rf"\s*{key}\s*=", row)), 0)
+        for number, row in enumerate(rows[first:], first):
             if (at := row.find(text)) >= 0:
                 return number, at
     words = re.findall(r"[a-z_]+", message.replace("named", "name"))

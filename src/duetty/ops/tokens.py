@@ -1,7 +1,14 @@
 """Operations on who may call: tokens, browsers, tickets."""
 
 from duetty.calls import Actor, Effect, Scope
-from duetty.errors import BadArguments, Exhausted, InvalidSessionName, NotAPerson, TokenNotFound
+from duetty.errors import (
+    BadArguments,
+    Exhausted,
+    InvalidSessionName,
+    NotAPerson,
+    SessionNotFound,
+    TokenNotFound,
+)
 from duetty.ids import checked_session_name
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import answering, permit
@@ -21,10 +28,25 @@ async def _create(params: TokenCreateParams, services: Services, actor: Actor) -
     token, record = services.access.issue(
         params.name,
         scopes=scopes,
-        session=None if params.session is None else checked_session_name(params.session),
+        session=None if params.session is None else _session_id(params.session, services),
         expires_in_s=params.expires_in_s,
     )
     return NewToken(token=token, info=_info(record, services))
+
+
+def _session_id(name: str, services: Services) -> str:
+    """A token is for this session and stays so, whatever it or another is called later."""
+    return services.registry.find(checked_session_name(name)).profile.id
+
+
+def _session_name(session: str | None, services: Services) -> str | None:
+    """What it is called now; what is gone is known by its id."""
+    if session is None:
+        return None
+    try:
+        return services.registry.find(session).name
+    except SessionNotFound:
+        return session
 
 
 async def _list(params: Nothing, services: Services, actor: Actor) -> list[TokenInfo]:
@@ -59,7 +81,7 @@ def _info(record: TokenRecord, services: Services) -> TokenInfo:
         kind=record.kind,
         name=record.name,
         scopes=list(record.scopes),
-        session=record.session,
+        session=_session_name(record.session, services),
         valid=record.is_valid(services.clock.wall_ns()),
         created_at=time_text(record.created_at_ns),
         expires_at=_time(record.expires_at_ns),

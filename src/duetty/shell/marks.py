@@ -16,6 +16,7 @@ makes a mark trusted. Knows nothing of blocks, time or the emulator.
     cmdline_url=<url>   the same, percent-encoded
     expanded=           the same with aliases expanded, where the shell can tell (Q)
     id=<word>           which question (Q)
+    gate=1              the hook that asks is in place at this prompt (A)
     cwd=, cwd_url=      the directory, likewise
     cwd_raw=<bytes>     the directory as it is, up to the end of the sequence: always the last field
 
@@ -77,6 +78,8 @@ class Mark:
     """The command line with its aliases expanded."""
     question: str | None = None
     """Which question a `QUESTION` is."""
+    gated: bool = False
+    """A `PROMPT` whose shell will ask before it runs the line."""
 
 
 class MarkScanner:
@@ -168,6 +171,7 @@ class MarkScanner:
             question=named.get(b"id", b"").decode("ascii", "replace")
             if kind is MarkKind.QUESTION
             else None,
+            gated=named.get(b"gate") == b"1",
         )
 
 

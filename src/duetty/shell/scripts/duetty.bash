@@ -82,12 +82,16 @@ _duetty_line() {
 }
 
 # Ask whether the line may run that bash is about to run. In a subshell of its own, and SIGINT while
-# PS0 is expanded takes the whole line back.
+# PS0 is expanded takes the whole line back. $1: the line, where history does not have it.
 _duetty_ask() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
     local id=$RANDOM$RANDOM cmdline= answer=
-    _duetty_line && cmdline=";cmdline=${_duetty_text@Q}"
+    if (($#)); then
+        cmdline=";cmdline=${1@Q}"
+    else
+        _duetty_line && cmdline=";cmdline=${_duetty_text@Q}"
+    fi
     {
         builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$id" "$cmdline" >/dev/tty
         IFS= builtin read -r -t 604800 answer
@@ -96,6 +100,18 @@ _duetty_ask() {
     answer=${answer#"$_duetty_nonce $id deny "}
     builtin printf '%s\n' "${answer:-duetty: nobody answered, so this line was not run}" >/dev/tty
     builtin kill -INT $$
+    return 1
+}
+
+# Ctrl-X Ctrl-E (and `v` in vi mode) runs what an editor leaves, by a plain `fc` and without PS0: this
+# function is what it finds. Within a line that was asked about there is nothing more to ask.
+_duetty_fc() {
+    local armed=0
+    [[ -r $_duetty_gate.armed ]] && armed=$(<"$_duetty_gate.armed")
+    if [[ $armed != 2 ]] && ((!_duetty_ran)); then
+        (_duetty_ask "fc $*") || return 1
+    fi
+    builtin fc "$@"
 }
 
 # Put the marks around PS1 and PS2 and behind PS0, if something took them away.
@@ -176,7 +192,12 @@ _duetty_last() {
     _duetty_wrap
     _duetty_fresh=0
     _duetty_histcmd=$HISTCMD
-    builtin printf %s "$_duetty_begin" >/dev/tty
+    # Where there is a gate, each prompt tells whether it is in place.
+    if [[ -n $_duetty_gate && ${PS0-} == *"$_duetty_ps0_after" ]] && builtin shopt -q promptvars; then
+        builtin printf '\e]133;A;gate=1;nonce=%s\a' "$_duetty_nonce" >/dev/tty
+    else
+        builtin printf %s "$_duetty_begin" >/dev/tty
+    fi
     _duetty_drawn=1
 }
 
@@ -202,6 +223,7 @@ _duetty_install() {
         local armed='0$(<"$_duetty_gate.armed")'
         [[ -e $_duetty_gate.armed ]] || armed=0
         _duetty_output='${_duetty_pass['$armed']@P}'$_duetty_output
+        builtin declare -F fc >/dev/null || fc() { _duetty_fc "$@"; }
     fi
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'

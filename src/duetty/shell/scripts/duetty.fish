@@ -38,13 +38,22 @@ if status is-interactive; and test -n "$_duetty_nonce"
     end
 
     function _duetty_posterror --on-event fish_posterror
-        printf '\e]133;D;nonce=%s;cwd_url=%s\a\e]133;A;nonce=%s\a' $_duetty_nonce (string escape --style=url -- $PWD) $_duetty_nonce >/dev/tty
+        printf '\e]133;D;nonce=%s;cwd_url=%s\a\e]133;A%s;nonce=%s\a' $_duetty_nonce (string escape --style=url -- $PWD) (_duetty_gated) $_duetty_nonce >/dev/tty
     end
 
     function _duetty_prompt --on-event fish_prompt --on-event fish_cancel
         _duetty_bind
-        printf '\e]133;A;nonce=%s\a' $_duetty_nonce >/dev/tty
+        printf '\e]133;A%s;nonce=%s\a' (_duetty_gated) $_duetty_nonce >/dev/tty
         _duetty_wrap
+    end
+
+    # Each prompt tells whether the hooks that ask are in place.
+    function _duetty_gated
+        if test -n "$_duetty_gate"; and functions --query _duetty_execute _duetty_preexec
+            echo ';gate=1'
+        else
+            echo ''
+        end
     end
 
     # Ask whether this text may run.

@@ -78,7 +78,10 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         _duetty_bare
         builtin local cwd=
         [[ $PWD == *[[:cntrl:]]* ]] && cwd=';cwd='${(qqqq)PWD}
-        builtin print -rn -- $'\e]133;A;nonce='$_duetty_nonce$cwd$'\a' >/dev/tty 2>/dev/null
+        # _duetty_arrange has just put the hook in place: each prompt tells that it is.
+        builtin local gated=
+        [[ -n $_duetty_gate ]] && (( $+functions[_duetty_run] )) && gated=';gate=1'
+        builtin print -rn -- $'\e]133;A'$gated';nonce='$_duetty_nonce$cwd$'\a' >/dev/tty 2>/dev/null
         # What `sched` runs leaves its `$?` to the user's next line.
         [[ -o prompt_percent ]] || return back
         [[ ${(t)PS1} == *export* ]] && _duetty_exported+=1 && builtin typeset -g +x PS1

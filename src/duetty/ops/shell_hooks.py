@@ -1,0 +1,66 @@
+"""Lines that change how an integrated shell asks before it runs a line.
+
+A guardrail like the rest of policy: it looks at the text, so that the plain ways to
+switch the question off are asked about while it is still asked. Code that is read from
+a file can do the same unseen; then the next prompt says that the hook is gone.
+"""
+
+import re
+
+_ANY = (
+    (r"_duetty", "it names parts of the integration"),
+    (r"\bPROMPT_COMMAND\b|\bPS0\b|\bpromptvars\b", "it changes what bash runs before a line"),
+    (r"\btrap\b[^;&|]*\b(DEBUG|INT|SIGINT|RETURN)\b", "it traps what the gate works with"),
+    (r"\bextdebug\b", "it changes how bash runs lines"),
+    (
+        r"\b(preexec|precmd)(_functions)?\b|\badd-zsh-hook\b|\bzle\s+-[ND]|\bsched\b",
+        "it changes what zsh runs before a line",
+    ),
+    (r"\bbind\s+(\S+\s+)*-x\b", "it binds a key to code, which runs without a question"),
+    (
+        r"\bfish_(preexec|prompt|postexec|key_bindings|cancel|posterror)\b",
+        "it changes what fish runs before a line",
+    ),
+    (
+        r"(\bfunction\s+|^\s*|[;&|{(]\s*)(builtin|command|kill|read|test|printf|set|string|status"
+        r"|commandline|functions|random|fc|emulate|print|local|typeset)\s*\(\s*\)",
+        "it puts a function in the place of a command that the integration uses",
+    ),
+    (
+        r"\bfunction\s+(builtin|command|kill|read|test|printf|set|string|status|commandline"
+        r"|functions|random|fc|emulate|print|local|typeset)\b",
+        "it puts a function in the place of a command that the integration uses",
+    ),
+    (r"\benable\s+(\S+\s+)*-[nf]", "it switches commands off that the integration uses"),
+    (
+        r"(^\s*|[;&|({]\s*|\b(command|builtin|then|do|else)\s+)fc\b(?!\s+-\w*l)",
+        "it runs a line of history, which is not told",
+    ),
+    (r"(^\s*|[;&|({]\s*)exec\s+[^<>\s&\d]", "it puts another program in the shell's place"),
+)
+_OF_SHELL = {
+    "zsh": ((r"(^\s*|[;&|({]\s*)r\b", "it runs a line of history, which is not told"),),
+    "fish": (
+        (
+            r"(^\s*|[;&|({]\s*|\band\s+|\bor\s+)bind\b",
+            "it binds a key, which runs without a question",
+        ),
+    ),
+}
+
+_PATTERNS = tuple((re.compile(pattern), why) for pattern, why in _ANY)
+_PATTERNS_OF = {
+    shell: tuple((re.compile(pattern), why) for pattern, why in patterns)
+    for shell, patterns in _OF_SHELL.items()
+}
+
+MAX_CHARS = 8_192
+
+
+def touched_hook(line: str, *, shell: str | None) -> str | None:
+    """What in this line would change how its shell asks; None if nothing is seen."""
+    text = line[:MAX_CHARS]
+    for pattern, why in (*_PATTERNS, *_PATTERNS_OF.get(shell or "", ())):
+        if pattern.search(text):
+            return why
+    return None
