@@ -47,6 +47,10 @@ class Actor:
     session: str | None = None
     """Name of the only session it reaches; None means all of them."""
 
+    session_id: str | None = None
+    """Its id, where the credential was made for a session that there was. Then that counts: the
+    name above is what it is called now, and another session of an old name is not meant."""
+
     token: str | None = None
     """Id of the stored token or browser behind it; None for the server's own user."""
 

@@ -451,7 +451,7 @@ def server_hostname(text: str, machine: str) -> str:
     Raises:
         BadSetting: if it could not be used in a path.
     """
-    if text and not is_name(text):
+    if text and (not is_name(text) or text.lower() == "local"):
         raise BadSetting(
             f"{text!r} cannot be server.hostname", hint="use letters, digits, '-', '_' and '.'"
         )

@@ -44,7 +44,7 @@ from duetty.edges.http import (
 )
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
-from duetty.edges.mcp import McpEdge
+from duetty.edges.mcp import PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
@@ -53,6 +53,7 @@ from duetty.ops.upstreams import upstreams_of
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry
 from duetty.store import Store
+from duetty.upstreams import load_upstreams
 
 DRAIN_S = 5.0
 """How long open requests get when the server ends; a second signal ends it at once."""
@@ -128,6 +129,7 @@ class Server:
         self._ip_rules = IpRules(block=self._settings.hub_block, allow=self._settings.hub_allow)
         self._tls = tls_context(self._settings.server_tls_cert, self._settings.server_tls_key)
         self._origins("localhost", 0)  # a bad name in the settings is told before anything starts
+        load_upstreams(self._paths.config_file)
         make_private(self._paths.state)
         make_private(self._paths.runtime)
         make_private(self._paths.journals)
@@ -278,6 +280,10 @@ class Server:
             is_own_user=is_own_user,
             live=guard.live,
             dialects=",".join(self._settings.mcp_dialects),
+            prefix=self._prefix,
+        )
+        protected = ProtectedResource(
+            check=guard.check_origin, refuse=error_response, prefix=self._prefix
         )
         assert self._stopping is not None
         page = PageApp(check=guard.check_origin, refuse=error_response)
@@ -288,7 +294,8 @@ class Server:
             clock=self._clock,
             prefix=self._prefix,
             rate_limit=self._settings.server_rate_limit,
-            mounts={"/mcp": mcp, "/mcp/{dialect}": mcp, "/ui": page, "/ui/{path:path}": page},
+            mounts={"/mcp": mcp, "/mcp/{dialect}": mcp, "/ui": page, "/ui/{path:path}": page}
+            | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
                 *websocket_routes(dispatcher, guard, self._stopping.wait),
                 *sse_routes(dispatcher, guard, self._stopping.wait),

@@ -49,12 +49,16 @@ COMMANDS: dict[str, Command] = {
     "status": Command("show whether the server runs, and how it is", "status"),
     "server": Command("start the server", "server"),
     "stop": Command("end the server and its sessions", "stop"),
+    "servers": Command("show, add and remove the servers that this one speaks for", "servers"),
     "persist": Command("show or set whether the server stays when nobody needs it", "persist"),
     "approvals": Command("show what waits for a person's answer", "approvals"),
     "approve": Command("say yes to a question", "approve"),
     "decline": Command("say no to a question", "decline"),
     "audit": Command("show, verify and export the record of what was called", "audit"),
     "policy": Command("judge command lines, or show how one is judged", "policy"),
+    "upstreams": Command(
+        "show, add, trust and call the MCP servers behind this one", "upstreams"
+    ),
     "token": Command("print the token; create, list and revoke tokens; sign a browser in", "token"),
     "mcp": Command("serve an agent's MCP host over stdin and stdout", "mcp"),
     "config": Command("show settings and where each came from", "config"),

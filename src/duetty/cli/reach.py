@@ -23,6 +23,13 @@ def add_instance(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_server(parser: argparse.ArgumentParser) -> None:
+    """For commands that can mean sessions of another server."""
+    parser.add_argument(
+        "--server", metavar="HOSTNAME", help="a server from `duetty servers` (default: this one)"
+    )
+
+
 def paths_of(arguments: argparse.Namespace) -> Paths:
     return find_paths(os.environ, instance=arguments.instance)
 
@@ -39,13 +46,13 @@ def reach(arguments: argparse.Namespace) -> Client:
             f"no server runs for instance {paths.instance!r}",
             hint="start one with `duetty server`, or `make run` in a checkout",
         )
-    return Client(paths.server_socket)
+    return Client(paths.server_socket, server=getattr(arguments, "server", None))
 
 
 def reach_or_spawn(arguments: argparse.Namespace) -> Client:
     """A client of the running server, or of an ephemeral one that ends when nobody needs it."""
     paths = paths_of(arguments)
-    client = Client(paths.server_socket)
+    client = Client(paths.server_socket, server=getattr(arguments, "server", None))
     if paths.server_socket.exists() and client.is_up():
         return client
     _spawn(paths)

@@ -72,8 +72,10 @@ class _UnixConnection(http.client.HTTPConnection):
 class Client:
     """Calls on one server; each call is one request."""
 
-    def __init__(self, socket_path: Path) -> None:
+    def __init__(self, socket_path: Path, *, server: str | None = None) -> None:
+        """`server` names another server that this one speaks for: every call is for that."""
         self._path = socket_path
+        self._server = server
 
     def is_up(self) -> bool:
         try:
@@ -138,6 +140,8 @@ class Client:
         wait_s: float | None,
     ) -> Generator[http.client.HTTPResponse]:
         connection = _UnixConnection(str(self._path), wait_s=wait_s)
+        if self._server is not None:
+            path += ("&" if "?" in path else "?") + urlencode({"server": self._server})
         try:
             connection.request(method, path, payload, headers)
             yield connection.getresponse()

@@ -80,7 +80,7 @@ def refuse_nesting(arguments: argparse.Namespace) -> None:
 def _last_used(paths: Paths) -> str:
     from duetty.client import Client
 
-    sessions = Client(paths.server_socket).get("/sessions")
+    sessions = Client(paths.server_socket).get("/sessions", server="local")
     open_ones = [each for each in sessions if each["state"] != "exited"]
     if not open_ones:
         raise BadArguments("there is no session to attach to", hint="`duetty` alone opens one")

@@ -24,7 +24,9 @@ EXIT_BROKEN = 1
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     parser.add_argument("act", nargs="?", choices=("list", "verify", "export"), default="list")
-    parser.add_argument("--kind", choices=("call", "outcome", "approval", "standing", "rules", "trail"))
+    parser.add_argument(
+        "--kind", choices=("call", "outcome", "approval", "standing", "rules", "trail")
+    )
     parser.add_argument("--actor", help="name, or kind:name")
     parser.add_argument("--operation", help="for example command.run")
     parser.add_argument("-s", "--session")

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import as_json, as_table, duration, exit_style
 
 EXAMPLES = (
@@ -14,6 +14,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("-s", "--session", help="only this session")
     parser.add_argument("-n", "--limit", type=int, default=50, help="how many (default 50)")
     parser.add_argument("--json", action="store_true", help="for scripts; newest first")

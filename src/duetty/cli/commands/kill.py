@@ -4,21 +4,22 @@ import argparse
 from typing import cast
 
 from duetty.cli.main import complain
-from duetty.cli.reach import add_instance, reach
-from duetty.client import RemoteError, session_path
+from duetty.cli.reach import add_instance, add_server, reach
+from duetty.client import Client, RemoteError, session_path
 from duetty.errors import BadArguments
 
 EXAMPLES = (
     ("duetty kill build", "end its programs and forget it; its history stays"),
     ("duetty kill build --keep", "end its programs; screen and scrollback stay readable"),
-    ("duetty kill --all", "every session"),
+    ("duetty kill --all", "every session of this server"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", nargs="*", metavar="SESSION")
-    parser.add_argument("-a", "--all", action="store_true", help="every session")
+    parser.add_argument("-a", "--all", action="store_true", help="every session of the server")
     parser.add_argument("-k", "--keep", action="store_true", help="keep it readable")
     parser.add_argument(
         "-s",
@@ -29,11 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def own_names(client: Client, server: str | None) -> list[str]:
+    """Of this server's sessions, or of the one that was named; not of all that there are."""
+    local = "local" if server is None else None
+    return [str(each["name"]) for each in client.get("/sessions", server=local)]
+
+
 def run(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     names = cast("list[str]", arguments.session)
     if arguments.all:
-        names = [each["name"] for each in client.get("/sessions")]
+        names = own_names(client, arguments.server)
     elif not names:
         raise BadArguments("which session?", hint="name one, or give --all")
     failed = 0

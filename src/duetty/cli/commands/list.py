@@ -2,17 +2,19 @@
 
 import argparse
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import add_json, age, as_json, as_table, state_style
 
 EXAMPLES = (
     ("duetty list", "what there is, and what each is doing"),
+    ("duetty list --server build1", "those of another server"),
     ("duetty list --tag ci --json", "for scripts"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument(
         "--tag", action="append", help="only sessions with this tag; may be repeated"
     )
@@ -21,7 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    sessions = reach(arguments).get("/sessions", tag=arguments.tag)
+    # Names alone are for completion, which is about sessions that can be named alone.
+    only = "local" if arguments.names and arguments.server is None else None
+    sessions = reach(arguments).get("/sessions", tag=arguments.tag, server=only)
     if arguments.json:
         as_json(sessions)
     elif arguments.names:
@@ -29,11 +33,23 @@ def run(arguments: argparse.Namespace) -> int:
     elif not sessions:
         print("No sessions. `duetty` alone opens one.")
     else:
+        several = len({each["server"] for each in sessions}) > 1
         as_table(
-            ("NAME", "STATE", "COMMAND", "DIRECTORY", "SIZE", "VIEWERS", "LAST ACTIVITY", "TAGS"),
+            (
+                "NAME",
+                *(("SERVER",) if several else ()),
+                "STATE",
+                "COMMAND",
+                "DIRECTORY",
+                "SIZE",
+                "VIEWERS",
+                "LAST ACTIVITY",
+                "TAGS",
+            ),
             [
                 (
                     each["name"],
+                    *((each["server"],) if several else ()),
                     each["state"]
                     + (f" ({each['exit_code']})" if each["exit_code"] is not None else ""),
                     each["command"],

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.client import session_path
 from duetty.errors import BadArguments, Conflict
 
@@ -25,6 +25,7 @@ class FileExists(Conflict):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("-o", "--output", metavar="FILE", help="standard output when left out")
     parser.add_argument(

@@ -2,7 +2,7 @@
 
 import argparse
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.client import session_path
 
 EXAMPLES = (("duetty rename 0 build", "session 0 is called build from now on"),)
@@ -10,6 +10,7 @@ EXAMPLES = (("duetty rename 0 build", "session 0 is called build from now on"),)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("name", metavar="NAME", help="its new name")
 

@@ -4,7 +4,7 @@ import argparse
 import os
 from pathlib import Path
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.client import session_path
 from duetty.errors import BadArguments
 
@@ -21,6 +21,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("source", metavar="FILE|SESSION", help="an asciicast, or a session's name")
     parser.add_argument("--speed", type=float, default=1.0, help="times as fast (default 1)")
     parser.add_argument(

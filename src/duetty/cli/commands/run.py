@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.cli.environment import callers_environment
-from duetty.cli.reach import add_instance, reach_or_spawn
+from duetty.cli.reach import add_instance, add_server, reach_or_spawn
 from duetty.cli.running import Stream, piped_input
 from duetty.cli.show import add_json, as_json, harmless, progress
 from duetty.client import Client, RemoteError, session_path
@@ -22,12 +22,14 @@ EXAMPLES = (
     ("duetty run make test", "in a session of its own, here; its exit code is ours"),
     ("duetty run -s build 'cd src && make'", "in session build, with its directory and variables"),
     ("duetty run --json -- ls -l", "exit code, output, duration … for scripts"),
+    ("duetty run --server build1 uname -a", "on another server, in its home directory"),
     ("git diff | duetty run wc -l", "standard input goes to the command"),
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument(
         "-s",
         "--session",
@@ -75,10 +77,16 @@ def _run(arguments: argparse.Namespace) -> int:
     # One word is a command line as the shell would read it; several are words to be kept apart.
     line = words[0] if len(words) == 1 else shlex.join(words)
     client = reach_or_spawn(arguments)
-    opened = client.get(session_path(arguments.session)) if arguments.session else _open(client)
+    opened = (
+        client.get(session_path(arguments.session))
+        if arguments.session
+        else _open(client, arguments)
+    )
     name = str(opened["name"])
     try:
-        with piped_input(line, opened["integration"], enabled=not arguments.no_input) as fed:
+        with piped_input(
+            line, opened["integration"], enabled=not arguments.no_input and arguments.server is None
+        ) as fed:
             stream = _stream(client, name, arguments)
             with stream if stream is not None else nullcontext(), _waiting(stream):
                 answer = client.post(
@@ -113,7 +121,10 @@ def _waiting(stream: Stream | None) -> AbstractContextManager[None]:
     return progress("running") if stream is None else nullcontext()
 
 
-def _open(client: Client) -> dict[str, Any]:
+def _open(client: Client, arguments: argparse.Namespace) -> dict[str, Any]:
+    if arguments.server is not None:
+        # This directory, these variables and what is piped in are of this machine.
+        return client.post("/sessions", {"tags": ["run"]})
     return client.post(
         "/sessions",
         {

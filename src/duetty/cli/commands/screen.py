@@ -2,7 +2,7 @@
 
 import argparse
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import add_json, as_json, wants_colour
 from duetty.cli.styled import ansi_of, text_of
 from duetty.client import session_path
@@ -15,6 +15,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", metavar="SESSION")
     add_colour(parser)
     add_json(parser)

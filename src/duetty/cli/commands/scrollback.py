@@ -3,7 +3,7 @@
 import argparse
 
 from duetty.cli.commands.screen import add_colour, print_rows
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import add_json, as_json
 from duetty.client import session_path
 
@@ -18,6 +18,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("-n", "--rows", type=int, default=100, help="how many (default 100)")
     parser.add_argument(

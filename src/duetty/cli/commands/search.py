@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import as_json, harmless, visible
 
 EXAMPLES = (
@@ -15,6 +15,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("query", nargs="+", help='words, "quoted phrases", prefix*')
     parser.add_argument("-s", "--session", help="only this session")
     parser.add_argument(

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.client import session_path
 from duetty.errors import BadArguments
 
@@ -16,6 +16,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("text", nargs="*", help="what to type; standard input when left out")
     parser.add_argument("-e", "--enter", action="store_true", help="press Enter after it")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import add_json, as_json
 from duetty.client import session_path
 
@@ -14,6 +14,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", metavar="SESSION")
     parser.add_argument("--add", action="append", default=[], metavar="TAG", help="may be repeated")
     parser.add_argument(

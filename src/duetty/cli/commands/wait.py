@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import get_args
 
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, add_server, reach
 from duetty.cli.show import add_json, as_json, progress
 from duetty.client import RemoteError, session_path
 from duetty.ids import StateWord
@@ -21,6 +21,7 @@ EXAMPLES = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
+    add_server(parser)
     parser.add_argument("session", metavar="SESSION")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--text", help="until this text was printed")
