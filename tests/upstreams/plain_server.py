@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 PLAN: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
-SCHEMA = {"type": "object", "properties": {}}
+SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 TOOLS: list[dict[str, Any]] = [
     {"inputSchema": SCHEMA, **each} for each in PLAN.get("tools", [{"name": "echo"}])
 ]
@@ -22,6 +22,10 @@ LITTER = "trap '' TERM HUP INT; while :; do sleep 0.1; done"
 def send(message: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
     sys.stdout.flush()
+
+
+def complain(line: str) -> None:
+    os.write(2, f"{line}\n".encode())
 
 
 def note(word: str) -> None:
@@ -37,7 +41,7 @@ def text(said: str) -> dict[str, Any]:
 def call(name: str, given: dict[str, Any]) -> dict[str, Any] | None:
     match name:
         case "crash":
-            print("about to crash", file=sys.stderr, flush=True)
+            complain("about to crash")
             os._exit(3)
         case "hang":
             note("hung")
@@ -50,8 +54,8 @@ def call(name: str, given: dict[str, Any]) -> dict[str, Any] | None:
             return text("x" * given["bytes"])
         case "noise":
             for _ in range(20_000):
-                print("n" * 200, file=sys.stderr)
-            print("enough", file=sys.stderr, flush=True)
+                complain("n" * 200)
+            complain("enough")
             return text("noise made")
         case "garbage":
             sys.stdout.buffer.write(b'hello, I am a program\n\xff\xfe\n{"jsonrpc": 1}\n[[[[\n\n')
@@ -102,7 +106,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
 
 def main() -> None:
     if PLAN.get("dies"):
-        print("cannot find my configuration", file=sys.stderr, flush=True)
+        complain("cannot find my configuration")
         sys.exit(7)
     if PLAN.get("deaf"):
         while True:

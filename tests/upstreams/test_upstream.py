@@ -1,6 +1,7 @@
 """One upstream with a real program behind it: trusted, called, lost, found again."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ async def test_one_tool_can_be_accepted_and_the_others_not(home: Home) -> None:
 
 
 async def test_names_that_could_pass_for_others_cannot_be_called(home: Home) -> None:
-    odd = ["echo\u200b", "ｅcho", "x" * 65, "a/b", "a b", "twice", "twice", "a__b"]
+    odd = ["echo\u200b", "\uff45cho", "x" * 65, "a/b", "a b", "twice", "twice", "a__b"]
     async with home.running(it=plain(tools=named(*odd))) as upstreams:
         upstream = await trusted(upstreams)
 
@@ -309,7 +310,7 @@ async def test_a_call_that_nobody_waits_for_any_more_is_cancelled_upstream(home:
         await trusted(upstreams)
 
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(upstreams.call, "it", "hang", {})
+            tasks.start_soon(partial(upstreams.call, "it", "hang", dict[str, Any]()))
             await until_true(lambda: notes.exists() and "hung" in notes.read_text(encoding="utf-8"))
             tasks.cancel_scope.cancel()
 

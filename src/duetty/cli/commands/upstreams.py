@@ -58,8 +58,15 @@ def _add_add(actions: Any) -> None:
     add = _action(actions, "add", "write its table into the settings file, and start it")
     add.add_argument("upstream", metavar="NAME", help="lower-case letters, digits and '-'")
     add.add_argument(
-        "command", nargs="*", metavar="COMMAND", help="program and arguments, after --"
+        "command",
+        nargs=argparse.REMAINDER,
+        metavar="COMMAND",
+        help="program and arguments, after --",
     )
+    _add_options(add)
+
+
+def _add_options(add: argparse.ArgumentParser) -> None:
     add.add_argument("--url", help="address of one that runs elsewhere, in place of a command")
     add.add_argument(
         "--env", action="append", default=[], metavar="NAME=VALUE", help="for it alone"
@@ -310,6 +317,7 @@ def _block(block: dict[str, Any]) -> str:
 def _add(arguments: argparse.Namespace) -> int:
     from duetty.upstreams.tables import add_table
 
+    _take_options(arguments)
     add_table(paths_of(arguments).config_file, arguments.upstream, _table(arguments))
     try:
         client = reach(arguments)
@@ -318,6 +326,21 @@ def _add(arguments: argparse.Namespace) -> int:
         print(f"{arguments.upstream} is added; it starts with the server.", file=sys.stderr)
         return 0
     return _told(_settled(client, arguments.upstream), arguments)
+
+
+def _take_options(arguments: argparse.Namespace) -> None:
+    """Options may stand behind the name; what follows `--` is the command and nothing else."""
+    words: list[str] = arguments.command
+    if "--" in words:
+        at = words.index("--")
+        options, arguments.command = words[:at], words[at + 1 :]
+    elif words and words[0].startswith("-"):
+        options, arguments.command = words, []
+    else:
+        return
+    later = argparse.ArgumentParser(prog="duetty upstreams add NAME")
+    _add_options(later)
+    later.parse_args(options, namespace=arguments)
 
 
 def _table(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -1,0 +1,34 @@
+"""A program made with the official SDK, of the modern era, over its standard streams."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.errors import UpstreamFault
+from tests.upstreams.running import WAIT_S, Home, official, trusted, until
+
+
+async def test_it_is_met_in_the_modern_era_and_its_changes_are_heard(tmp_path: Path) -> None:
+    async with Home(tmp_path).running(it=official()) as upstreams:
+        upstream = await trusted(upstreams)
+        assert upstream.link is not None
+        told: list[tuple[float, float | None, str | None]] = []
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            told.append((done, total, message))
+
+        with anyio.fail_after(WAIT_S):
+            with pytest.raises(UpstreamFault) as asked:
+                await upstreams.call("it", "asks", {})
+            with anyio.move_on_after(5):
+                await upstreams.call("it", "slowly", {}, progress=progress)
+            await upstreams.call("it", "change", {"to": "Says more.\u200b"})
+        await until(upstreams, lambda: upstream.pin(upstream.tools["echo"]) == "changed")
+
+        assert upstream.link.protocol == "2026-07-28"
+        assert upstream.link.implementation == "tester 1.0"
+        assert asked.value.details["result_type"] == "input_required"
+        assert [done for done, _, _ in told] == [1, 2, 3]
+        (difference,) = upstreams.differences(upstream, upstream.tools["echo"])
+        assert difference.now == "Says more.⟨U+200B⟩"
