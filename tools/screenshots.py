@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
@@ -163,8 +164,9 @@ def opened_record(page: Page) -> None:
 
 
 def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
-    def picture(name: str, what: Callable[[Tab], None], **options: object) -> None:
-        with browsing(browser, server, **{"viewport": DESKTOP, **options}) as tab:
+    def picture(name: str, what: Callable[[Tab], None], **options: Any) -> None:
+        settings: dict[str, Any] = {"viewport": DESKTOP, **options}
+        with browsing(browser, server, **settings) as tab:
             what(tab)
             tab.page.wait_for_timeout(900)
             tab.page.screenshot(path=directory / f"{name}.png")
@@ -208,7 +210,7 @@ def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
     ):
         picture("approvals", lambda tab: tab.goto("approvals"))
     picture("approvals-none", lambda tab: tab.goto("approvals"))
-    picture("audit", lambda tab: (tab.goto("audit"), opened_record(tab.page))[0])
+    picture("audit", lambda tab: (tab.goto("audit?session=fix-flaky-test"), opened_record(tab.page))[0])
     picture("phone-audit", lambda tab: tab.goto("audit"), **phone)
     picture("share", lambda tab: tab.goto("share?session=fix-flaky-test"))
     picture("settings", lambda tab: tab.goto("settings"))

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.server_process import ServerProcess
+from tests.web.agent import Mcp
 from tests.web.browsing import Tab, browsing
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
@@ -53,7 +54,10 @@ def test_no_screen_has_a_serious_finding(tab: Tab, theme: str) -> None:
     tab.goto("settings")
     tab.page.locator("#theme").select_option(theme)
     problems: list[str] = []
-    for path in ("", "s/s", "s/gone", "history", "recordings", "recordings/s", "share", "settings"):
+    for path in (
+        *("", "s/s", "s/gone", "history", "recordings", "recordings/s", "share", "settings"),
+        *("approvals", "approvals/none", "audit", "audit?session=s&decision=deny"),
+    ):
         tab.goto(path)
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
         tab.page.wait_for_timeout(700)
@@ -80,5 +84,30 @@ def test_dialogs_and_views_have_no_serious_finding(tab: Tab) -> None:
         problems += [f"{keys}: {each}" for each in findings(tab)]
         tab.press("Escape")
         tab.page.wait_for_selector(what, state="detached")
+
+    assert problems == []
+
+
+@pytest.mark.parametrize("theme", ["dark", "light", "contrast"])
+def test_a_question_to_a_person_has_no_serious_finding(tab: Tab, theme: str) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.goto("settings")
+    tab.page.locator("#theme").select_option(theme)
+    tab.open("s")
+    card = tab.page.locator("[data-approval]")
+    with Mcp(tab.server) as agent:
+        call = agent.begin("wsh_run_command", {"session": "s", "input": "rm -rf b\u202eild \u0430"})
+        expect(card).to_be_visible()
+        problems = findings(tab)
+        tab.page.wait_for_timeout(450)
+        card.get_by_role("button", name="Edit").click()
+        problems += findings(tab)
+        card.get_by_role("button", name="Decline").click()
+        expect(card).to_contain_text("Declined by you")
+        problems += findings(tab)
+        agent.answer(call)
+        tab.goto("approvals")
+        expect(tab.page.locator("#answered")).to_be_visible()
+        problems += findings(tab)
 
     assert problems == []

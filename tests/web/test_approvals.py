@@ -1,5 +1,6 @@
 """Agents ask, people answer: on a card beside the terminal, in the inbox, at the question's own address."""
 
+import re
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -308,7 +309,8 @@ def test_a_question_has_an_address_of_its_own_for_a_phone(
     browser: Browser, tab: Tab, agent: Mcp, session: str
 ) -> None:
     tab.goto()
-    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    expect(tab.page.locator("[data-session=s]")).to_be_visible()
+    phone: dict[str, Any] = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
     call = ask(agent, "touch phoned")
     expect(tab.page.get_by_role("link", name="Approvals 1 waiting").first).to_be_visible()
     with browsing(browser, tab.server, **phone) as pocket:
@@ -329,7 +331,7 @@ def test_a_question_has_an_address_of_its_own_for_a_phone(
 def test_a_phone_that_shows_the_session_is_led_to_the_question(
     browser: Browser, tab: Tab, agent: Mcp, session: str
 ) -> None:
-    phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    phone: dict[str, Any] = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
     with browsing(browser, tab.server, **phone) as pocket:
         pocket.open(session)
 
@@ -391,7 +393,7 @@ def test_a_notification_leads_to_the_question(
 
 
 def test_hidden_and_turning_characters_are_made_visible(tab: Tab, agent: Mcp, session: str) -> None:
-    tab.open(session)
+    inbox(tab)  # wide enough for one row
 
     call = ask(agent, f"{BIDI} 'p\u0430ypal'")
     line = card(tab).get_by_label("The command, as it would run")
@@ -404,7 +406,7 @@ def test_hidden_and_turning_characters_are_made_visible(tab: Tab, agent: Mcp, se
     lefts = line.evaluate(
         """(pre) => [...pre.childNodes].map((node) => {
           const range = document.createRange(); range.selectNodeContents(node);
-          const box = range.getBoundingClientRect(); return [Math.round(box.top / 12), box.left]; })"""
+          return range.getBoundingClientRect().left; })"""
     )
     assert lefts == sorted(lefts)
     answered(tab, "Decline")
@@ -523,3 +525,32 @@ def test_what_was_answered_is_kept_in_the_inbox(tab: Tab, agent: Mcp, session: s
 
     expect(card(tab)).to_contain_text("Declined by ")
     expect(card(tab)).to_contain_text("touch remembered")
+
+
+def test_a_rule_is_edited_tried_and_saved_in_place_of_the_question(
+    tab: Tab, agent: Mcp, session: str
+) -> None:
+    (tab.server.home / "old").mkdir(exist_ok=True)
+    inbox(tab)
+
+    call = ask(agent, "rm -rf old")
+    answered(tab, "Allow")
+    tab.page.get_by_label("by a rule that you can edit").check()
+    text = tab.page.get_by_label("This rule is added to your policy")
+    expect(text).to_have_value(re.compile('command = \\["rm -rf old"\\]'))
+    save = card(tab).get_by_role("button", name="Save rule and approve")
+    text.fill('[[policy.rules]]\nname = "broken"\ndecide = "perhaps"\n')
+    expect(card(tab).get_by_role("alert").first).to_be_visible()
+    expect(save).to_be_disabled()
+    text.fill(
+        '[[policy.rules]]\nname = "sweeping"\ndecide = "allow"\ncommand = ["rm -rf old", "rm -rf old/*"]\n'
+        'even_destructive = ["recursive_delete"]\n'
+    )
+    expect(card(tab)).to_contain_text("✓ This line runs unasked from then on")
+    answered(tab, "Save rule and approve")
+
+    expect(card(tab)).to_contain_text("Approved once by you")
+    agent.answer(call)
+    assert not (tab.server.home / "old").exists()
+    assert "sweeping" in (tab.server.home / "config.toml").read_text()
+    agent.call("wsh_run_command", {"session": session, "input": "rm -rf old/x"})

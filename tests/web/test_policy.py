@@ -222,6 +222,8 @@ def test_what_is_wrong_with_a_text_is_told_with_its_line_as_it_is_typed(tab: Tab
         "(area) => area.value.slice(0, area.selectionStart)"
     )
     assert str(before).count("\n") == 11
+    write(tab, RULES.replace('"npm pack"', '"npm publish"'))
+    expect(problem.get_by_role("button", name="Line 7")).to_be_visible()
     tab.page.locator("#rules").press("Control+A")
     tab.type("[[policy.rules")
     expect(problem.get_by_role("button", name="Line 1", exact=True)).to_be_visible()
@@ -434,6 +436,6 @@ def test_on_a_phone_everything_is_within_reach(browser: Browser, server: ServerP
 
         assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         small = tab.page.evaluate(
-            "() => [...document.querySelectorAll('main button, main summary')].filter((each) => each.offsetParent && each.getBoundingClientRect().height < 40).map((each) => each.textContent)"
+            "() => [...document.querySelectorAll('main button, main summary')].filter((each) => each.checkVisibility() && each.getBoundingClientRect().height < 40).map((each) => each.textContent)"
         )
         assert small == []

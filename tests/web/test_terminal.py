@@ -364,3 +364,35 @@ def test_text_composed_by_an_input_method_arrives_whole(tab: Tab) -> None:
     tab.press("Enter")
 
     tab.wait_text("s", "日本語")
+
+
+GPU = """() => {
+  const ask = WebGL2RenderingContext.prototype.getParameter;
+  WebGL2RenderingContext.prototype.getParameter = function (name) {
+    return name === 0x9246 ? "ANGLE (NVIDIA GeForce)" : ask.call(this, name);
+  };
+}"""
+
+
+def test_a_software_renderer_is_never_used(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+
+    tab.open("s")
+    expect(tab.page.locator(".xterm-helper-textarea")).to_be_focused()
+    tab.type("echo drawn by the document\n")
+    tab.wait_text("s", "\ndrawn by the document")
+
+    expect(tab.page.locator(".xterm-rows")).to_contain_text("drawn by the document")
+    assert tab.page.locator(".xterm canvas").count() == 0
+    assert not [each for each in tab.asked if "addon-webgl" in each]
+
+
+def test_a_real_gpu_draws_the_terminal_that_has_the_attention(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.page.add_init_script(f"({GPU})()")
+
+    tab.open("s")
+
+    expect(tab.page.locator(".xterm canvas").first).to_be_attached()
+    assert [each for each in tab.asked if "addon-webgl" in each]
+    tab.problems[:] = [each for each in tab.problems if "GL Driver Message" not in each]

@@ -6,6 +6,7 @@ import { type ApprovalInfo, approve, decline, dismissCard, isCalm, isMine, leftM
 import { openSession } from "../state/panes";
 import { base, navigate, sessionPath } from "../state/route";
 import { Button, Field, Input, Kbd, focusOnce, parts } from "../ui/ui";
+import { OwnRule, type Save, canBeRule } from "./OwnRule";
 import { Shown, seen } from "./Shown";
 import css from "./card.late.module.css";
 
@@ -140,7 +141,8 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const [mode, setMode] = useState<Mode>("ask");
   const [open, setOpen] = useState(!isLong);
   const [edited, setEdited] = useState(line);
-  const [covers, setCovers] = useState<"session" | "standing">(info.session === null ? "standing" : "session");
+  const [covers, setCovers] = useState<"session" | "standing" | "own">(info.session === null ? "standing" : "session");
+  const [own, setOwn] = useState<Save | null>(null);
   const [noting, setNoting] = useState(false);
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
@@ -166,7 +168,13 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const no = () => answer(() => decline(info.id, note.trim()));
   const yes = () => open && answer(() => approve(info.id, told));
   const yesEdited = () => answer(() => approve(info.id, { command_line: edited, ...told }));
-  const yesAlways = () => open && answer(() => approve(info.id, { covers, ...(covers === "standing" ? { rule: info.standing_rule } : {}), ...told }));
+  const yesAlways = () =>
+    open &&
+    answer(async () => {
+      if (covers !== "own") return approve(info.id, { covers, ...(covers === "standing" ? { rule: info.standing_rule } : {}), ...told });
+      if (own) await socket.call("rules.save", own);
+      await approve(info.id, told);
+    });
   const change = (to: Mode) => {
     if (!isCalm()) return;
     setMode(to);
@@ -230,8 +238,19 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               <input type="radio" name={`covers-${info.id}`} checked={covers === "standing"} onChange={() => setCovers("standing")} /> in every session, until you take it back
             </label>
           )}
-          <p class={parts.hint}>This rule is saved:</p>
-          <pre class={css.line} id={`rule-${info.id}`}>{seen(rule).nodes}</pre>
+          {mayStand() && canBeRule(info) && (
+            <label>
+              <input type="radio" name={`covers-${info.id}`} checked={covers === "own"} onChange={() => setCovers("own")} /> by a rule that you can edit
+            </label>
+          )}
+          {covers === "own" ? (
+            <OwnRule info={info} ready={setOwn} />
+          ) : (
+            <>
+              <p class={parts.hint}>This rule is saved:</p>
+              <pre class={css.line} id={`rule-${info.id}`}>{seen(rule).nodes}</pre>
+            </>
+          )}
         </fieldset>
       )}
       {problem && (
@@ -279,7 +298,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               </Button>
             )}
             {mode === "allow" && (
-              <Button class={css.yes ?? ""} disabled={busy || !open} onClick={() => void yesAlways()}>
+              <Button class={css.yes ?? ""} disabled={busy || !open || (covers === "own" && !own)} onClick={() => void yesAlways()}>
                 Save rule and approve
               </Button>
             )}

@@ -1283,6 +1283,15 @@ export interface UpstreamList {
   upstreams: UpstreamInfo[];
 }
 
+export interface UpstreamToolsParams {
+  /** wait until something changed after this seq */
+  after?: number | null;
+  /** how long to wait for that */
+  wait_ms?: number;
+  /** wait at most so long for those that are starting */
+  settle_ms?: number;
+}
+
 export interface OfferedTool {
   /** mcp__UPSTREAM__TOOL */
   id: string;
@@ -1301,6 +1310,10 @@ export interface OfferedTool {
 export interface UpstreamTools {
   /** give it as `after` to wait for a change */
   seq: number;
+  /** how often an upstream told of other resources */
+  resource_changes: number;
+  /** the same of prompts */
+  prompt_changes: number;
   tools: OfferedTool[];
 }
 
@@ -1781,7 +1794,7 @@ export interface Operations {
   /** MCP servers behind this one: state, tools, and what waits for a person's trust. */
   "upstreams.list": { params: UpstreamsParams; result: UpstreamList };
   /** Tools of upstreams that the caller may call now, as agents get them. */
-  "upstreams.tools": { params: UpstreamsParams; result: UpstreamTools };
+  "upstreams.tools": { params: UpstreamToolsParams; result: UpstreamTools };
   /** Turn an upstream, or one of its tools, on (a person's) or off; it stays so. */
   "upstreams.turn": { params: TurnParams; result: UpstreamInfo };
   /** End an upstream and start it as the settings file says now; null if it says it is gone. A person's. */

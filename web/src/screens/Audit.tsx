@@ -7,6 +7,7 @@ import { ask } from "../protocol/credential";
 import type { AuditParams, AuditVerified } from "../protocol/operations";
 import { server, socket } from "../protocol/socket";
 import { complain } from "../state/notices";
+import { narrow } from "../state/panes";
 import { base, navigate, route } from "../state/route";
 import { sessions } from "../state/sessions";
 import { Button, Field, Input, parts } from "../ui/ui";
@@ -69,6 +70,15 @@ function end(record: Record_): { word: string; is: "good" | "bad" | "wait" | "pl
   return { word, is: record.kind === "trail" || record.kind === "standing" ? "plain" : "bad" };
 }
 
+/** A call and how it ended in one row, where both are on this page. */
+function joined(list: Record_[]): { record: Record_; later: Record_ | undefined }[] {
+  const calls = new Set(list.filter((each) => each.kind === "call").map((each) => each["call"]));
+  const ends = new Map(list.filter((each) => each.kind === "outcome").map((each) => [each["call"], each]));
+  return list
+    .filter((each) => each.kind !== "outcome" || !calls.has(each["call"]))
+    .map((record) => ({ record, later: record.kind === "call" ? ends.get(record["call"]) : undefined }));
+}
+
 export function Audit() {
   const { query } = route.value;
   const [list, setList] = useState<Record_[] | null>(null);
@@ -123,6 +133,28 @@ export function Audit() {
   );
   const filtered = [...query.keys()].some((name) => name !== "before");
   const last = list?.at(-1);
+  const shown = query.has("call") ? (list ?? []).map((record) => ({ record, later: undefined })) : joined(list ?? []);
+  const filters = (
+    <search class={css.filters}>
+      {field("text", "Anywhere", { type: "search", placeholder: "words of a command, an id…" })}
+      {field("actor", "Who", { placeholder: "claude, person:ada" })}
+      {field("operation", "Operation", { placeholder: "command.run" })}
+      {field("session", "Session", { list: "audit-sessions" })}
+      {choice("decision", "Decision", [["", "any"], ["allow", "allowed"], ["ask", "asked"], ["deny", "denied"]])}
+      {choice("kind", "Kind", [["", "any"], ...KINDS.map((each): [string, string] => [each, each])])}
+      {choice("since", "Time", TIMES, between ? "between" : query.get("since") ?? "", (to) => {
+        setBetween(to === "between");
+        go(to === "between" ? { since: "" } : { since: to, from: "", to: "" });
+      })}
+      {between && field("from", "From", { type: "datetime-local" })}
+      {between && field("to", "To", { type: "datetime-local" })}
+      <datalist id="audit-sessions">
+        {sessions.value.map((each) => (
+          <option key={each.id} value={each.name} />
+        ))}
+      </datalist>
+    </search>
+  );
 
   return (
     <section class={`${pages.sheet} ${css.wide}`} data-region aria-label="Audit">
@@ -131,27 +163,14 @@ export function Audit() {
         <Chain />
         <Export />
       </header>
-      <search class={css.filters}>
-        {field("text", "Anywhere", { type: "search", placeholder: "words of a command, an id…" })}
-        {field("actor", "Who", { placeholder: "claude, person:ada" })}
-        {field("operation", "Operation", { placeholder: "command.run" })}
-        <Field label="Session">
-          <Input list="audit-sessions" value={query.get("session") ?? ""} onInput={(event) => go({ session: event.currentTarget.value })} />
-        </Field>
-        {choice("decision", "Decision", [["", "any"], ["allow", "allowed"], ["ask", "asked"], ["deny", "denied"]])}
-        {choice("kind", "Kind", [["", "any"], ...KINDS.map((each): [string, string] => [each, each])])}
-        {choice("since", "Time", TIMES, between ? "between" : query.get("since") ?? "", (to) => {
-          setBetween(to === "between");
-          go(to === "between" ? { since: "" } : { since: to, from: "", to: "" });
-        })}
-        {between && field("from", "From", { type: "datetime-local" })}
-        {between && field("to", "To", { type: "datetime-local" })}
-        <datalist id="audit-sessions">
-          {sessions.value.map((each) => (
-            <option key={each.id} value={each.name} />
-          ))}
-        </datalist>
-      </search>
+      {narrow.value ? (
+        <details open={filtered}>
+          <summary>Filters</summary>
+          {filters}
+        </details>
+      ) : (
+        filters
+      )}
       {problem && <p role="alert">{problem}</p>}
       {list && !list.length && (
         <p>
@@ -177,8 +196,8 @@ export function Audit() {
               </tr>
             </thead>
             <tbody>
-              {list.map((record) => (
-                <Row key={record.seq} record={record} open={open === record.seq} toggle={() => setOpen(open === record.seq ? null : record.seq)} go={go} />
+              {shown.map(({ record, later }) => (
+                <Row key={record.seq} record={record} later={later} open={open === record.seq} toggle={() => setOpen(open === record.seq ? null : record.seq)} go={go} />
               ))}
             </tbody>
           </table>
@@ -195,7 +214,9 @@ export function Audit() {
 
 type Go = (changes: Record<string, string>, options?: { replace?: boolean }) => void;
 
-function Row({ record, open, toggle, go }: { record: Record_; open: boolean; toggle: () => void; go: Go }) {
+const today = (at: Date) => at.toDateString() === new Date().toDateString();
+
+function Row({ record, later, open, toggle, go }: { record: Record_; later: Record_ | undefined; open: boolean; toggle: () => void; go: Go }) {
   const ended = end(record);
   const at = new Date(record.at_ns / 1e6);
   return (
@@ -203,10 +224,10 @@ function Row({ record, open, toggle, go }: { record: Record_; open: boolean; tog
       <tr data-seq={record.seq} data-kind={record.kind}>
         <td class={css.time}>
           <button type="button" aria-expanded={open} onClick={toggle} aria-label={`Record ${record.seq}`}>
-            {open ? "▾" : "▸"} <time dateTime={at.toISOString()}>{at.toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" })}</time>
+            {open ? "▾" : "▸"} <time dateTime={at.toISOString()}>{today(at) ? at.toLocaleTimeString() : at.toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" })}</time>
           </button>
         </td>
-        <td>
+        <td class={css.who}>
           <Shown text={who(record)} most={40} />
         </td>
         <td class={css.what}>
@@ -217,6 +238,11 @@ function Row({ record, open, toggle, go }: { record: Record_; open: boolean; tog
           <span class={css.end} data-is={ended.is}>
             {ended.word.replaceAll("_", " ")}
           </span>
+          {later && end(later).word !== ended.word && (
+            <span class={css.end} data-is={end(later).is}>
+              → {end(later).word.replaceAll("_", " ")}
+            </span>
+          )}
         </td>
       </tr>
       {open && (
@@ -232,7 +258,7 @@ function Row({ record, open, toggle, go }: { record: Record_; open: boolean; tog
 
 function Detail({ record, go }: { record: Record_; go: Go }) {
   const call = text(record["call"]);
-  const fields = Object.entries(record).filter(([name, value]) => value !== null && !["hash", "prev", "seq", "at_ns"].includes(name));
+  const fields = Object.entries(record).filter(([name, value]) => value !== null && value !== "" && !["hash", "prev", "seq", "at_ns"].includes(name));
   return (
     <div class={css.fields}>
       <dl>
@@ -243,7 +269,7 @@ function Detail({ record, go }: { record: Record_; go: Go }) {
             <dt key={name}>{name}</dt>
             <dd>
               <code>
-                <Shown text={typeof value === "string" ? value : JSON.stringify(value, null, 1)} most={9000} />
+                <Shown text={typeof value === "string" ? value : JSON.stringify(value).replaceAll(",\"", ", \"")} most={9000} />
               </code>
             </dd>
           </>

@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { socket } from "../protocol/socket";
 import { ask } from "../state/dialogs";
 import { adjust, route } from "../state/route";
-import { type UpstreamInfo, accept, followUpstreams, isOn, mayChange, problem, restart, turn, upstreams } from "../state/tools";
+import { type UpstreamInfo, accept, followUpstreams, isOn, mayChange, plainName, problem, restart, turn, upstreams } from "../state/tools";
 import { Button, Copyable, Input, ago, parts } from "../ui/ui";
 import { Switch, Tool } from "./ToolsTool";
 import { Words } from "./Words";
@@ -68,21 +68,25 @@ export function Tools() {
 }
 
 function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInfo; query: string; onlyWaiting: boolean; few: boolean }) {
-  const [opened, setOpened] = useState<boolean | null>(null);
+  const isWaiting = upstream.waiting > 0;
+  const [open, setOpen] = useState(few);
+  // What waits, or is looked for, is in sight; what was opened is not closed under somebody's eyes.
+  useEffect(() => {
+    if (isWaiting || query) setOpen(true);
+  }, [isWaiting, query !== ""]);
   const wanted = query.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = (text: string) => wanted.every((word) => text.toLowerCase().includes(word));
   const named = fits(`${upstream.name} ${upstream.target} ${upstream.implementation ?? ""}`);
   const shown = upstream.tools.filter((each) => (!onlyWaiting || each.pin !== "known") && (named || fits(`${upstream.name} ${each.name} ${each.title ?? ""} ${each.description} ${each.risk}`)));
   if (!shown.length && (onlyWaiting || !named)) return null;
   const waiting = upstream.tools.filter((each) => each.pin !== "known");
-  const open = opened ?? (few || waiting.length > 0 || query !== "");
   const on = isOn(upstream);
   const acceptAll = () =>
     ask({
       is: "confirm",
       title: `Accept ${waiting.length} tools of “${upstream.name}”?`,
       text: "From now on agents may use them as your rules allow. If one of them changes, it waits for you again.",
-      detail: waiting.map((each) => `${each.name} (${each.risk}${each.warnings.length ? `, ${each.warnings.join(", ")}` : ""})`).join("\n"),
+      detail: waiting.map((each) => `${plainName(each.name)} (${each.risk}${each.warnings.length ? `, ${each.warnings.join(", ")}` : ""})`).join("\n"),
       yes: "Accept",
       run: () => void accept(upstream, waiting),
     });
@@ -91,8 +95,8 @@ function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInf
       <div class={css.head}>
         <i class={css.dot} data-state={upstream.state} aria-hidden="true" />
         <h2>{upstream.name}</h2>
-        <span class={css.state} role="status">
-          {STATES[upstream.state]} <Since at={upstream.since} />
+        <span class={css.state}>
+          <span role="status">{STATES[upstream.state]}</span> <Since at={upstream.since} />
         </span>
         {mayChange() && upstream.state !== "off" && (
           <Button look="quiet" aria-label={`Restart ${upstream.name}`} onClick={() => void restart(upstream)}>
@@ -124,7 +128,7 @@ function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInf
         </p>
       )}
       {shown.length > 0 && (
-        <details class={css.list} open={open} onToggle={(event) => setOpened(event.currentTarget.open === (opened ?? open) ? opened : event.currentTarget.open)}>
+        <details class={css.list} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>
             {shown.length === 1 ? "One tool" : `${shown.length} tools`}
             {shown.length !== upstream.tools.length && ` of ${upstream.tools.length}`}
@@ -156,7 +160,7 @@ function useTick(everyMs: number): void {
 function Since({ at }: { at: string }) {
   useTick(10_000);
   const time = ago(Date.now() - Date.parse(at));
-  return <time dateTime={at} title={new Date(at).toLocaleString()}>{time === "now" ? "since now" : `for ${time}`}</time>;
+  return <time dateTime={at} title={new Date(at).toLocaleString()}>{time === "now" ? "just now" : `for ${time}`}</time>;
 }
 
 function Failed({ upstream }: { upstream: UpstreamInfo }) {
@@ -170,7 +174,9 @@ function Failed({ upstream }: { upstream: UpstreamInfo }) {
         <Words text={error.message} most={1000} />
       </p>
       <p class={parts.hint}>
-        {error.hint ? <Words text={error.hint} most={500} /> : "See what it says itself: run its command by hand in a session."}{" "}
+        {error.hint ? <Words text={error.hint} most={500} /> : "See what it says itself: run its command by hand in a session."}
+      </p>
+      <p class={parts.hint}>
         {upstream.state === "failed" && (seconds === null ? "It is not tried again by itself: mend it, then restart it." : seconds > 0 ? `Next try in ${seconds} s.` : "Trying again…")}
       </p>
     </div>

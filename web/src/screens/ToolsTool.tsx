@@ -50,7 +50,11 @@ export function Tool({ upstream, tool }: { upstream: UpstreamInfo; tool: ToolInf
           ))}
         </ul>
       )}
-      {!tool.usable && tool.why_not && <p class={parts.hint}>{tool.why_not}</p>}
+      {tool.pin === "known" && isOn(upstream, tool) && !tool.usable && tool.why_not && (
+        <p class={parts.hint}>
+          <Words text={tool.why_not} most={400} />
+        </p>
+      )}
       {tool.differences.map((each) => (
         <section key={each.part} class={css.difference} aria-label={`What changed of ${tool.name}`}>
           <h4>{each.part}</h4>
@@ -73,6 +77,14 @@ export function Tool({ upstream, tool }: { upstream: UpstreamInfo; tool: ToolInf
         )}
         <Arguments schema={tool.input_schema} />
         <dl>
+          {tool.title && (
+            <div>
+              <dt>Title</dt>
+              <dd>
+                <Words text={tool.title} most={200} />
+              </dd>
+            </div>
+          )}
           {tool.id && (
             <div>
               <dt>Rules know it as</dt>

@@ -75,12 +75,15 @@ export async function restart(upstream: UpstreamInfo): Promise<void> {
 export async function accept(upstream: UpstreamInfo, tools: ToolInfo[]): Promise<void> {
   try {
     took(await socket.call("upstreams.trust", { upstream: upstream.name, fingerprint: upstream.fingerprint ?? "", tools: tools.map((each) => each.name) }));
-    notify(tools.length === 1 ? `${tools[0]?.name} is accepted as it is` : `${tools.length} tools are accepted as they are`, { kind: "good" });
+    notify(tools.length === 1 ? `${plainName(tools[0]?.name ?? "")} is accepted as it is` : `${tools.length} tools are accepted as they are`, { kind: "good" });
   } catch (error) {
     if (error instanceof CallError && error.code === "fingerprint_changed") notify("Its tools changed while you looked: nothing was accepted. Look again.", { kind: "bad" });
     else complain(error);
   }
 }
+
+/** For places that show text as it comes: a name of letters, digits and signs, whatever the upstream made it of. */
+export const plainName = (name: string) => name.replace(/[^!-~]/gu, (char) => `⟨U+${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 function took(changed: UpstreamInfo): void {
   upstreams.value = (upstreams.value ?? []).map((each) => (each.name === changed.name ? changed : each));
