@@ -210,3 +210,16 @@ def test_a_bridge_that_is_terminated_ends_at_once(server: ServerProcess) -> None
         host.process.wait(60)
 
     assert not is_alive(host.process.pid)
+
+
+def test_the_bridge_carries_nothing_that_it_does_not_need(server: ServerProcess) -> None:
+    code = (
+        "import sys; from duetty.cli.main import main; import duetty.cli.commands.mcp; "
+        "heavy = {'asyncio', 'ssl', '_hashlib', 'tomllib', 'anyio', 'pydantic', 'mcp', 'httpx'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=server.env, capture_output=True, text=True
+    )
+
+    assert (done.stdout.strip(), done.stderr) == ("[]", "")

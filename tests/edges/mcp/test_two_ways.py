@@ -34,13 +34,13 @@ def said(**message: Any) -> bytes:
 
 
 def call(id_: Any, name: Any, arguments: Any = None, **params: Any) -> bytes:
-    given = {"name": name, "arguments": {} if arguments is None else arguments, **params}
+    given: dict[str, Any] = {"name": name, "arguments": arguments or {}, **params}
     return said(id=id_, method="tools/call", params=given)
 
 
 # --- what a client might send ---------------------------------------------------------
 
-anything = st.recursive(
+anything: st.SearchStrategy[Any] = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**70), 2**70)
@@ -56,7 +56,7 @@ tools = st.sampled_from(
     ["echo", "look", "list", "late", "lost", "crash", "broken", "routed", "nope"]
 )
 ids = st.integers(-(2**70), 2**70) | st.text(max_size=6) | anything
-arguments = st.one_of(
+arguments: st.SearchStrategy[Any] = st.one_of(
     st.just(LEFT_OUT),
     st.just({}),
     st.fixed_dictionaries(
@@ -65,7 +65,7 @@ arguments = st.one_of(
     st.dictionaries(st.text(max_size=4), anything, max_size=2),
     anything,
 )
-meta_rest = st.fixed_dictionaries(
+meta_rest: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
         "progressToken": st.integers() | st.text(max_size=4) | anything,
@@ -75,7 +75,7 @@ meta_rest = st.fixed_dictionaries(
         "io.modelcontextprotocol/related-task": anything,
     },
 )
-meta_modern = st.fixed_dictionaries(
+meta_modern: st.SearchStrategy[Any] = st.fixed_dictionaries(
     {},
     optional={
         VERSION: st.sampled_from(["2026-07-28", "2025-06-18", "2099-01-01", 7]),
@@ -156,10 +156,9 @@ def on_lines(script: Callable[[Pipe], Awaitable[object]]) -> tuple[object, objec
     return heard, anyio.run(lambda: run(short=False))[0], plain
 
 
-async def shaken(pipe: Pipe, **capabilities: Any) -> None:
-    await pipe.say(
-        said(id="hi", method="initialize", params=INITIALIZE | {"capabilities": capabilities})
-    )
+async def shaken(pipe: Pipe, version: str = "2025-06-18", **capabilities: Any) -> None:
+    wanted = INITIALIZE | {"protocolVersion": version, "capabilities": capabilities}
+    await pipe.say(said(id="hi", method="initialize", params=wanted))
     await pipe.say(INITIALIZED)
 
 
@@ -189,6 +188,39 @@ def test_lines_of_the_modern_era_are_answered_the_same(messages: list[bytes]) ->
     short, long, _ = on_lines(script)
 
     assert short == long
+
+
+ODD: list[dict[str, Any]] = [
+    {"requestState": "none"},
+    {"requestState": "none", "inputResponses": {}},
+    {"inputResponses": {"a": {"action": "accept"}}},
+    {"task": {"ttl": 1000}},
+    {"task": None},
+    {"task": 5},
+    {"extra": {"a": 1}},
+    {"arguments": None},
+    {"arguments": []},
+    {"name": None},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+@pytest.mark.parametrize("version", ["2025-11-25", "2024-11-05", "2026-07-28"])
+def test_what_a_plain_call_does_not_have_is_left_to_the_sdk(
+    version: str, odd: dict[str, Any]
+) -> None:
+    modern = version == "2026-07-28"
+    params = {"name": "echo", "arguments": {}, **odd, **({"_meta": MODERN} if modern else {})}
+
+    async def script(pipe: Pipe) -> object:
+        await (met(pipe) if modern else shaken(pipe, version=version))
+        answers = await pipe.say(said(id=3, method="tools/call", params=params))
+        return [answer.get("error") or sorted(answer["result"]) for answer in answers]
+
+    short, long, plain = on_lines(script)
+
+    assert short == long
+    assert plain == 0
 
 
 @pytest.mark.parametrize("name", ["echo", "look", "list", "late", "lost", "crash", "broken"])

@@ -7,7 +7,7 @@ client calls again with the answer.
 
 from typing import Any
 
-from mcp import types as t
+import mcp_types as t
 
 from duetty.edges.mcp.dialect import Json
 from duetty.edges.mcp.sdk import Context

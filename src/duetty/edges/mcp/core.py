@@ -13,10 +13,10 @@ from functools import partial
 from typing import Any, TypeVar
 
 import anyio
-from mcp import MCPError
-from mcp import types as t
-from mcp.server import Server
+import mcp_types as t
 from mcp.server.context import CallNext, HandlerResult
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
 
 from duetty.calls import Actor
 from duetty.edges.mcp.arguments import Check, check_of

@@ -165,6 +165,9 @@ def _unlink(path: Path) -> None:
 
 
 def _load(dispatcher: Dispatcher, default: str) -> Transports:
+    from duetty.edges.mcp.lean import prepare
+
+    prepare()
     from duetty.edges.mcp.dialects import DIALECTS
     from duetty.edges.mcp.transports import Transports
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from mcp import MCPError
-from mcp.types import INTERNAL_ERROR, INVALID_PARAMS
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from duetty.errors import (
     BadArguments,

@@ -12,12 +12,12 @@ from functools import partial
 from typing import cast
 
 import anyio
+import mcp_types as t
 from anyio.abc import TaskGroup
-from mcp import MCPError
-from mcp import types as t
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import ERROR_CODE_HTTP_STATUS
-from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 from pydantic_core import from_json
 from starlette.types import Message, Receive, Scope, Send
 

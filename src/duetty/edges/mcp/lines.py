@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import anyio
+import mcp_types as t
 from anyio.abc import ByteStream, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-from mcp import MCPError
-from mcp import types as t
-from mcp.server import Server
+from mcp.server.lowlevel.server import Server
 from mcp.server.runner import serve_dual_era_loop
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import anyio
-from mcp import MCPError
-from mcp import types as t
+import mcp_types as t
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -18,6 +17,7 @@ from mcp.server.subscriptions import (
     ResourcesListChanged,
     ToolsListChanged,
 )
+from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from duetty.edges.mcp.asking import can_be_asked

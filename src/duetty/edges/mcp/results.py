@@ -1,6 +1,6 @@
 """What a tool answered, as the protocol tells it."""
 
-from mcp import types as t
+import mcp_types as t
 from pydantic_core import to_json
 
 from duetty.edges.mcp.dialect import Answer, Picture, Prompt, Resource, Tool

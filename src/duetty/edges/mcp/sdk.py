@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import anyio
-from mcp import types as t
-from mcp.server import NotificationOptions, Server, ServerRequestContext
+import mcp_types as t
 from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
-from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
 from duetty.edges.mcp.dialect import Caller

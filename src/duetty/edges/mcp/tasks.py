@@ -12,9 +12,9 @@ from secrets import token_hex
 from typing import Any, Literal
 
 import anyio
+import mcp_types as t
 from anyio.abc import TaskGroup
-from mcp import MCPError
-from mcp import types as t
+from mcp.shared.exceptions import MCPError
 from pydantic import Field
 
 from duetty.calls import Actor

@@ -11,9 +11,8 @@ from functools import partial
 from typing import Any
 
 import anyio
+import mcp_types as t
 from anyio.abc import TaskGroup
-from mcp import MCPError
-from mcp import types as t
 from mcp.server.connection import Connection
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
@@ -21,6 +20,7 @@ from mcp.server.subscriptions import (
     ResourcesListChanged,
     ResourceUpdated,
 )
+from mcp.shared.exceptions import MCPError
 
 from duetty.edges.mcp.dialect import Calls, Resource
 from duetty.edges.mcp.sdk import Context
