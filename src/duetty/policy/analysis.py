@@ -1,9 +1,8 @@
 """What can be known of one command line, whatever the rules say. Pure, so it is remembered."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from duetty.policy.recogniser import Line, Unproven, recognise
 from duetty.policy.scan import Scan, scan_line, scan_text
@@ -17,8 +16,7 @@ _NOTHING = Scan()
 _Text = TypeVar("_Text")
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(NamedTuple):
     recognised: Line | Unproven
     proof: Proof | Refuted | None
     """None when the line is outside the recogniser's language."""

@@ -23,6 +23,8 @@ from duetty.policy.recogniser import Line, Unproven
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.specs import Proof, Refuted, use_problem
 
+_PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
+
 
 def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> Decision:
     """What becomes of this call.
@@ -51,7 +53,7 @@ def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> 
 
 
 def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> Decision:
-    rule = f"profile:{profile}"
+    rule = _PROFILE_RULES[profile]
     if call.actor.kind == "person":
         return Allow(rule="person", reason="by_profile", canonical=_canonical(analysis))
     if analysis is None:

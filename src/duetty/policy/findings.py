@@ -1,6 +1,5 @@
 """What a scan found in a line."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -11,8 +10,7 @@ class Finding(NamedTuple):
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(NamedTuple):
     findings: tuple[Finding, ...] = ()
     unreadable: tuple[str, ...] = ()
     commands: tuple[tuple[str, ...], ...] = ()

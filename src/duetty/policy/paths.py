@@ -5,15 +5,14 @@ there for them).
 """
 
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from posixpath import join, normpath
+from typing import NamedTuple
 
 from duetty.policy.recogniser import Glob
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a command would run: the workspace, and the directory after every `cd` so far."""
 
     workspace: str = ""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache
+from typing import NamedTuple
 
 from duetty.policy.catalogue import CATALOGUE
 
@@ -12,70 +13,102 @@ SUBCOMMAND_WITHIN = 4
 """Operands among which the first subcommand is looked for: values of global options stand before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """One word that makes a command match: a flag, an option with a value, or an operand."""
+class Alternatives:
+    """Words of which any one makes a command match, sorted so that each word is looked up once."""
 
-    text: str
-    letter: str = ""
-    """A one-letter flag, found within a cluster."""
-    option: str = ""
-    """A long option, or `-word`; may be abbreviated when it begins with two dashes."""
-    value: str = ""
-    """Glob over the option's value."""
-    glob: "re.Pattern[str] | None" = None
+    __slots__ = ("_globs", "_letters", "_literals", "_long_globs", "_longs", "_names", "_valued")
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        letters: set[str] = set()
+        longs: set[str] = set()
+        long_globs: list[str] = []
+        literals: set[str] = set()
+        globs: list[str] = []
+        valued: list[tuple[str, str]] = []
+        for text in texts:
+            option, sign, value = text.partition("=")
+            if text == "--":
+                longs.add(text)
+            elif text[:1] != "-" or text == "-":
+                if _is_glob(text):
+                    globs.append(text)
+                else:
+                    literals.add(text)
+            elif sign and value:
+                valued.append((option, value))
+            elif len(option) == 2:
+                letters.add(option[1])
+            elif _is_glob(option):
+                long_globs.append(option)
+            else:
+                longs.add(option)
+        self._letters = frozenset(letters)
+        self._longs = frozenset(longs)
+        self._names = tuple(
+            sorted(name for name in longs if name[:2] == "--" and len(name) > 2)
+        ) + tuple(long_globs)
+        self._long_globs = _globs(long_globs)
+        self._literals = frozenset(literals)
+        self._globs = _globs(globs)
+        self._valued = tuple((option, _globs([value])) for option, value in valued)
 
     def found_in(self, words: Sequence[str]) -> bool:
-        return any(
-            self._is(word, words[index + 1] if index + 1 < len(words) else "")
-            for index, word in enumerate(words)
-        )
-
-    def _is(self, word: str, following: str) -> bool:
-        if self.letter:
-            if len(word) < 2 or word[0] != "-" or word[1] == "-" or self.letter not in word:
-                return False
-            if not self.value:
-                return True
-            attached = word.partition(self.letter)[2]
-            return _glob(self.value).fullmatch(attached or following) is not None
-        if self.option:
+        for index, word in enumerate(words):
             if word[:1] != "-":
-                return False
-            name, sign, attached = word.partition("=")
-            if not self._names(name, word):
-                return False
-            return (
-                not self.value
-                or _glob(self.value).fullmatch(attached if sign else following) is not None
-            )
-        assert self.glob is not None
-        return (word[:1] != "-" or self.text == "--") and self.glob.fullmatch(word) is not None
+                if word in self._literals or (self._globs and self._globs.fullmatch(word)):
+                    return True
+            elif self._is_option(word) or (
+                self._valued
+                and self._has_value(word, words[index + 1] if index + 1 < len(words) else "")
+            ):
+                return True
+        return False
 
-    def _names(self, name: str, word: str) -> bool:
-        if _glob(self.option).fullmatch(name) or _glob(self.option).fullmatch(word):
+    def _is_option(self, word: str) -> bool:
+        name = word.partition("=")[0]
+        if name in self._longs or word in self._longs:
             return True
+        if self._long_globs and (
+            self._long_globs.fullmatch(name) or self._long_globs.fullmatch(word)
+        ):
+            return True
+        if word[1:2] != "-":
+            return not self._letters.isdisjoint(word) and len(word) > 1
         # Most programs take an unambiguous beginning of a long option for the whole.
-        return len(name) > 3 and name[:2] == "--" and self.option.startswith(name)
+        return len(name) > 3 and any(known.startswith(name) for known in self._names)
+
+    def _has_value(self, word: str, following: str) -> bool:
+        name, sign, attached = word.partition("=")
+        for option, glob in self._valued:
+            assert glob is not None
+            if len(option) == 2:
+                if word[1:2] != "-" and option[1] in word:
+                    value = word.partition(option[1])[2] or following
+                    if glob.fullmatch(value):
+                        return True
+            elif (
+                name == option or (len(name) > 3 and name[:2] == "--" and option.startswith(name))
+            ) and glob.fullmatch(attached if sign else following):
+                return True
+        return False
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(NamedTuple):
     name: str
     """Of the class it belongs to."""
     source: str
     program: "re.Pattern[str]"
     subcommands: tuple["re.Pattern[str]", ...]
-    any_of: tuple[Alternative, ...]
-    none_of: tuple[Alternative, ...]
+    any_of: Alternatives | None
+    none_of: Alternatives | None
 
     def matches(self, words: Sequence[str], operands: Sequence[str]) -> bool:
         """Whether the words, the program left out, are such a use; `operands` are those that are no options."""
         if self.subcommands and not self._subcommanded(operands):
             return False
-        if self.any_of and not any(each.found_in(words) for each in self.any_of):
+        if self.any_of is not None and not self.any_of.found_in(words):
             return False
-        return not any(each.found_in(words) for each in self.none_of)
+        return self.none_of is None or not self.none_of.found_in(words)
 
     def _subcommanded(self, operands: Sequence[str]) -> bool:
         for start in range(min(SUBCOMMAND_WITHIN, len(operands))):
@@ -89,31 +122,31 @@ class Pattern:
         return False
 
 
+def _is_glob(text: str) -> bool:
+    return any(char in text for char in "*?[")
+
+
+def _globs(texts: Sequence[str]) -> "re.Pattern[str] | None":
+    return re.compile("|".join(map(translate, texts))) if texts else None
+
+
 @cache
 def _glob(text: str) -> "re.Pattern[str]":
     return re.compile(translate(text))
 
 
-def compile_alternative(text: str) -> Alternative:
-    if text.startswith("-") and text not in ("-", "--"):
-        option, _, value = text.partition("=")
-        if len(option) == 2:
-            return Alternative(text, letter=option[1], value=value)
-        return Alternative(text, option=option, value=value)
-    return Alternative(text, glob=_glob(text))
-
-
 def compile_pattern(name: str, source: str) -> Pattern:
     head, _, tail = source.partition("  ")
     program, *subcommands = head.split()
-    alternatives = tail.split()
+    wanted = [each for each in tail.split() if each[0] != "!"]
+    unwanted = [each[1:] for each in tail.split() if each[0] == "!"]
     return Pattern(
         name=name,
         source=source,
         program=_glob(program),
         subcommands=tuple(_glob(each) for each in subcommands),
-        any_of=tuple(compile_alternative(each) for each in alternatives if each[0] != "!"),
-        none_of=tuple(compile_alternative(each[1:]) for each in alternatives if each[0] == "!"),
+        any_of=Alternatives(wanted) if wanted else None,
+        none_of=Alternatives(unwanted) if unwanted else None,
     )
 
 
@@ -158,9 +191,12 @@ def matching(program: str, words: Sequence[str]) -> list[Pattern]:
     known = BY_PROGRAM.get(program)
     if known is not None:
         operands = [word for word in words if word[:1] not in ("-", "")]
-        possible = [*known.others]
-        for operand in dict.fromkeys(operands[:SUBCOMMAND_WITHIN]):
-            possible += known.by_subcommand.get(operand, ())
+        possible = known.others
+        if known.by_subcommand:
+            for operand in operands[:SUBCOMMAND_WITHIN]:
+                below = known.by_subcommand.get(operand)
+                if below is not None:
+                    possible = possible + [each for each in below if each not in possible]
         found = [each for each in possible if each.matches(words, operands)]
     if is_globbed(program):
         operands = [word for word in words if word[:1] not in ("-", "")]

@@ -127,6 +127,9 @@ def _tee(scanner: Scanner, use: Use) -> None:
         scanner.made[normpath(path)] = "\n".join(UNKNOWN if text is None else text for text in said)
 
 
+_REPLACES_ALL = re.compile(r"(?:^|[;{\s])s([/|,#!])\^?\.\*\$?\1\1")
+
+
 def _in_place(scanner: Scanner, use: Use) -> None:
     """With `sed -i` and `perl -i` the operands are rewritten."""
     if use.has("i", "--in-place"):
@@ -140,6 +143,8 @@ def _in_place(scanner: Scanner, use: Use) -> None:
             and not any("print" in text or "say" in text for text in use.texts)
         ):
             scanner.find("overwrite", use.what)  # nothing is printed back
+        if any(_REPLACES_ALL.search(text) for text in use.texts[1:]):
+            scanner.find("overwrite", use.what)
         if use.name == "sed" and any(
             text in ("d", "1,$d", "Q", "q") or re.fullmatch(r"[0-9]*,?\$?d", text)
             for text in use.operands()[:1]
@@ -218,7 +223,12 @@ def _kill(scanner: Scanner, use: Use) -> None:
     if "1" in targets:
         scanner.find("mass_kill", use.what)
     if any(UNKNOWN in target for target in targets) and (
-        any(word.inner for word in use.words) or scanner.has_run("pgrep", "pidof", "ps", "lsof")
+        any(
+            programs_of(reading.commands) - {"cat", "head", "tail"}
+            for word in use.words
+            for reading in word.inner
+        )
+        or scanner.has_run("pgrep", "pidof", "ps", "lsof")
     ):
         scanner.find("mass_kill", use.what)
 
@@ -244,34 +254,40 @@ def _curl(scanner: Scanner, use: Use) -> None:
         scanner.find("database", use.what)
 
 
+_ORDINARY_MODE = re.compile(r"[ugoa]*[+-][rwxX]+|0?[67][0-7][0-5]")
+
+
 def _find(scanner: Scanner, use: Use) -> None:
     if any(text in ("-fprint", "-fprintf", "-fls", "-fprint0") for text in use.texts):
         target = use.value("-fprint", "-fprintf", "-fls", "-fprint0")
         if target:
             scanner.written(target, use.what)
     for start, _, end in inner_of(use.name, use.texts):
-        if program_name(use.texts[start]) in ("chmod", "chown", "chgrp", "setfacl"):
+        if program_name(use.texts[start]) in ("chmod", "chown", "chgrp", "setfacl") and not (
+            use.texts[start + 1 : start + 2]
+            and _ORDINARY_MODE.fullmatch(use.texts[start + 1])
+            and not any(text[:1] in ("/", "~") for text in use.texts[1:start])
+        ):
             scanner.find("permissions", " ".join(use.texts[:end]))
         if program_name(use.texts[start]) in ("rm", "unlink", "shred", "rmdir", "truncate"):
             scanner.find("recursive_delete", " ".join(use.texts[:end]))
 
 
+_GIT_RUNS = frozenset(
+    "-x --exec foreach run --tree-filter --index-filter --msg-filter --commit-filter --cmd".split()
+)
+
+
 def _git(scanner: Scanner, use: Use) -> None:
-    for index, text in enumerate(use.texts[1:], 1):
-        value = text.partition("=")[2] if "=" in text else text
-        if use.texts[index - 1] == "-c" and value.startswith("!"):
-            scanner.try_text(value[1:], use.depth + 1)
-        if text in (
-            "-x",
-            "--exec",
-            "foreach",
-            "run",
-            "--tree-filter",
-            "--index-filter",
-            "--cmd",
-        ) and index + 1 < len(use.texts):
-            rest = " ".join(use.texts[index + 1 :])
-            scanner.try_text(rest, use.depth + 1)
+    texts = use.texts
+    for index in range(1, len(texts)):
+        text = texts[index]
+        if texts[index - 1] == "-c":
+            value = text.partition("=")[2] if "=" in text else text
+            if value.startswith("!"):
+                scanner.try_text(value[1:], use.depth + 1)
+        if text in _GIT_RUNS and index + 1 < len(texts):
+            scanner.try_text(" ".join(texts[index + 1 :]), use.depth + 1)
 
 
 def _shell(scanner: Scanner, use: Use) -> None:

@@ -17,7 +17,6 @@ what runs. Linear in the text; bounded by bytes and words, never by a clock.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 MAX_BYTES = 8192
@@ -93,8 +92,7 @@ class Command(NamedTuple):
     redirects: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A command line that says the same to every shell in `shells`."""
 
     commands: tuple[Command, ...]
@@ -113,8 +111,7 @@ class Line:
         return rebuild(self.commands, self.joins)
 
 
-@dataclass(frozen=True, slots=True)
-class Unproven:
+class Unproven(NamedTuple):
     """Why a line is outside the language, and where."""
 
     why: str

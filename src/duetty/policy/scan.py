@@ -8,6 +8,7 @@ What cannot be read is said; that a scan finds nothing proves nothing.
 import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from itertools import islice
 from posixpath import normpath
 
 from duetty.policy import fed
@@ -31,7 +32,7 @@ from duetty.policy.printed import printed
 from duetty.policy.reader import positional, read
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
 from duetty.policy.recogniser import MAX_BYTES, Glob, Line
-from duetty.policy.sweeps import SEGMENT, SWEEP, SWEPT, tried_after
+from duetty.policy.sweeps import SWEPT, segments, tried_after
 from duetty.policy.traits import FILES_ONLY, MESSENGERS, RUNNERS, SCRIPTED, traits
 from duetty.policy.tree import look
 from duetty.policy.use import UNPACKED, Use
@@ -45,6 +46,9 @@ MAX_STEPS = 300
 
 MAX_TRIED = 8
 """Later words of one command that are tried as programs."""
+
+MAX_SEGMENTS = 16
+"""Parts of one text that are tried as commands."""
 
 
 def scan_line(line: Line) -> Scan:
@@ -190,7 +194,8 @@ class _Scanner:
 
     def second_opinion(self, text: str, reading: Reading) -> None:
         """tree-sitter's commands that the reader did not see."""
-        seen = look(text)
+        # Whoever is asked for what was found already need not hear of more.
+        seen = look(text, for_commands=not self.findings)
         if seen is None:
             self.unreadable.append("too deeply nested")
             return
@@ -212,6 +217,7 @@ class _Scanner:
     def _aside(self, look_at: "Callable[[_Scanner], None]", *, sweeps: bool = True) -> None:
         other = _Scanner()
         other.steps = self.steps
+        other.seen = self.seen
         other.sweeps = sweeps
         look_at(other)
         self.steps = other.steps
@@ -299,7 +305,7 @@ class _Scanner:
         elif first.glob and name not in ("[", "[[") and any(char in name for char in "*?["):
             self.unreadable.append("the program's name is a pattern")
             for swept in ("rm", "dd", "shred", "shutdown", "reboot"):
-                if len(name) < 64 and fnmatchcase(swept, name):
+                if 1 < len(name) < 64 and fnmatchcase(swept, name):
                     self.run(
                         [first._replace(text=swept, glob=False), *words[1:]], simple, depth + 1
                     )
@@ -366,7 +372,7 @@ class _Scanner:
                 part = [*part[:stop], *part[stop + 1 :]]
             if name in SHELLS and end is not None and end < len(words) and depth < MAX_DEPTH:
                 self._with_arguments(part[0].text, texts[end:], depth)
-            self.text_of(part, depth)
+            self.text_of(part, depth, simple)
         if name in ("alias", "abbr"):
             for word in words[1:]:
                 alias, _, text = word.text.partition("=")
@@ -381,7 +387,7 @@ class _Scanner:
         reading = read(text, depth=depth + 1, variables=variables)
         self._aside(lambda scanner: scanner.reading(reading, depth + 1))
 
-    def text_of(self, part: Sequence[Word], depth: int) -> None:
+    def text_of(self, part: Sequence[Word], depth: int, fed_by: Simple | None = None) -> None:
         for word in part:
             for reading in word.inner:
                 names = programs_of(reading.commands)
@@ -389,7 +395,22 @@ class _Scanner:
                     self.find("remote_code", "runs what was downloaded")
                 elif UNKNOWN in word.text:
                     self.find("hidden_code", "runs what another command prints")
-        self.text(" ".join(word.text.removeprefix("--command=") for word in part), depth + 1)
+        text = " ".join(word.text.removeprefix("--command=") for word in part)
+        if fed_by and (fed_by.producers or fed_by.bodies) and depth < MAX_DEPTH:
+            self._fed_text(text, fed_by, depth)
+        else:
+            self.text(text, depth + 1)
+
+    def _fed_text(self, text: str, fed_by: Simple, depth: int) -> None:
+        """`… | ssh host sh`: what is fed to the program goes to the first commands of its text."""
+        reading = read(text, depth=depth + 1)
+        for simple in reading.commands:
+            if not simple.producers and not simple.bodies:
+                simple.producers = fed_by.producers
+                simple.bodies = fed_by.bodies
+        if UNKNOWN in text:
+            self.unreadable.append("runs text that is only known when it runs")
+        self.reading(reading, depth + 1)
 
     def _source(self, word: Word, simple: Simple, depth: int) -> None:
         if word.text in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"):
@@ -405,13 +426,14 @@ class _Scanner:
         self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
     ) -> None:
         skips_messages = name in MESSENGERS
-        candidates = tried_after(name)
+        candidates = tried_after(name, texts)
         tried = 0
         subcommand = skips_messages
         for index in range(1, len(texts)):
             text = texts[index]
             if skips_messages and (
-                _MESSAGE.fullmatch(texts[index - 1]) or _MESSAGE.fullmatch(text.partition("=")[0])
+                (texts[index - 1][:1] == "-" and _MESSAGE.fullmatch(texts[index - 1]))
+                or (text[:1] == "-" and _MESSAGE.fullmatch(text.partition("=")[0]))
             ):
                 continue
             if " " in text or "\t" in text or "\n" in text:
@@ -453,11 +475,9 @@ class _Scanner:
     def sweep(self, text: str, depth: int) -> None:
         if depth >= MAX_DEPTH:
             return
-        for found in list(SWEEP.finditer(text))[:16]:
-            segment = SEGMENT.match(text, found.start())
-            assert segment is not None
-            for simple in read(segment[0], depth=depth + 1).commands[:1]:
-                if simple.words:
+        for segment in islice(segments(text), MAX_SEGMENTS):
+            for simple in read(segment, depth=depth + 1).commands[:1]:
+                if simple.words and tuple(word.text for word in simple.words) not in self.seen:
                     self._aside(
                         lambda scanner, simple=simple: scanner.run(
                             simple.words, Simple(simple.words), depth + 2
@@ -482,7 +502,11 @@ class _Scanner:
                 continue
             if ">" not in sign or (sign == ">&" and (target.text.isdigit() or target.text == "-")):
                 continue
-            empties = sign in (">", ">|", "&>") and prints_nothing(simple)
+            empties = (
+                sign in (">", ">|", "&>")
+                and simple.joined_by not in ("}", ")")  # a group prints what is in it
+                and prints_nothing(simple)
+            )
             self.written(target.text, f"{sign} {target.text}", empties=empties)
             if simple.words and sign in (">", ">>", ">|") and target.text != "/dev/null":
                 self._makes(normpath(target.text), simple)

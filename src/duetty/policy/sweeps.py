@@ -1,6 +1,7 @@
 """Commands of the catalogue anywhere in a text: where they begin, and how far they go."""
 
 import re
+from collections.abc import Iterator, Sequence
 
 from duetty.policy.patterns import BY_PROGRAM
 from duetty.policy.traits import RUNNERS, SQL
@@ -31,13 +32,29 @@ TRIED = SWEPT | SHELLS
 TRIED_ELSEWHERE = TRIED | SQL | frozenset("python python3 node ruby perl php rails rake".split())
 """… after `docker exec`, `kubectl exec` and their like."""
 
-SWEEP = re.compile(
-    r"(?<![\w.$-])(?:/(?:usr/)?(?:local/)?s?bin/|\\)?(?P<program>"
-    + "|".join(sorted(map(re.escape, SWEPT), key=len, reverse=True))
-    + r"|mkfs\.\w+)(?=[ \t]+[^ \t])"
+_WORD = re.compile(
+    r"(?<![\w.$-])(?:/(?:usr/)?(?:local/)?s?bin/|\\)?(?P<program>[A-Za-z_][\w.-]*)(?=[ \t]+[^ \t])"
 )
-SEGMENT = re.compile(r"[^\n\"'`);|&<>]*")
+_SEGMENT = re.compile(r"[^\n\"'`);|&<>]*")
 
 
-def tried_after(name: str) -> frozenset[str]:
-    return TRIED_ELSEWHERE if name in RUNNERS else TRIED
+_STARTERS = frozenset("exec run create start shell ssh rsh console debug attach -- -C -c".split())
+
+
+def tried_after(name: str, texts: Sequence[str]) -> frozenset[str]:
+    """Which later words of this command are tried as programs."""
+    if name not in RUNNERS:
+        return TRIED
+    if name == "wsl" or not _STARTERS.isdisjoint(texts):
+        return TRIED_ELSEWHERE
+    return frozenset()
+
+
+def segments(text: str) -> Iterator[str]:
+    """Each part of the text that begins with a program of the catalogue and could be a command."""
+    for found in _WORD.finditer(text):
+        program = found["program"]
+        if program in SWEPT or program.startswith("mkfs."):
+            segment = _SEGMENT.match(text, found.start())
+            assert segment is not None
+            yield segment[0]

@@ -5,7 +5,7 @@ here ever allows: it can only add commands to what the reader found, and say tha
 line is not valid.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -24,32 +24,32 @@ _SHADOW = bytes(range(128)) + b"." * 128
 process. So it is shown a dot for each of their bytes: like them, a dot is part of a word and of no name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    commands: tuple[str, ...]
-    """Source text of every command node."""
+class Seen(NamedTuple):
     valid: bool
+    commands: tuple[str, ...]
+    """Source text of every command node, where they were asked for."""
 
 
-def look(text: str) -> Seen | None:
+def look(text: str, *, for_commands: bool = True) -> Seen | None:
     """What the grammar sees; None when there is too much of it."""
     source = text.encode("utf-8", "replace")
     root = _parse(source)
-    if root is None:
+    if root is None or root.descendant_count > MAX_NODES:
         return None
+    return Seen(not root.has_error, _commands(root, source) if for_commands else ())
+
+
+def _commands(root: Node, source: bytes) -> tuple[str, ...]:
     commands: list[str] = []
-    valid = not root.has_error
     waiting = [root]
-    nodes = 0
     while waiting:
         node = waiting.pop()
-        nodes += 1
-        if nodes > MAX_NODES:
-            return None
-        if node.type == "command":
+        kind = node.type
+        if kind == "command":
             commands.append(source[node.start_byte : node.end_byte].decode("utf-8", "replace"))
-        waiting += node.named_children
-    return Seen(tuple(reversed(commands)), valid)
+        if kind != "word":
+            waiting += node.named_children
+    return tuple(reversed(commands))
 
 
 def drawn(text: str) -> str:

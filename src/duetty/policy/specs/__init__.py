@@ -1,7 +1,7 @@
 """The shipped specifications, and the proof that a recognised line keeps to them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duetty.policy.paths import Place
 from duetty.policy.recogniser import Command, Glob, Line
@@ -35,8 +35,7 @@ _HELPFUL = frozenset({*COREUTILS, "find"})
 """Programs whose `--help` and `--version` print and end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(NamedTuple):
     """Every command of the line only reads and only shows."""
 
     line: Line
@@ -44,8 +43,7 @@ class Proof:
     """What to run: the same words, and those that keep a program from doing more."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refuted:
+class Refuted(NamedTuple):
     """The first command that is not known to only read, and why."""
 
     command: Command

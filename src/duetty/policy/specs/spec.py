@@ -13,14 +13,14 @@ are matched whole: an abbreviation is another option as far as we know.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from duetty.policy.paths import Place, content_problem
 
 Check = Callable[["Use"], "str | None"]
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """One use of a program, taken apart."""
 
     options: tuple[tuple[str, str | None], ...]

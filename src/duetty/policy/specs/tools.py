@@ -12,7 +12,7 @@ ninja meson bazel autoconf automake libtool pkg-config m4 bison flex gdb lldb st
 tofu ansible vagrant packer aws gcloud az gh glab heroku bash zsh fish dash ksh tmux screen vim nvim nano emacs curl wget openssl ssh
 rsync tar gzip bzip2 xz zip unzip jq yq rg fd fdfind ag fzf bat batcat tree sed gawk awk grep find sort ls cat head tail
 sqlite3 psql mysql mariadb mongosh redis-cli redis-server postgres nginx apache2 httpd systemctl ffmpeg convert magick pandoc hugo shellcheck
-env printenv ldd bc split less xargs timeout nice nohup tee cp mv rm mkdir rmdir touch chmod chown ln install gzip bunzip2 zcat patch
+env printenv man ldd bc split less xargs timeout nice nohup tee cp mv rm mkdir rmdir touch chmod chown ln install gzip bunzip2 zcat patch
 shfmt protoc grpcurl nvim code just task direnv mise asdf nix brew apt apt-get dpkg rpm dnf yum pacman apk zypper snap flatpak duetty
 """.split()
 """Programs whose `--version` prints one line and ends."""
