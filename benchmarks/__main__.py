@@ -24,6 +24,7 @@ NAMES = (
     "latency",
     "throughput",
     "fairness",
+    "states",
     "viewing",
     "memory",
     "many",

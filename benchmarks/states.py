@@ -10,7 +10,6 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,16 +126,15 @@ async def _told(running: Engine, program: Program, rounds: int) -> Line:
     )
 
 
-def _bare(argv: Sequence[str], times: Path, home: Path) -> float:
+def _bare(argv: list[str], times: Path, home: Path) -> float:
     """Seconds until the kernel says that it reads."""
     times.unlink(missing_ok=True)
     pid, master = pty.fork()
     if pid == 0:
         os.execvpe(argv[0], argv, child_env(home))
-    tty = os.stat(os.ptsname(master)).st_rdev
     deadline_s = time.monotonic() + WAIT_S
     try:
-        while not times.exists() or probe(master, tty).reader is None:
+        while not _reads(pid, master, times):
             if time.monotonic() > deadline_s:
                 raise RuntimeError(f"{argv} never read")
         return time.time() - float(times.read_text())
@@ -144,6 +142,13 @@ def _bare(argv: Sequence[str], times: Path, home: Path) -> float:
         os.kill(pid, signal.SIGKILL)
         os.close(master)
         os.waitpid(pid, 0)
+
+
+def _reads(pid: int, master: int, times: Path) -> bool:
+    if not times.exists() or not times.stat().st_size:
+        return False
+    terminal = str(Path(f"/proc/{pid}/fd/0").readlink())
+    return probe(pid, terminal, os.tcgetpgrp(master)).reader is not None
 
 
 async def _never(running: Engine, effort: Effort) -> Line:

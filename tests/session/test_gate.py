@@ -1,12 +1,18 @@
 """Lines that agents type are decided on when the shell is about to run them."""
 
+import os
 from pathlib import Path
 
 import anyio
 import pytest
 
+from duetty.blocks import Phase
 from duetty.calls import Actor
+from duetty.config import Settings
+from duetty.errors import PolicyDenied
+from duetty.events import Degraded
 from duetty.session import Question, Session
+from duetty.session.gate import SETTLED_S
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells, pytest.mark.anyio]
@@ -36,6 +42,12 @@ class Asked:
 async def see(session: Session, text: str) -> None:
     with anyio.fail_after(60):
         while not any(text in str(line) for line in session.screen(styled=False).lines):
+            await session.pulse.wait()
+
+
+async def wait_phase(session: Session, phase: Phase) -> None:
+    with anyio.fail_after(60):
+        while session.phase is not phase:
             await session.pulse.wait()
 
 
@@ -112,6 +124,112 @@ async def test_a_line_typed_ahead_by_an_agent_is_asked_about_when_it_runs(home: 
         await see(session, "duetty: refused")
 
         assert asked.lines == ["touch forbidden"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_every_line_an_agent_sent_ahead_is_the_agents_whoever_types_meanwhile(
+    home: Path, shell: str
+) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, shell)
+        held = home / "held"
+        os.mkfifo(held)
+
+        session.write(f"cat {held}\r".encode(), actor=PERSON)
+        await wait_phase(session, Phase.RUNNING)
+        session.write(b"echo one\rtouch forbidden\rtouch forbidden2\r", actor=AGENT)
+        session.write(b" ", actor=PERSON)
+        await anyio.to_thread.run_sync(held.write_text, "let go\n")
+        with anyio.fail_after(60):
+            while len(asked.lines) < 3:
+                await session.pulse.wait()
+        await see(session, "duetty: refused")
+
+        typed = [line.strip() for line in asked.lines if line is not None]
+        assert typed[-2:] == ["touch forbidden", "touch forbidden2"]
+        assert {each.actor for each in asked.questions} == {AGENT}
+        assert not [each for each in os.listdir(home) if each.startswith("forbidden")]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_line_that_an_agent_typed_is_asked_about_when_a_person_presses_enter(
+    home: Path, shell: str
+) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, shell)
+
+        session.write(b"touch forbidden", actor=AGENT)
+        await see(session, "touch forbidden")
+        session.write(b"\r", actor=PERSON)
+        await see(session, "duetty: refused")
+
+        assert asked.questions[0].actor == AGENT
+
+
+async def test_input_that_a_program_took_is_not_in_a_persons_next_line(home: Path) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+        session.write(b"read x; read y\r", actor=PERSON)
+        await engine.call("session.wait", session="s", state=["awaiting_input"])
+        session.write(b"one\rtwo\r", actor=AGENT)
+        await wait_phase(session, Phase.INPUT)
+        gate = session.gate
+        assert gate is not None
+        gate._wrote_s -= SETTLED_S  # pyright: ignore[reportPrivateUsage] - as if that were a while ago
+
+        session.write(b"echo 'forb'idden\r", actor=PERSON)
+        await see(session, "forbidden")
+
+        assert asked.lines == []
+
+
+async def test_what_was_on_its_way_when_the_server_was_killed_is_not_taken_for_a_persons(
+    home: Path,
+) -> None:
+    held = home / "held"
+    async with running_engine(home, keep_sessions=True) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+        os.mkfifo(held)
+        session.write(f"cat {held}\r".encode(), actor=PERSON)
+        await wait_phase(session, Phase.RUNNING)
+        session.write(b"echo one\rtouch forbidden\r", actor=AGENT)
+
+    again = Asked()
+    async with running_engine(home, judge=again) as engine:
+        session = engine.registry.find("s")
+        session.write(b" ", actor=PERSON)
+        await anyio.to_thread.run_sync(held.write_text, "let go\n")
+        await see(session, "duetty: refused")
+
+        assert not (home / "forbidden").exists()
+
+
+async def test_a_gate_that_does_not_work_says_so_and_agents_type_no_more(home: Path) -> None:
+    guarded = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=guarded) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command="bash")
+            await engine.run("true")
+            await engine.call("input.write", session="s", data="echo ty''ped\r")
+            await see(session, "typed")
+            told: list[object] = []
+            tap = session.log.tap
+            assert tap is not None
+            session.log.tap = lambda event: (told.append(event), tap(event))[1]
+            await engine.dispatcher.call(
+                PERSON, "command.run", {"session": "s", "input": "unset PS0 PROMPT_COMMAND"}
+            )
+
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data="touch made\r")
+
+            assert refused.value.details["rule"] == "gate"
+            assert any(isinstance(each, Degraded) and each.part == "gate" for each in told)
+            assert not (home / "made").exists()
 
 
 async def test_the_shell_waits_for_as_long_as_the_decision_takes(home: Path) -> None:

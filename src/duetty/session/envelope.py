@@ -5,13 +5,14 @@ the bytes after it.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from duetty.blocks import Phase, Progress
 from duetty.calls import Actor
 from duetty.session.block import Block
 from duetty.session.gate import Question
+from duetty.vt import Terminal
 
 _MAGIC = b"DUETTY1\n"
 
@@ -38,6 +39,28 @@ class Envelope:
             }
         ).encode()
         return b"".join((_MAGIC, len(head).to_bytes(4, "big"), head, self.terminal))
+
+
+def pack_within(envelope: Envelope, shown: Terminal, *, limit_bytes: int) -> bytes:
+    """The envelope of this terminal, with less scrollback where all of it would be too much."""
+    packed = envelope.pack()
+    if len(packed) > limit_bytes:
+        rows = shown.total_rows * limit_bytes // len(packed) // 2
+        packed = replace(envelope, terminal=_shorter(shown, rows)).pack()
+    if len(packed) > limit_bytes:
+        packed = replace(envelope, terminal=_shorter(shown, 0)).pack()
+    return packed
+
+
+def _shorter(shown: Terminal, rows: int) -> bytes:
+    """A snapshot with this much scrollback."""
+    terminal = Terminal(cols=shown.cols, rows=shown.rows, scrollback_rows=shown.scrollback_rows)
+    terminal.silent = True
+    try:
+        terminal.feed(shown.dump(scrollback_rows=rows))
+        return terminal.snapshot()
+    finally:
+        terminal.close()
 
 
 def parse_envelope(data: bytes) -> Envelope | None:

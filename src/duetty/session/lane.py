@@ -14,7 +14,7 @@ import select
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Protocol
 
@@ -37,7 +37,7 @@ RING_S = 0.002
 LULL_S = 0.001
 """A PTY that gave nothing for so long has nothing on its way: the loop is told of what there is."""
 
-QUIET_S = 0.03
+QUIET_S = 0.1
 """A flood that paused for so long has ended."""
 
 EVENTS = 16
@@ -82,6 +82,7 @@ class Lane:
         self._epoll: select.epoll | None = None
         self._thread: Thread | None = None
         self._closing = Event()
+        self._leaving = Lock()
         self._wake_fd = -1
         self._rung = False
         self._hush_until_s = 0.0
@@ -104,9 +105,10 @@ class Lane:
         member = self._members.get(fd)
         if member is None:
             return
-        self._members = {key: each for key, each in self._members.items() if key != fd}
+        with self._leaving:
+            self._members = {key: each for key, each in self._members.items() if key != fd}
+            self._unregister(fd)
         self._queue.remove(member)
-        self._unregister(fd)
 
     def hush(self) -> None:
         """Somebody typed: nothing of a flood for a moment, unless there was such a moment just now."""
@@ -207,7 +209,11 @@ class Lane:
             if before == member.told:
                 member.told_s = now
         if outcome in (ReadEnd.FULL, ReadEnd.OVER, ReadEnd.FAILED):
-            self._unregister(member.fd)
+            with self._leaving:
+                # A member that has left may have closed its descriptor, and another have its number.
+                if self._members.get(member.fd) is not member:
+                    return
+                self._unregister(member.fd)
             member.is_parked = True  # after it: the loop registers what is parked
             self._ring()
 

@@ -116,6 +116,12 @@ def is_shell(argv: tuple[str, ...]) -> bool:
     return integrate(argv, {}, nonce="0").shell is not None
 
 
+_BUILTINS = frozenset(
+    [".", ":", "alias", "bg", "break", "cd", "command", "continue", "eval", "exec", "exit", "export", "fc", "fg", "getopts", "hash", "jobs", "read", "readonly", "return", "set", "shift", "times", "trap", "type", "ulimit", "umask", "unalias", "unset", "wait"]
+)
+"""What only a shell can do, as POSIX names it; no program of that name would do."""
+
+
 def _argv(command: str | None, env: Mapping[str, str], default_shell: str) -> tuple[str, ...]:
     if command is None:
         shell = default_shell or env.get("SHELL") or "/bin/sh"
@@ -130,7 +136,7 @@ def _argv(command: str | None, env: Mapping[str, str], default_shell: str) -> tu
         words = shlex.split(command)
     except ValueError as error:
         raise BadCommand(f"the command cannot be read: {error}", hint="close the quotes") from error
-    if "~" in command:
+    if "~" in command or words[0] in _BUILTINS:
         return ("/bin/sh", "-c", command)
     return tuple(words)
 

@@ -4,7 +4,6 @@ Only while something runs and somebody is interested; soon after output stops,
 then less and less often.
 """
 
-import termios
 from collections.abc import Awaitable, Callable
 
 from duetty.blocks import Probe
@@ -14,18 +13,6 @@ FIRST_LOOK_S = 0.015
 
 LAST_LOOK_S = 0.12
 """Between two looks at a program that runs on; a wait is told within 200 ms."""
-
-LFLAG = 3
-"""Index of the local modes in what `tcgetattr` returns."""
-
-
-def line_settings(fd: int) -> tuple[bool, bool]:
-    """(echo, canonical) of the terminal."""
-    try:
-        flags = termios.tcgetattr(fd)[LFLAG]
-    except termios.error:
-        return True, True
-    return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
 
 
 class Looks:

@@ -331,7 +331,7 @@ class Registry:
         session.viewers = Viewers(size_rule(self._settings.session_size_rule))
         session.log.tap = lambda event: self._on_event(session, event)
         session.on_elements_changed = lambda urgent: self._element_files.keep(session, urgent)
-        session.on_block_closed = lambda block: self._store.save_block(
+        session.chronicle.on_closed = lambda block: self._store.save_block(
             block_record(block, session.profile), block_text(block, session)
         )
         self._open_gate(session)
@@ -633,8 +633,8 @@ class Registry:
             record = by_id.get(block.id)
             if record is not None:
                 session.recent[place] = replace(block, actor=recorded_actor(record))
-            elif session.on_block_closed is not None:
-                session.on_block_closed(block)
+            elif session.chronicle.on_closed is not None:
+                session.chronicle.on_closed(block)
 
     async def _records(self) -> list[SessionRecord]:
         """What the store remembers, and what only the journals' directories still do."""

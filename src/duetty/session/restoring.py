@@ -52,7 +52,7 @@ def restored(
         lane=lane,
     )
     if envelope is not None:
-        session.open_block = envelope.open_block
+        session.chronicle.open_block = envelope.open_block
         session.question = envelope.question
     times = Times(journal.times(tail.base, tail.end), default_ns=profile.created_at_ns)
     at = int(tail.base)

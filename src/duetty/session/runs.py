@@ -109,7 +109,7 @@ class Run:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = self._is_at_prompt()
         self._last_block = session.recent[-1].number if session.recent else 0
-        session.collectors.append(self._gathered)
+        session.chronicle.collect(self._gathered)
         self._prompts = session.prompts
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
@@ -120,7 +120,7 @@ class Run:
             self._check_length(pieces)
         for piece in pieces[:-1]:
             await self._type_one(piece)
-        session.typed_line = text if self._at_prompt and len(pieces) == 1 else None
+        session.line.text = text if self._at_prompt and len(pieces) == 1 else None
         self._type(pieces[-1])
 
     async def wait(self) -> None:
@@ -190,10 +190,7 @@ class Run:
         )
 
     def close(self) -> None:
-        if self._gathered in self.session.collectors:
-            self.session.collectors = [
-                each for each in self.session.collectors if each is not self._gathered
-            ]
+        self.session.chronicle.stop_collecting(self._gathered)
 
     # --- typing ---------------------------------------------------------------
 
@@ -220,7 +217,7 @@ class Run:
             if bound.cancelled_caught and session.phase is Phase.PROMPT:
                 break  # a prompt that takes this long to draw may never end
             await self._wait_reader()  # somebody may have typed ahead
-        if session.half_typed and session.phase in (Phase.INPUT, Phase.CONTINUATION):
+        if session.line.half_typed and session.phase in (Phase.INPUT, Phase.CONTINUATION):
             raise SessionBusy(
                 f"somebody has begun a line at the prompt of {session.name!r}",
                 hint="let them finish, or clear the line with the key Ctrl-U",

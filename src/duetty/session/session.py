@@ -4,9 +4,7 @@ Owns the order of things: bytes are in the journal before anything else sees
 them; marks, terminal, blocks and log follow in the same turn of the loop.
 """
 
-import fcntl
 import os
-import termios
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,11 +14,9 @@ import anyio
 from duetty.blocks import BlockTracker, Closed, Opened, Phase, Probe, State, derive_state
 from duetty.calls import Actor
 from duetty.clock import Clock
-from duetty.errors import InputRejected, OutputExpired, SessionExited
+from duetty.errors import InputRejected, SessionExited
 from duetty.events import (
     Bell,
-    BlockFinished,
-    BlockStarted,
     Degraded,
     ElementsChanged,
     EventLog,
@@ -29,17 +25,19 @@ from duetty.events import (
     StateChanged,
     TitleChanged,
 )
-from duetty.ids import block_id
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.capture import Keyboard
+from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
-from duetty.session.envelope import Envelope
+from duetty.session.envelope import Envelope, pack_within
 from duetty.session.gate import Gate, Question, unread_bytes
 from duetty.session.lane import Lane
-from duetty.session.probing import Prober, line_settings
+from duetty.session.line import Line
+from duetty.session.probing import Prober
 from duetty.session.profile import Profile
+from duetty.session.pty import drop_unread, line_settings, set_window_size
 from duetty.session.pulse import Pulse
 from duetty.session.pump import InputQueue
 from duetty.session.reading import Reading
@@ -48,25 +46,14 @@ from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
-RECENT_BLOCKS = 200
-"""Blocks kept at hand; older ones are in the store."""
-
 INTERRUPT = b"\x03"
 """What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
-
-ECHO_BYTES = 64 * 1024
-"""How far an echoed line is looked for."""
-
-SETTLE_S = 0.15
-"""How long a shell may take to begin with a line that was sent to it; fish takes some 10 ms."""
 
 LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
 """Shells that edit the line themselves, and may want more of it after Enter."""
 
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
-
-_TIOCGPTPEER = 0x5441
 
 NOBODY = Actor(kind="person", name="unknown")
 
@@ -91,12 +78,11 @@ class Session:
         self.log = EventLog(clock)
         self.activity = Activity(clock)
         self.pulse = Pulse()
-        self.recent: deque[Block] = deque(maxlen=RECENT_BLOCKS)
-        self.open_block: Block | None = None
+        self.line = Line(clock)
+        self.chronicle = Chronicle(profile, journal=journal, log=self.log, line=self.line)
         self.exit_code: int | None = None
         self.exit_signal: int | None = None
         self.exited_at_ns: int | None = None
-        self.on_block_closed: Callable[[Block], None] | None = None
         self.gate: Gate | None = None
         """Where the shell asks before it runs a line; None if it does not."""
 
@@ -106,15 +92,6 @@ class Session:
         self.on_question: Callable[[Question], None] | None = None
         self.run_lock = anyio.Lock()
         """Runs on one session queue here, in order."""
-
-        self.half_typed = False
-        """Somebody has begun a line at the prompt and not ended it."""
-
-        self.collectors: list[list[Block]] = []
-        """Runs that gather the blocks which close while they wait."""
-
-        self.typed_line: str | None = None
-        """The line a run is typing: bash tells a line's text only when it has ended."""
 
         self.actor = NOBODY
         """Who wrote last: the next block is theirs."""
@@ -143,12 +120,6 @@ class Session:
         self._input: InputQueue | None = None
         self._probe: Probe | None = None
         self._probe_generation = -1
-        self._entered_at_ns: int | None = None
-        self._entered_echo = True
-        self._entered_s = 0.0
-        self._typed_ahead = False
-        """A line was sent before the prompt for it was drawn."""
-
         self._told_state: State | None = None
         self._told_degraded: str | None = None
 
@@ -161,6 +132,16 @@ class Session:
     @property
     def is_exited(self) -> bool:
         return self.exited_at_ns is not None
+
+    @property
+    def recent(self) -> deque[Block]:
+        """The blocks that ended last, oldest first."""
+        return self.chronicle.recent
+
+    @property
+    def open_block(self) -> Block | None:
+        """The command line that runs."""
+        return self.chronicle.open_block
 
     @property
     def phase(self) -> Phase:
@@ -226,7 +207,7 @@ class Session:
         return derive_state(
             phase=self._tracker.phase,
             has_editor=self.profile.shell in LINE_EDITORS,
-            settled=self._clock.monotonic_s() - self._entered_s > SETTLE_S,
+            settled=self.line.is_settled,
             alternate_active=self._terminal.alternate_active,
             exited=self.is_exited,
             is_shell=self.profile.is_shell,
@@ -291,7 +272,8 @@ class Session:
         self._input.write(data)
         if self._lane is not None:
             self._lane.hush()
-        self._note_typing(data)
+        if self.line.typed(data, self._tracker.phase):
+            self.enter()
         self.actor = actor
         self.activity.touch()
         self.pulse.fire()
@@ -301,24 +283,9 @@ class Session:
         waits = self._input is not None and not self._input.pending_bytes
         return waits and self._tracker.phase is Phase.INPUT and unread_bytes(self._fd) == 0
 
-    def _note_typing(self, data: bytes) -> None:
-        """Between the keys and the shell's next mark only we know that a line is on its way."""
-        phase = self._tracker.phase
-        if phase not in (Phase.INPUT, Phase.CONTINUATION, Phase.DONE, Phase.PROMPT):
-            return
-        if b"\r" not in data and b"\n" not in data:
-            self.half_typed = not (b"\x03" in data or b"\x15" in data)
-        elif phase in (Phase.INPUT, Phase.CONTINUATION):
-            self.enter()
-        else:
-            self._typed_ahead = True
-
     def enter(self) -> None:
         """A line was sent to the shell, which has not said yet what it makes of it."""
-        self.half_typed = False
-        self._entered_at_ns = self._clock.wall_ns()
-        self._entered_s = self._clock.monotonic_s()
-        self._entered_echo = line_settings(self._fd)[0] if self._fd >= 0 else True
+        self.line.entered(echo=self.echo_and_canonical()[0])
         self._tracker.enter()
 
     def interrupt(self, *, actor: Actor) -> bool:
@@ -428,34 +395,19 @@ class Session:
         """Begin the journal's next segment with everything that is known now."""
         if self._reading is not None:
             self._reading.settle()
-        envelope = self._envelope(self._terminal.snapshot())
-        if len(envelope) > MAX_SNAPSHOT_BYTES:
-            rows = self._terminal.total_rows * MAX_SNAPSHOT_BYTES // len(envelope) // 2
-            envelope = self._envelope(self._shorter_snapshot(rows))
-        if len(envelope) > MAX_SNAPSHOT_BYTES:
-            envelope = self._envelope(self._shorter_snapshot(0))
-        cols, rows = self.terminal_size
-        self.journal.turn_over(envelope, cols=cols, rows=rows)
-
-    def _shorter_snapshot(self, rows: int) -> bytes:
-        """With this much scrollback, where all of it would be more than a journal keeps."""
-        shown = self._terminal
-        terminal = Terminal(cols=shown.cols, rows=shown.rows, scrollback_rows=shown.scrollback_rows)
-        terminal.silent = True
-        try:
-            terminal.feed(shown.dump(scrollback_rows=rows))
-            return terminal.snapshot()
-        finally:
-            terminal.close()
-
-    def _envelope(self, terminal: bytes) -> bytes:
-        return Envelope(
-            terminal=terminal,
+        envelope = Envelope(
+            terminal=self._terminal.snapshot(),
             carry=self._scanner.carry,
             progress=self._tracker.progress,
             open_block=self.open_block,
             question=self.question,
-        ).pack()
+        )
+        cols, rows = self.terminal_size
+        self.journal.turn_over(
+            pack_within(envelope, self._terminal, limit_bytes=MAX_SNAPSHOT_BYTES),
+            cols=cols,
+            rows=rows,
+        )
 
     def _took(self, data: memoryview, start: int) -> None:
         marks = self._scanner.scan(data, start)
@@ -491,17 +443,17 @@ class Session:
         for change in self._tracker.apply(mark):
             match change:
                 case Opened():
-                    self._opened(change, at_ns=at_ns)
+                    self.chronicle.opened(change, at_ns=at_ns, actor=self.actor)
                 case Closed():
-                    self._closed(change, at_ns=at_ns)
+                    self.chronicle.closed(change, at_ns=at_ns, actor=self.actor)
         if mark.trusted and not mark.secondary:
             if self.gate is not None:
                 self._watch_gate(self.gate, mark)
             self.question = None
             if mark.kind is MarkKind.QUESTION:
                 self._ask(mark)
-            else:
-                self._follow_line(mark.kind, before)
+            elif self.line.marked(mark.kind, before):
+                self.enter()
 
     def _watch_gate(self, gate: Gate, mark: Mark) -> None:
         """A gate that does not work says so."""
@@ -516,7 +468,7 @@ class Session:
     def _ask(self, mark: Mark) -> None:
         """The shell wants to know whether it may run a line, and waits."""
         agent = self.gate.take_actor() if self.gate is not None else None
-        line = self.typed_line
+        line = self.line.text
         is_judged = line is not None and self.gate is not None and self.gate.is_judged(line)
         self.question = Question(
             id=mark.question or "",
@@ -528,89 +480,12 @@ class Session:
         if self.on_question is not None:
             self.on_question(self.question)
 
-    def _follow_line(self, kind: MarkKind, before: Phase) -> None:
-        """What a mark says about the line that was being typed."""
-        match kind:
-            case MarkKind.DONE:
-                self.half_typed = self._typed_ahead = False
-            case MarkKind.PROMPT:
-                self.typed_line = None
-                if before is not Phase.DONE:  # the line was empty, abandoned or refused
-                    self.half_typed = False
-            case MarkKind.INPUT if self._typed_ahead:
-                self._typed_ahead = False
-                self.enter()
-            case MarkKind.INPUT | MarkKind.OUTPUT | MarkKind.QUESTION:
-                pass
-
-    def _opened(self, opened: Opened, *, at_ns: int) -> None:
-        self.open_block = Block(
-            id=block_id(self.profile.id, opened.number),
-            number=opened.number,
-            command_line=opened.command_line or self.typed_line,
-            cwd=opened.cwd or self.profile.cwd,
-            start=opened.start,
-            end=None,
-            started_at_ns=at_ns,
-            finished_at_ns=None,
-            exit_code=None,
-            actor=self.actor,
-        )
-        self.log.append(
-            BlockStarted(block=self.open_block.id, command_line=self.open_block.command_line)
-        )
-        self.typed_line = None
-
-    def _closed(self, closed: Closed, *, at_ns: int) -> None:
-        begun = self.open_block
-        start, command_line = closed.start, closed.command_line
-        if closed.after_echo:
-            start, command_line = self._after_echo(closed)
-            if command_line is None or command_line.endswith("^C"):
-                return  # an empty or abandoned line; POSIX sh ends those too
-        block = Block(
-            id=block_id(self.profile.id, closed.number),
-            number=closed.number,
-            command_line=command_line or (begun.command_line if begun else None),
-            cwd=(begun.cwd if begun else closed.cwd) or self.profile.cwd,
-            start=start,
-            end=closed.end,
-            started_at_ns=begun.started_at_ns if begun else (self._entered_at_ns or at_ns),
-            finished_at_ns=at_ns,
-            exit_code=closed.exit_code,
-            actor=begun.actor if begun else self.actor,
-        )
-        self.open_block = None
-        self.recent.append(block)
-        for collector in self.collectors:
-            collector.append(block)
-        self.log.append(BlockFinished(block=block.id, exit_code=block.exit_code))
-        if self.on_block_closed is not None:
-            self.on_block_closed(block)
-
-    def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
-        """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""
-        if not self._entered_echo:
-            return closed.start, closed.command_line or self.typed_line or "(typed without echo)"
-        start, line = self._echoed(closed.start, closed.end)
-        return start, closed.command_line or line
-
-    def _echoed(self, start: int, end: int) -> tuple[int, str | None]:
-        try:
-            head = self.journal.read(start, min(end, start + ECHO_BYTES))
-        except OutputExpired:
-            return start, None
-        line, newline, _ = head.partition(b"\n")
-        if not newline:
-            return end, None
-        return start + len(line) + 1, line.decode("utf-8", "replace").strip() or None
-
     def output_start(self) -> int | None:
         """Where the output of the command line that runs now begins; None if none does."""
-        if self.open_block is not None:
-            return self.open_block.start
+        if self.chronicle.open_block is not None:
+            return self.chronicle.open_block.start
         if self._tracker.phase is Phase.ENTERED and self.profile.shell not in LINE_EDITORS:
-            return self._echoed(self.input_end, self.journal.end)[0]
+            return self.chronicle.echoed(self.input_end, self.journal.end)[0]
         return None
 
     def _tell_state(self) -> None:
@@ -632,7 +507,7 @@ class Session:
         self.exit_code, self.exit_signal = exit_code, exit_signal
         self.exited_at_ns = self._clock.wall_ns()
         for closed in self._tracker.abandon(self.journal.end):
-            self._closed(closed, at_ns=self.exited_at_ns)
+            self.chronicle.closed(closed, at_ns=self.exited_at_ns, actor=self.actor)
         self._keep_end()
         self.log.append(Exited(exit_code=exit_code, signal=exit_signal))
         self._tell_state()
@@ -664,7 +539,7 @@ class Session:
         self.log.close()
         self.journal.close()
         # Calls that still look at it keep the terminal; it goes with the last of them.
-        self.on_block_closed = None
+        self.chronicle.on_closed = None
         self._prober = _unknown
 
     def descriptor(self) -> int:
@@ -674,22 +549,3 @@ class Session:
 
 async def _unknown() -> Probe:
     return Probe(known=False)
-
-
-def drop_unread(fd: int) -> None:
-    """Drop what was written to a PTY and not read: on its way, and in the line discipline.
-
-    Else Ctrl-C waits behind it, or the next reader (the shell) takes it for commands.
-    """
-    with suppress(OSError, termios.error):
-        termios.tcflush(fd, termios.TCOFLUSH)
-        slave = fcntl.ioctl(fd, _TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        try:
-            termios.tcflush(slave, termios.TCIFLUSH)
-        finally:
-            os.close(slave)
-
-
-def set_window_size(fd: int, *, cols: int, rows: int) -> None:
-
-    termios.tcsetwinsize(fd, (rows, cols))

@@ -1,0 +1,104 @@
+"""The command lines of a session as blocks: the one that runs, and those that ran."""
+
+from collections import deque
+from collections.abc import Callable
+
+from duetty.blocks import Closed, Opened
+from duetty.calls import Actor
+from duetty.errors import OutputExpired
+from duetty.events import BlockFinished, BlockStarted, EventLog
+from duetty.ids import block_id
+from duetty.journal import Journal
+from duetty.session.block import Block
+from duetty.session.line import Line
+from duetty.session.profile import Profile
+
+RECENT_BLOCKS = 200
+"""Blocks kept at hand; older ones are in the store."""
+
+ECHO_BYTES = 64 * 1024
+"""How far an echoed line is looked for."""
+
+
+class Chronicle:
+    """Written by the session as marks come; read by anybody."""
+
+    def __init__(self, profile: Profile, *, journal: Journal, log: EventLog, line: Line) -> None:
+        self.recent: deque[Block] = deque(maxlen=RECENT_BLOCKS)
+        self.open_block: Block | None = None
+        self.on_closed: Callable[[Block], None] | None = None
+        self._collectors: list[list[Block]] = []
+        self._profile = profile
+        self._journal = journal
+        self._log = log
+        self._line = line
+
+    def collect(self, into: list[Block]) -> None:
+        """Gather the blocks that close from now on."""
+        self._collectors.append(into)
+
+    def stop_collecting(self, into: list[Block]) -> None:
+        self._collectors = [each for each in self._collectors if each is not into]
+
+    def opened(self, opened: Opened, *, at_ns: int, actor: Actor) -> None:
+        self.open_block = Block(
+            id=block_id(self._profile.id, opened.number),
+            number=opened.number,
+            command_line=opened.command_line or self._line.text,
+            cwd=opened.cwd or self._profile.cwd,
+            start=opened.start,
+            end=None,
+            started_at_ns=at_ns,
+            finished_at_ns=None,
+            exit_code=None,
+            actor=actor,
+        )
+        self._log.append(
+            BlockStarted(block=self.open_block.id, command_line=self.open_block.command_line)
+        )
+        self._line.text = None
+
+    def closed(self, closed: Closed, *, at_ns: int, actor: Actor) -> None:
+        begun = self.open_block
+        start, command_line = closed.start, closed.command_line
+        if closed.after_echo:
+            start, command_line = self._after_echo(closed)
+            if command_line is None or command_line.endswith("^C"):
+                return  # an empty or abandoned line; POSIX sh ends those too
+        block = Block(
+            id=block_id(self._profile.id, closed.number),
+            number=closed.number,
+            command_line=command_line or (begun.command_line if begun else None),
+            cwd=(begun.cwd if begun else closed.cwd) or self._profile.cwd,
+            start=start,
+            end=closed.end,
+            started_at_ns=begun.started_at_ns if begun else (self._line.entered_at_ns or at_ns),
+            finished_at_ns=at_ns,
+            exit_code=closed.exit_code,
+            actor=begun.actor if begun else actor,
+        )
+        self.open_block = None
+        self.recent.append(block)
+        for collector in self._collectors:
+            collector.append(block)
+        self._log.append(BlockFinished(block=block.id, exit_code=block.exit_code))
+        if self.on_closed is not None:
+            self.on_closed(block)
+
+    def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
+        """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""
+        if not self._line.echoed:
+            return closed.start, closed.command_line or self._line.text or "(typed without echo)"
+        start, line = self.echoed(closed.start, closed.end)
+        return start, closed.command_line or line
+
+    def echoed(self, start: int, end: int) -> tuple[int, str | None]:
+        """Where a line that was echoed at `start` ends, and its text."""
+        try:
+            head = self._journal.read(start, min(end, start + ECHO_BYTES))
+        except OutputExpired:
+            return start, None
+        line, newline, _ = head.partition(b"\n")
+        if not newline:
+            return end, None
+        return start + len(line) + 1, line.decode("utf-8", "replace").strip() or None

@@ -1,0 +1,71 @@
+"""The line that is being typed at the shell: what is known of it between the keys and the next mark."""
+
+from duetty.blocks import Phase
+from duetty.clock import Clock
+from duetty.shell import MarkKind
+
+SETTLE_S = 0.15
+"""How long a shell may take to begin with a line that was sent to it; fish takes some 10 ms."""
+
+_TAKES_LINES = frozenset({Phase.INPUT, Phase.CONTINUATION, Phase.DONE, Phase.PROMPT})
+_AT_PROMPT = frozenset({Phase.INPUT, Phase.CONTINUATION})
+
+
+class Line:
+    """One at a time; the next begins with the next prompt."""
+
+    __slots__ = ("_ahead", "_clock", "_entered_s", "echoed", "entered_at_ns", "half_typed", "text")
+
+    def __init__(self, clock: Clock) -> None:
+        self.half_typed = False
+        """Somebody has begun a line at the prompt and not ended it."""
+
+        self.text: str | None = None
+        """The line a run is typing: bash tells a line's text only when it has ended."""
+
+        self.entered_at_ns: int | None = None
+        self.echoed = True
+        """Whether the terminal echoed what was typed when the line was sent."""
+
+        self._clock = clock
+        self._entered_s = 0.0
+        self._ahead = False
+        """It was sent before the prompt for it was drawn."""
+
+    @property
+    def is_settled(self) -> bool:
+        """The shell has had the time to begin with the line."""
+        return self._clock.monotonic_s() - self._entered_s > SETTLE_S
+
+    def typed(self, data: bytes, phase: Phase) -> bool:
+        """Keys went to the shell; whether they sent a line."""
+        if phase not in _TAKES_LINES:
+            return False
+        if b"\r" not in data and b"\n" not in data:
+            self.half_typed = not (b"\x03" in data or b"\x15" in data)
+            return False
+        self._ahead = phase not in _AT_PROMPT
+        return not self._ahead
+
+    def entered(self, *, echo: bool) -> None:
+        """The line was sent, and the shell has not said yet what it makes of it."""
+        self.half_typed = False
+        self.entered_at_ns = self._clock.wall_ns()
+        self._entered_s = self._clock.monotonic_s()
+        self.echoed = echo
+
+    def marked(self, kind: MarkKind, before: Phase) -> bool:
+        """The shell announced something; whether a line that was sent ahead is its input now."""
+        match kind:
+            case MarkKind.DONE:
+                self.half_typed = self._ahead = False
+            case MarkKind.PROMPT:
+                self.text = None
+                if before is not Phase.DONE:  # the line was empty, abandoned or refused
+                    self.half_typed = False
+            case MarkKind.INPUT if self._ahead:
+                self._ahead = False
+                return True
+            case MarkKind.INPUT | MarkKind.OUTPUT | MarkKind.QUESTION:
+                pass
+        return False
