@@ -109,11 +109,18 @@ async def test_a_reader_cannot_change_anything_over_a_relayed_socket(
                 ("input.capture", {}),
                 ("command.run", {"input": "id"}),
                 ("session.remove", {}),
+                ("subscribe", {"events": ["lines", "input"]}),
             )
         ]
+    keys = httpx.get(
+        f"{servers.hub.url()}/sessions/{far}/events",
+        params={"events": "input", **THERE},
+        headers={"Authorization": f"Bearer {reader}"},
+    )
 
     assert screen["rows"] == 24
-    assert refused == ["scope_missing"] * 5
+    assert refused == ["scope_missing"] * 6
+    assert keys.status_code == 403
     assert node.client.get(f"/sessions/{far}/input/mode")["mode"] == "passthrough"
 
 

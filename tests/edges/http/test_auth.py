@@ -158,6 +158,75 @@ def test_nobody_hands_out_more_than_they_have(server: ServerProcess, http: httpx
     assert refusal(link) == (403, "scope_missing")
 
 
+def test_a_token_for_one_session_stays_with_it_whatever_it_is_called(
+    server: ServerProcess, http: httpx.Client
+) -> None:
+    first = {"name": "kept-to", "command": "cat"}
+    http.post("/sessions", json=first)
+    http.post("/sessions/kept-to/input", content=b"first\n")
+    token = new_token(http, "read", "input", session="kept-to")
+    with with_token(server, token) as limited:
+        before = limited.get("/sessions/kept-to/screen")
+        http.patch("/sessions/kept-to", json={"name": "kept-to-renamed"})
+        http.post("/sessions", json=first)
+        follows = limited.get("/sessions/kept-to-renamed/screen")
+        listed = [each["name"] for each in limited.get("/sessions").json()]
+        widened = limited.get("/sessions/kept-to/screen")
+        typed = limited.post("/sessions/kept-to/input", content=b"x")
+        http.delete("/sessions/kept-to-renamed", params={"grace_ms": 0})
+        http.patch("/sessions/kept-to", json={"name": "kept-to-renamed"})
+        reused = limited.get("/sessions/kept-to-renamed/screen")
+        left = limited.get("/sessions").json()
+    http.delete("/sessions/kept-to-renamed", params={"grace_ms": 0})
+
+    assert (before.status_code, follows.status_code) == (200, 200)
+    assert listed == ["kept-to-renamed"]
+    assert [refusal(each) for each in (widened, typed, reused)] == [(403, "scope_missing")] * 3
+    assert left == []
+
+
+def test_a_token_for_one_session_shows_no_past_of_another_of_its_name(
+    server: ServerProcess, http: httpx.Client
+) -> None:
+    opened = {"name": "namesake", "command": "bash"}
+    http.post("/sessions", json=opened)
+    http.post("/sessions/namesake/run", json={"input": "echo of-the-first-one"})
+    http.delete("/sessions/namesake", params={"grace_ms": 0})
+    http.post("/sessions", json=opened)
+    http.post("/sessions/namesake/run", json={"input": "echo of-the-second-one"})
+    with with_token(server, new_token(http, "read", session="namesake")) as limited:
+        history = limited.get("/history").text
+        found = limited.get("/search", params={"query": "of-the"}).text
+    http.delete("/sessions/namesake", params={"grace_ms": 0})
+
+    assert "of-the-second-one" in history
+    assert "of-the-first-one" not in history
+    assert "of-the-first-one" not in found
+
+
+def test_who_may_only_look_is_not_told_what_people_type(
+    server: ServerProcess, http: httpx.Client, session: str
+) -> None:
+    """Captured keys are for whoever may capture: an answer typed for an agent is nobody else's."""
+    http.post(f"/sessions/{session}/input/capture")
+    http.post(f"/sessions/{session}/input/type", json={"data": "y"})
+    with with_token(server, new_token(http, "read")) as reader:
+        keys = reader.get(f"/sessions/{session}/input/keys")
+        events = reader.get(f"/sessions/{session}/events", params={"events": "input"})
+    with with_token(server, new_token(http, "input")) as typist:
+        read = typist.get(f"/sessions/{session}/input/keys")
+    http.post(f"/sessions/{session}/input/release")
+
+    assert [refusal(each) for each in (keys, events)] == [(403, "scope_missing")] * 2
+    assert [each["key"] for each in read.json()["keys"]] == ["y"]
+
+
+def test_a_token_is_made_for_a_session_that_there_is(http: httpx.Client) -> None:
+    made = http.post("/tokens", json={"name": "x", "scopes": ["read"], "session": "nobody"})
+
+    assert refusal(made) == (404, "session_not_found")
+
+
 def test_a_token_for_one_session_makes_tokens_for_that_session_only(
     server: ServerProcess, http: httpx.Client, session: str, quiet: str
 ) -> None:

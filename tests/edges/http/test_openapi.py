@@ -15,6 +15,8 @@ from duetty.edges.http.docs_page import STYLE, page
 from duetty.edges.http.errors import status_of
 from duetty.edges.http.openapi import document, error_codes
 from duetty.edges.http.operations import operation_routes
+from duetty.edges.http.sse import sse_routes
+from duetty.edges.http.websocket import websocket_routes
 from duetty.edges.http.websocket.methods import METHODS, find_method
 from duetty.ops import OPERATIONS, Operation
 
@@ -34,6 +36,15 @@ def described() -> dict[tuple[str, str], Described]:
         (method.upper(), path): operation
         for path, methods in document()["paths"].items()
         for method, operation in methods.items()
+        if "x-stream" not in operation
+    }
+
+
+def described_streams() -> dict[str, Described]:
+    return {
+        path: methods["get"]
+        for path, methods in document()["paths"].items()
+        if "x-stream" in methods.get("get", {})
     }
 
 
@@ -61,6 +72,28 @@ def test_the_document_describes_every_operation_and_no_other() -> None:
     assert {key: each["operationId"] for key, each in described().items()} == {
         key: operation.name for key, operation in TABLE.items()
     }
+
+
+def test_the_document_describes_every_websocket_and_every_stream_of_events_and_no_other() -> None:
+    sockets = websocket_routes(Tables(), None, never)  # type: ignore[arg-type]
+    events = sse_routes(Tables(), None, never)  # type: ignore[arg-type]
+
+    told = {path: each["x-stream"]["kind"] for path, each in described_streams().items()}
+
+    assert told == {
+        **{route.path: "websocket" for route in sockets},
+        **{route.path: "events" for route in events},
+    }
+    for path, each in described_streams().items():
+        success = "101" if each["x-stream"]["kind"] == "websocket" else "200"
+        assert success in each["responses"], path
+        assert ("session" in {field["name"] for field in each["parameters"]}) == ("{" in path)
+    ids = [
+        operation["operationId"]
+        for methods in document()["paths"].values()
+        for operation in methods.values()
+    ]
+    assert len(ids) == len(set(ids))
 
 
 def test_every_operation_is_a_websocket_method_and_every_method_an_operation() -> None:

@@ -316,3 +316,21 @@ def test_a_tag_is_there_once_and_one_that_is_not_there_can_be_removed(
     unknown = http.patch(f"/sessions/{session}", json={"remove_tags": ["nothing"]}).json()
 
     assert (again["tags"], unknown["tags"]) == (["build"], ["build"])
+
+
+@pytest.mark.parametrize(
+    ("command", "exit_code"),
+    [("exit 3", 3), ("  exit 4", 4), ("exec sh -c 'exit 5'", 5), ("umask 022", 0), (":", 0)],
+)
+def test_a_lone_builtin_is_a_command_of_the_shell(
+    http: httpx.Client, command: str, exit_code: int
+) -> None:
+    made = http.post("/sessions", json={"command": command})
+    assert made.status_code == 201, made.text
+    name = made.json()["name"]
+
+    ended = http.post(f"/sessions/{name}/wait", json={"exit": True})
+
+    assert ended.status_code == 200
+    assert http.get(f"/sessions/{name}").json()["exit_code"] == exit_code
+    http.delete(f"/sessions/{name}")

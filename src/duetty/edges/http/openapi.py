@@ -22,6 +22,7 @@ from duetty.edges.http.arguments import (
 from duetty.edges.http.auth import COOKIE, OPEN_PATHS
 from duetty.edges.http.errors import status_of
 from duetty.edges.http.operations import ServerStopping
+from duetty.edges.http.streams import SCHEMAS, STREAMS, StreamRoute
 from duetty.errors import (
     ApprovalExpired,
     ApprovalRejected,
@@ -29,6 +30,7 @@ from duetty.errors import (
     AuthRequired,
     BadArguments,
     DuettyError,
+    Exhausted,
     InputRejected,
     OriginNotAllowed,
     PolicyDenied,
@@ -60,6 +62,7 @@ NOUNS: Mapping[str, str] = {
     "panel": "Rows taken from an edge of the screen.",
     "token": "Who may call, and what.",
     "auth": "Tickets, and who one is.",
+    "stream": "WebSockets and server-sent events.",
     "terminal": "The terminal contract: one request shape for all of it.",
 }
 
@@ -80,6 +83,11 @@ ERROR: Json = {
             },
         }
     },
+}
+
+TICKET_FIELD: Json = {
+    "type": "string",
+    "description": "from POST /auth/ws-ticket, for a browser, which cannot send a header here",
 }
 
 SERVER_FIELD: Json = {
@@ -113,7 +121,10 @@ def document(prefix: str = "") -> Json:
         paths.setdefault(operation.route.path, {})[operation.route.method.lower()] = _operation(
             operation, schemas
         )
-    nouns = dict.fromkeys(name.partition(".")[0] for name in OPERATIONS)
+    for stream in STREAMS:
+        paths.setdefault(stream.path, {})["get"] = _stream(stream)
+    schemas |= SCHEMAS
+    nouns = dict.fromkeys(name.partition(".")[0] for name in [*OPERATIONS, STREAMS[0].name])
     return {
         "openapi": "3.1.0",
         "info": {
@@ -123,7 +134,7 @@ def document(prefix: str = "") -> Json:
             "description": (
                 'Every error is `{"error": {code, message, hint?, details?}}` with a permanent code. '
                 "Send `Authorization: Bearer TOKEN`; `duetty token` prints the token. "
-                "To follow a session use a WebSocket."
+                "To follow a session use a WebSocket or server-sent events (tag `stream`)."
             ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -164,6 +175,52 @@ def _operation(operation: Operation[Any, Any], schemas: Json) -> Json:
     if (body := _body(operation, schemas)) is not None:
         described["requestBody"] = body
     return described
+
+
+def _stream(stream: StreamRoute) -> Json:
+    """A WebSocket answers 101 and then speaks its own shapes, which OpenAPI has no word for."""
+    of_session = "{session}" in stream.path
+    is_socket = stream.kind == "websocket"
+    query = [*stream.query, *((("ticket", TICKET_FIELD),) if is_socket else ())]
+    parameters = [_parameter("session", {"type": "string"}, place="path", required=True)]
+    errors: list[type[DuettyError]] = [BadArguments, AuthRequired, AuthInvalid, OriginNotAllowed]
+    errors += [ScopeMissing, ServerNotFound, Exhausted, RateLimited, ServerUnavailable]
+    errors += [SessionNotFound] if of_session else []
+    codes: dict[int, list[str]] = {}
+    for kind in errors:
+        codes.setdefault(status_of(kind.__new__(kind)), []).append(kind.code)
+    told = [{"$ref": REF.format(model=name)} for name in stream.told]
+    shapes: Json = {"oneOf": told} if told else {}
+    success: Json = (
+        {"101": {"description": "the connection is a WebSocket from here on"}}
+        if is_socket
+        else {
+            "200": {
+                "description": "a stream of events; `data` of each is one of the shapes",
+                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            }
+        }
+    )
+    return {
+        "operationId": stream.name,
+        "tags": ["stream"],
+        "summary": stream.summary,
+        "description": "Needs the scope `read`; what is sent needs the scope of its operation.",
+        "x-stream": {
+            "kind": stream.kind,
+            "from_server": shapes,
+            "from_client": {"oneOf": [{"$ref": REF.format(model=name)} for name in stream.asked]}
+            if stream.asked
+            else {},
+        },
+        "parameters": [
+            *(parameters if of_session else []),
+            *(_parameter(name, schema, place="query", required=False) for name, schema in query),
+            _parameter("server", SERVER_FIELD, place="query", required=False),
+        ],
+        "responses": success
+        | {str(status): _error_response(names) for status, names in sorted(codes.items())},
+    }
 
 
 def _needs(operation: Operation[Any, Any], *, is_open: bool) -> str:

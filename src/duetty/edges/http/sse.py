@@ -17,12 +17,13 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from duetty.calls import Actor
+from duetty.calls import Scope as ActorScope
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.websocket.feed import TOLD_EVENTS, Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.socket import Doors, encoded
 from duetty.errors import BadArguments, DuettyError
-from duetty.ops import Dispatcher, Lagged, View, Watch, approval_shape, lifecycle_shape
+from duetty.ops import Dispatcher, Lagged, View, Watch, approval_shape, lifecycle_shape, permit
 
 SEND_S = 30.0
 """How long one event may wait for a client that does not read."""
@@ -46,6 +47,8 @@ def sse_routes(
     async def relayed(request: Request, actor: Actor, server: str) -> Response:
         """Another node's events, as they come."""
         name = request.path_params.get("session")
+        if "input" in request.query_params.get("events", ""):
+            permit(actor, ActorScope.INPUT)
         path = "/events" if name is None else f"/sessions/{quote(name, safe='')}/events"
         fields = [(each, value) for each, value in request.query_params.multi_items()]
         target = f"{path}?{urlencode([each for each in fields if each[0] in RELAYED])}"
@@ -73,6 +76,12 @@ def sse_routes(
             wanted = parse_wanted(_params(request), needs_activity=False)
             following = dispatcher.follow(actor, request.path_params["session"])
             view = following.__enter__()
+            if "input" in wanted.events:
+                try:
+                    view.permit_keys()
+                except DuettyError:
+                    following.__exit__(None, None, None)
+                    raise
         except DuettyError as error:
             return error_response(error)
         last_id = request.headers.get("last-event-id")

@@ -11,7 +11,7 @@ from duetty.calls import Scope
 from duetty.edges.http.websocket.feed import Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.requests import Request, Requests, SessionRequired
 from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, refuse
-from duetty.errors import DuettyError
+from duetty.errors import BadArguments, DuettyError
 from duetty.ops import Dispatcher, Lagged, View, approval_shape, lifecycle_shape
 
 
@@ -79,6 +79,13 @@ class _Connection:
 
     async def _subscribe(self, request: Request) -> None:
         wanted = parse_wanted(request.params, needs_activity=True)
+        server = request.params.get("server")
+        if isinstance(server, str) and not self._dispatcher.is_this(server):
+            self._dispatcher.elsewhere(server)
+            raise BadArguments(
+                "server: this follows sessions of this server",
+                hint="/sessions/{name}/ws/json?server= follows one of another",
+            )
         if request.session is None:
             raise SessionRequired("subscribe is about a session", hint='name it: "session": "…"')
         await self._socket.tasks.start(self._follow, request, wanted)
@@ -91,6 +98,8 @@ class _Connection:
         with anyio.CancelScope() as scope:
             try:
                 with self._dispatcher.follow(self._socket.actor, request.session) as view:
+                    if "input" in wanted.events:
+                        view.permit_keys()
                     id_ = view.info().id
                     if (earlier := self._subscriptions.get(id_)) is not None:
                         earlier.cancel()

@@ -57,6 +57,8 @@ class _Connection:
 
     async def _subscribe(self, request: Request) -> None:
         wanted = parse_wanted(request.params, needs_activity=False)
+        if "input" in wanted.events:
+            self._view.permit_keys()
         result: dict[str, Any] = {"events": request.params["events"]}
         await self._socket.send_json(request.answer(result=result))
         self._feed.subscribe(wanted)

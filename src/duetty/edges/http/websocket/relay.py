@@ -7,6 +7,7 @@ as any. What belongs to the connection itself (`subscribe`, a capture) goes alon
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import cast
 from urllib.parse import quote, urlencode
 
 import anyio
@@ -145,7 +146,8 @@ class _Json:
             await requests.run()
 
     async def _pass_on(self, request: Request) -> None:
-        permit(self._socket.actor, Scope.READ if request.method == "subscribe" else Scope.INPUT)
+        is_reading = request.method == "subscribe" and "input" not in _words(request)
+        permit(self._socket.actor, Scope.READ if is_reading else Scope.INPUT)
         await self._there.send(
             encoded({"id": request.id, "method": request.method, "params": request.params})
         )
@@ -157,3 +159,8 @@ class _Json:
                 with suppress(DuettyError):  # what is not JSON is not for this socket
                     await self._socket.send_json(parsed(message))
         self._socket.end(Closing(*self._there.ended))
+
+
+def _words(request: Request) -> list[object]:
+    events = request.params.get("events")
+    return cast("list[object]", events) if isinstance(events, list) else []
