@@ -67,6 +67,7 @@ def test_a_token_allows_what_it_was_made_for_until_it_expires(
         name="ci",
         scopes=frozenset({Scope.READ}),
         session="build",
+        session_id="build",
         token=record.id,
     )
     clock.now_s += 60

@@ -1,6 +1,7 @@
 """A shell with a gate runs no line before it was asked about, whatever made the line."""
 
 import os
+import subprocess
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,6 +18,12 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 REFUSAL = "duetty: this may not run"
+
+NAMED = pytest.mark.skipif(
+    "execute-named-command"
+    not in subprocess.run(["bash", "-ic", "bind -l"], capture_output=True, text=True).stdout,
+    reason="this readline runs no commands by name",
+)
 
 
 class Gatekeeper:
@@ -183,3 +190,123 @@ def test_a_child_cannot_learn_the_gate_from_its_environment(tmp_path: Path, name
         ran = keeper.shell.run("env")
 
         assert b"gate" not in ran.output.lower().replace(b"gated", b"")
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pytest.param("\x18\x05", id="Ctrl-X Ctrl-E"),
+        pytest.param("\x1bxedit-and-execute-command\r", id="by its name", marks=NAMED),
+    ],
+)
+def test_what_an_editor_leaves_is_not_run_unasked(tmp_path: Path, keys: str) -> None:
+    """bash runs it without PS0: the question is about the `fc` that does so."""
+    editor = tmp_path / "forbidden-editor"
+    editor.write_text('#!/bin/sh\necho touch made > "$1"\n')
+    editor.chmod(0o755)
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run(f"EDITOR={tmp_path}/forb'idden'-editor")
+        at = len(keeper.shell.output)
+        keeper.shell.write(keys)
+        keeper.shell.wait_text(REFUSAL, since=at)
+        keeper.shell.read_until_quiet()
+
+        assert not (tmp_path / "made").exists()
+        assert keeper.lines[-1] == f"fc -e {editor}"
+        after = keeper.shell.run("echo still here")
+        assert b"still here" in after.output
+
+
+def test_an_editor_runs_what_it_leaves_when_that_is_allowed(tmp_path: Path) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho touch made > "$1"\n')
+    editor.chmod(0o755)
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run(f"EDITOR={editor}")
+        since = len(keeper.shell.trusted)
+        keeper.shell.write("\x18\x05")
+        keeper.shell.wait_prompt(since=since)
+        keeper.shell.run("true")
+
+        assert (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_no_line_of_a_paste_of_several_runs_unasked(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name) as keeper:
+        keeper.refuse("\x1b[200~echo a\ntouch forbidden\ntouch forbidden2\x1b[201~")
+        keeper.shell.read_until_quiet()
+
+        assert not [each for each in os.listdir(tmp_path) if each.startswith("forbidden")]
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_every_prompt_says_that_the_shell_will_ask(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name) as keeper:
+        keeper.shell.run("echo one")
+        keeper.shell.enter("\r")
+
+        prompts = [each for each in keeper.shell.trusted if each.kind is MarkKind.PROMPT]
+        assert [each.gated for each in prompts] == [True] * len(prompts)
+
+
+def test_a_shell_without_a_gate_does_not_say_so(tmp_path: Path) -> None:
+    with open_shell(tmp_path, "bash") as shell:
+        assert not any(each.gated for each in shell.trusted)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("bash", "PS0="),
+        ("bash", "unset PS0"),
+        ("bash", "PROMPT_COMMAND="),
+        ("bash", "unset PROMPT_COMMAND"),
+        ("bash", "PROMPT_COMMAND=(true)"),
+        ("bash", "trap 'true' DEBUG"),
+        ("bash", "set -T; trap : DEBUG; shopt -s extdebug"),
+        ("zsh", "preexec_functions=()"),
+        ("zsh", "unset preexec_functions precmd_functions"),
+        ("zsh", "preexec() { true; }"),
+        ("zsh", "trap '' INT"),
+        ("fish", "bind \\r execute"),
+        ("fish", "bind --erase --all"),
+        ("fish", "fish_vi_key_bindings"),
+        ("fish", "trap '' INT"),
+    ],
+)
+def test_a_shell_whose_hooks_were_changed_asks_or_says_that_it_does_not(
+    tmp_path: Path, name: str, line: str
+) -> None:
+    with gated(tmp_path, name) as keeper:
+        since = len(keeper.shell.trusted)
+        keeper.shell.write(line + "\r")
+        keeper.shell.wait_mark(MarkKind.DONE, since=since)
+        keeper.shell.read_until_quiet()
+        said = [each for each in keeper.shell.trusted if each.kind is MarkKind.PROMPT][-1]
+        at = len(keeper.shell.output)
+        keeper.shell.write("touch forbidden\r")
+        if said.gated:
+            keeper.shell.wait_text(REFUSAL, since=at)
+            keeper.shell.read_until_quiet()
+            assert "forbidden" not in os.listdir(tmp_path)
+
+
+def test_a_bash_that_traps_interrupts_ends_rather_than_run_a_refused_line(tmp_path: Path) -> None:
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run("trap '' INT")
+        keeper.shell.write("touch forbidden\r")
+        keeper.shell.wait_text("this shell ends")
+        with pytest.raises(AssertionError, match="the shell ended"):
+            keeper.shell.wait_text("nothing more")
+
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+def test_a_shell_that_lost_all_its_hooks_says_so(tmp_path: Path) -> None:
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run("unset PS0 PROMPT_COMMAND")
+
+        prompts = [each for each in keeper.shell.trusted if each.kind is MarkKind.PROMPT]
+        assert prompts[0].gated
+        assert not prompts[-1].gated

@@ -33,6 +33,9 @@ MAX_PENDING = 100
 
 MAX_STANDING = 1_000
 EXPIRY_LOOK_S = 1.0
+RETURN_S = 3.0
+"""For so long, whoever has left may be a page that is being loaded again. Nobody waits longer to be refused."""
+
 MAX_NOTE = 500
 
 log = logging.getLogger("duetty.approvals")
@@ -98,6 +101,8 @@ class Approvals:
         """Each with the only session that it may answer for."""
 
         self._next_attendance = 0
+        self._came = anyio.Event()
+        self._left_s: float | None = None
         self._seq = Seq(0)
         self._subscriptions: set[Subscription[ApprovalEntry]] = set()
         self._stopping = False
@@ -166,10 +171,13 @@ class Approvals:
         self._next_attendance += 1
         place = self._next_attendance
         self._attending[place] = actor.session
+        self._came.set()
+        self._came = anyio.Event()
         try:
             yield
         finally:
             del self._attending[place]
+            self._left_s = self._clock.monotonic_s()
 
     @property
     def is_attended(self) -> bool:
@@ -183,6 +191,15 @@ class Approvals:
         if self._ask == "always" or host is not None:
             return True
         return any(each is None or each == session for each in self._attending.values())
+
+    async def comes_back(self, *, session: str | None = None) -> bool:
+        """Whether somebody who left a moment ago is there again: a page leaves when it is loaded anew."""
+        if self._ask != "present" or self._left_s is None:
+            return False
+        with anyio.move_on_after(self._left_s + RETURN_S - self._clock.monotonic_s()):
+            while not self.can_ask(session=session):
+                await self._came.wait()
+        return self.can_ask(session=session)
 
     # --- asking ---------------------------------------------------------------------
 

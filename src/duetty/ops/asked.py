@@ -9,6 +9,7 @@ from duetty.events import Lagged, Subscription
 from duetty.ops.approvals import approval_info
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
+from duetty.store import ApprovalRecord
 from duetty.wire.approvals import ApprovalInfo
 
 
@@ -26,10 +27,13 @@ class Asked:
         """All that wait; changes go on from here."""
         self._entries.clear()
         return [
-            approval_info(each)
-            for each in self._services.approvals.pending()
-            if self._actor.session in (None, each.session)
+            approval_info(each) for each in self._services.approvals.pending() if self._is_for(each)
         ]
+
+    def _is_for(self, record: ApprovalRecord) -> bool:
+        if self._actor.session_id is not None:
+            return record.session_id == self._actor.session_id
+        return self._actor.session in (None, record.session)
 
     async def receive(self) -> ApprovalInfo | None:
         """The next change; None after falling behind: take `pending` again.
@@ -42,7 +46,7 @@ class Asked:
             if isinstance(entry, Lagged):
                 return None
             record = self._services.approvals.current(entry.record)
-            if self._actor.session in (None, record.session):
+            if self._is_for(record):
                 return approval_info(record)
 
 

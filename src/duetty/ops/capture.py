@@ -4,7 +4,7 @@ import base64
 
 import anyio
 
-from duetty.calls import Actor, Effect
+from duetty.calls import Actor, Effect, Scope
 from duetty.errors import BadArguments, NotFocusable
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
@@ -174,6 +174,8 @@ KEYS = Operation(
     params=KeysParams,
     result=KeysInfo,
     run=_keys,
+    # Who may only look sees what programs show, not what a person types for somebody else.
+    needs=Scope.INPUT,
     route=Route(method="GET", path="/sessions/{session}/input/keys"),
     waits=True,
 )

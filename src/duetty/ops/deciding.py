@@ -220,7 +220,11 @@ class Deciding(Judging):
         if (covered := self._approvals.covered(question)) is not None:
             self._trail.record("approval", event="covered", approval=covered.approval, call=call_id)
             return covered
-        if not can_ask and not self._approvals.remembers(question):
+        if (
+            not can_ask
+            and not self._approvals.remembers(question)
+            and not await self._approvals.comes_back(session=question.session)
+        ):
             without = decide(made.judged, made.rules, made.profile, can_ask=False)
             refusal = without if isinstance(without, Deny) else as_deny(made.decision)
             raise denied(refusal, made.judged, nobody=True)

@@ -192,11 +192,23 @@ class View:
     # --- what happens -----------------------------------------------------------
 
     def take(self, *, keys: bool = True) -> Entry | Lagged | None:
-        """The next entry, if one is there; what people type is left out unless wanted."""
+        """The next entry, if one is there; what people type is left out unless wanted.
+
+        And from who may only look: they see what programs show.
+        """
+        keys = keys and Scope.INPUT in self._actor.scopes
         while (entry := self._follower.take()) is not None:
             if keys or not (isinstance(entry, Entry) and isinstance(entry.event, KeysTyped)):
                 return entry
         return None
+
+    def permit_keys(self) -> None:
+        """Whether this viewer may be told what people type.
+
+        Raises:
+            ScopeMissing: if it may only look.
+        """
+        permit(self._actor, Scope.INPUT)
 
     async def wait(self, *, output: bool = True) -> None:
         """Until there are entries, or bytes if those are wanted, or `wake`, or it is over."""

@@ -50,6 +50,9 @@ class Operation(Generic[P, R]):
     waits: bool = False
     """It may take as long as its caller allows, and ends when the caller goes."""
 
+    needs: Scope | None = None
+    """What a credential must allow, where the effect does not say it all."""
+
     admin: bool = False
     """About the server and who may use it: needs the scope of that name, whatever its effect."""
 
@@ -77,4 +80,4 @@ class Operation(Generic[P, R]):
             return Scope.READ  # each step says what it needs
         if self.answers:
             return Scope.APPROVE
-        return Scope.ADMIN if self.admin else SCOPE_OF[self.effect]
+        return Scope.ADMIN if self.admin else self.needs or SCOPE_OF[self.effect]

@@ -5,10 +5,11 @@ that is fed to a shell, are doors beside it: they are judged here, on the same p
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from duetty.policy import analyse
+from duetty.policy.wrappers import reads_commands_from_stdin
 from duetty.wire.base import Params
 from duetty.wire.processes import StartProcessParams
 
@@ -29,6 +30,7 @@ HARMLESS_VARIABLES = frozenset(
 """All that is let pass unasked where only what is proven runs; and LC_*."""
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash"})
+STDIN_PATHS = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
 def running_variables(params: Params, *, strict: bool) -> dict[str, str]:
@@ -49,9 +51,18 @@ def _may_run(name: str, value: str, strict: bool) -> bool:
 
 
 def fed_text(params: Params, line: str) -> str | None:
-    """What is piped to a shell by this call; None where it goes to no shell."""
+    """What is piped to a shell as its program by this call; None where it is data for another one."""
     if not isinstance(params, StartProcessParams) or not params.stdin:
         return None
     text = params.stdin_bytes().decode("utf-8", "replace")
-    words = {each[0].rpartition("/")[2] for each in analyse(line).commands if each}
-    return text if words & SHELLS else None
+    return text if any(_takes_program(each) for each in analyse(line).commands if each) else None
+
+
+def _takes_program(words: Sequence[str]) -> bool:
+    """Whether a command reads what it runs from its standard input: `bash`, not `bash -c cat`."""
+    name = words[0].rpartition("/")[2]
+    if name == "eval":
+        return True  # what it runs may have been read before
+    if name in (".", "source"):
+        return any(word in STDIN_PATHS for word in words[1:])
+    return name in SHELLS and reads_commands_from_stdin([name, *words[1:]])

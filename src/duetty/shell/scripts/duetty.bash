@@ -85,8 +85,13 @@ _duetty_line() {
 # PS0 is expanded takes the whole line back. $1: the line, where history does not have it.
 _duetty_ask() {
     builtin set +aeuvxET
+    local id=$RANDOM$RANDOM cmdline= answer= trapped=
+    # Here, before this subshell changes any trap of its own, the shell's are still told.
+    if [[ -w $_duetty_scratch ]]; then
+        builtin trap -p INT >|"$_duetty_scratch"
+        IFS= builtin read -r -n 20 trapped <"$_duetty_scratch"
+    fi
     builtin trap - DEBUG ERR EXIT RETURN
-    local id=$RANDOM$RANDOM cmdline= answer=
     if (($#)); then
         cmdline=";cmdline=${1@Q}"
     else
@@ -99,6 +104,11 @@ _duetty_ask() {
     [[ $answer == "$_duetty_nonce $id allow" ]] && return
     answer=${answer#"$_duetty_nonce $id deny "}
     builtin printf '%s\n' "${answer:-duetty: nobody answered, so this line was not run}" >/dev/tty
+    # A shell that does not heed SIGINT would run the line after all: it ends here.
+    if [[ -n $trapped ]]; then
+        builtin printf 'duetty: it traps SIGINT, so this shell ends\n' >/dev/tty
+        builtin kill -KILL $$
+    fi
     builtin kill -INT $$
     return 1
 }

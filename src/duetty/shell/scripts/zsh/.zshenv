@@ -105,6 +105,7 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         [[ $answer == "$_duetty_nonce $id allow" ]] && return 0
         answer=${answer#"$_duetty_nonce $id deny "}
         builtin print -r -- ${answer:-duetty: nobody answered, so this line was not run} >/dev/tty
+        builtin trap - INT  # the user's own comes back with the end of _duetty_run
         builtin kill -INT $$
         return 1
     }

@@ -1,0 +1,95 @@
+"""Lines that would switch the shell's question off are asked about while it is still asked."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.config import Settings
+from duetty.errors import PolicyDenied
+from duetty.ops.shell_hooks import touched_hook
+from tests.engine import running_engine
+
+GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("bash", "PS0="),
+        ("bash", "unset PS0"),
+        ("bash", "export PROMPT_COMMAND=true"),
+        ("bash", "unset -f _duetty_ask"),
+        ("bash", "shopt -u promptvars"),
+        ("bash", "trap '' INT"),
+        ("bash", "trap 'true' DEBUG"),
+        ("bash", "shopt -s extdebug"),
+        ("bash", "bind -x '\"\\C-t\": ls'"),
+        ("bash", "bind -m emacs -x '\"\\C-t\": ls'"),
+        ("bash", "builtin() { :; }"),
+        ("bash", "function kill { :; }"),
+        ("bash", "true; kill () { :; }"),
+        ("bash", "enable -n kill"),
+        ("bash", "fc"),
+        ("bash", "fc -s"),
+        ("bash", "true && fc -e vi"),
+        ("bash", "command fc -s"),
+        ("bash", "exec bash --norc"),
+        ("zsh", "r"),
+        ("zsh", "r rm"),
+        ("zsh", "fc -e vim"),
+        ("zsh", "preexec_functions=()"),
+        ("zsh", "add-zsh-hook -d preexec x"),
+        ("zsh", "zle -N widget"),
+        ("fish", "bind \\ct 'ls'"),
+        ("fish", "functions --erase _duetty_preexec"),
+        ("fish", "function test; return 0; end"),
+        ("fish", "set fish_key_bindings fish_vi_key_bindings"),
+    ],
+)
+def test_a_line_that_touches_the_hooks_is_seen(shell: str, line: str) -> None:
+    assert touched_hook(line, shell=shell) is not None
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
+    [
+        ("bash", "echo hello"),
+        ("bash", "fc -l"),
+        ("bash", "fc -ln -5"),
+        ("bash", "export PS1='$ '"),
+        ("bash", "bind 'set enable-bracketed-paste off'"),
+        ("bash", "trap 'rm tmp' EXIT"),
+        ("bash", "exec 3>log"),
+        ("bash", "exec >log 2>&1"),
+        ("bash", "find . -exec ls {} +"),
+        ("bash", "r"),
+        ("bash", "cargo test"),
+        ("bash", "docker exec box ls"),
+        ("bash", "build() { make; }"),
+        ("zsh", "rg pattern"),
+        ("zsh", "bindkey -e"),
+        ("fish", "function greet; echo hi; end"),
+        ("fish", "binding=1 make"),
+    ],
+)
+def test_a_line_that_does_not_is_left_alone(shell: str, line: str) -> None:
+    assert touched_hook(line, shell=shell) is None
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_an_agents_line_that_touches_them_asks_run_or_typed(home: Path) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command="bash")
+            with pytest.raises(PolicyDenied, match="runs before a line"):
+                await engine.run("PS0=")
+            await engine.call("input.write", session="s", data="fc -s\r")
+            while not any(
+                "a line of history" in str(row) for row in session.screen(styled=False).lines
+            ):
+                await session.pulse.wait()
+            ran = await engine.run("echo fine")
+
+            assert ran.output == "fine"

@@ -1,0 +1,111 @@
+"""Lines typed where no shell asks: judged by their text, which can only block."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from duetty.calls import Actor
+from duetty.config import Settings
+from duetty.errors import PolicyDenied
+from duetty.ops.typed_lines import TypedLines
+from duetty.session import Session
+from tests.engine import Engine, running_engine
+
+GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
+DESTRUCTIVE = "mkfs.ext4 /nowhere/at/all"
+ANNA = Actor(kind="person", name="anna")
+
+
+def test_a_line_is_whole_when_its_end_comes() -> None:
+    typed = TypedLines()
+
+    assert typed.lines("s", "rm -rf ") == []
+    assert typed.lines("other", "ls\r") == ["ls"]
+    assert typed.lines("s", "x\rls\nnext") == ["rm -rf x", "ls"]
+    assert typed.lines("s", "\x15again\r") == ["again"]
+    assert typed.lines("s", "ab\x7fc\x1b[D\x1b[200~d\x1b[201~\r") == ["acd"]
+
+
+async def see(session: Session, text: str) -> None:
+    while not any(text in str(line) for line in session.screen(styled=False).lines):
+        await session.pulse.wait()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.parametrize("program", ["bash --norc", "python3 -q", "sh"])
+async def test_a_destructive_line_is_not_typed_into_what_may_run_it(
+    home: Path, program: str
+) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            await engine.open(command=program)
+            calls: list[tuple[str, dict[str, Any]]] = [
+                ("input.write", {"data": f"{DESTRUCTIVE}\r"}),
+                ("input.write", {"data": "bWtmcyAvbm93aGVyZQ0=", "encoding": "base64"}),
+                ("input.paste", {"text": f"{DESTRUCTIVE}\n"}),
+                ("input.press", {"keys": [*DESTRUCTIVE.replace(" ", "\t"), "Enter"]}),
+            ]
+            for name, arguments in calls:
+                with pytest.raises(PolicyDenied) as refused:
+                    await engine.call(name, session="s", **arguments)
+                assert refused.value.details["reason"] == "destructive"
+            for key in DESTRUCTIVE:
+                await engine.call("input.write", session="s", data=key)
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.press", session="s", keys=["Enter"])
+
+
+async def nested(engine: Engine) -> Session:
+    session = await engine.open(command="bash")
+    await engine.run("true")
+    await engine.call("input.write", session="s", data="PS1='inner> ' sh\r")
+    await see(session, "inner> ")
+    return session
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_nor_into_a_shell_that_an_agent_started_in_another(home: Path) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await nested(engine)
+
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
+            await engine.call(
+                "input.write", session="s", data="\x03echo har''mless; $(echo ec''ho) a\r"
+            )
+
+            await see(session, "harmless")
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_person_types_there_what_they_like(home: Path) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await nested(engine)
+
+            write = {"session": "s", "data": f"echo '{DESTRUCTIVE}' o''k\r"}
+            await engine.dispatcher.call(ANNA, "input.write", write)
+
+            await see(session, "all ok")
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_what_is_typed_at_a_password_prompt_is_neither_judged_nor_kept(home: Path) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(
+                command="sh -c 'stty -echo; echo ask; read x; stty echo; echo got'"
+            )
+            await see(session, "ask")
+            await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
+            await see(session, "got")
+
+            trail = engine.services.trail.directory
+            assert not any(DESTRUCTIVE.encode() in each.read_bytes() for each in trail.iterdir())
