@@ -4,11 +4,9 @@ A setting is said once, in `Settings`: its name, type, default and meaning. The 
 `config.toml`, the environment (`DUETTY_SECTION_NAME`) and flags only fill it in.
 """
 
-import hashlib
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
@@ -266,6 +264,8 @@ def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
 
 def _private_tmp(key: Path) -> Path:
     """A short private place for sockets; `make_private` checks that it is ours."""
+    import hashlib  # with OpenSSL behind it: 4 MB that the MCP bridge can do without
+
     digest = hashlib.sha256(bytes(key)).hexdigest()[:12]
     return _tmp_root() / digest
 
@@ -355,6 +355,8 @@ def load_settings(
 
 
 def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -> None:
+    import tomllib
+
     text = path.read_text(encoding="utf-8")
     try:
         document = tomllib.loads(text)

@@ -1,6 +1,6 @@
 """Names and identifiers: what they look like and how a new one is made."""
 
-import secrets
+import os
 from typing import Literal, NewType
 
 from duetty.errors import InvalidSessionName, InvalidTag
@@ -26,12 +26,12 @@ MAX_NAME_BYTES = 64
 
 
 def new_session_id() -> SessionId:
-    return SessionId(secrets.token_hex(8))
+    return SessionId(os.urandom(8).hex())
 
 
 def new_nonce() -> str:
     """The session's secret that makes a mark trusted: 128 bits."""
-    return secrets.token_hex(16)
+    return os.urandom(16).hex()
 
 
 def block_id(session: SessionId, number: int) -> BlockId:

@@ -54,7 +54,7 @@ class Bell:
 class Degraded:
     """Something no longer works as promised (journal, keeper); None when it is mended."""
 
-    part: Literal["journal", "keeper", "store"]
+    part: Literal["journal", "keeper", "store", "gate"]
     reason: str | None
 
 
