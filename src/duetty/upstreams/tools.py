@@ -124,8 +124,9 @@ def differences(was: Wire, now: Wire) -> list[Difference]:
     parts = [*_PARTS, *sorted((set(was) | set(now)) - set(_PARTS))]
     found: list[Difference] = []
     for part in parts:
-        if was.get(part) != now.get(part):
-            before, after = _around(_told(was.get(part)), _told(now.get(part)))
+        # By their canonical forms: to Python, true and 1 are the same.
+        if canonical(_part(was, part)) != canonical(_part(now, part)):
+            before, after = _around(_told(was, part), _told(now, part))
             found.append(Difference(part=shown(part), was=before, now=after))
     return found
 
@@ -194,15 +195,18 @@ def _shown_schema(value: object) -> object:
     return value
 
 
-def _told(value: object) -> str | None:
-    if value is None:
+def _part(wire: Wire, part: str) -> list[object]:
+    """Empty for what is not there, which is not null."""
+    return [wire[part]] if part in wire else []
+
+
+def _told(wire: Wire, part: str) -> str | None:
+    if part not in wire:
         return None
-    text = (
-        value
-        if isinstance(value, str)
-        else json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False)
-    )
-    return shown(text)
+    value: object = wire[part]
+    if isinstance(value, str):
+        return shown(value)
+    return shown(json.dumps(value, indent=1, sort_keys=True, ensure_ascii=False))
 
 
 def _around(was: str | None, now: str | None) -> tuple[str | None, str | None]:
