@@ -1,6 +1,7 @@
 """Chromium on a real server's page: what tests do and see there."""
 
 import shutil
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -83,6 +84,24 @@ class Tab:
     def open(self, session: str) -> None:
         self.goto(f"s/{session}")
         self.wait_ready(session)
+
+    def wait_still(self) -> None:
+        """Until the screen is there and nothing in it moves any more, but what moves for ever."""
+        self.page.wait_for_function(
+            """() => document.querySelector('main [data-region], main section')
+              && document.getAnimations().every((each) =>
+                each.playState !== 'running' || each.effect.getComputedTiming().iterations === Infinity)""",
+            timeout=WAIT_MS,
+        )
+
+    def wait_cells(self, session: str) -> None:
+        """Until the page has drawn what the server's terminal has, cell by cell."""
+        deadline_s = time.monotonic() + WAIT_MS / 1000
+        while time.monotonic() < deadline_s:
+            if self.cells(session) == server_cells(self.server, session):
+                return
+            self.page.wait_for_timeout(100)
+        assert self.cells(session) == server_cells(self.server, session)
 
     def wait_ready(self, session: str) -> None:
         self.page.wait_for_function(

@@ -60,7 +60,7 @@ def test_no_screen_has_a_serious_finding(tab: Tab, theme: str) -> None:
     ):
         tab.goto(path)
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
-        tab.page.wait_for_timeout(700)
+        tab.wait_still()
         problems += [f"{path}: {each}" for each in findings(tab)]
 
     assert problems == []
@@ -80,7 +80,7 @@ def test_dialogs_and_views_have_no_serious_finding(tab: Tab) -> None:
     ):
         tab.press(keys)
         tab.page.wait_for_selector(what)
-        tab.page.wait_for_timeout(300)
+        tab.wait_still()
         problems += [f"{keys}: {each}" for each in findings(tab)]
         tab.press("Escape")
         tab.page.wait_for_selector(what, state="detached")

@@ -554,3 +554,17 @@ def test_a_rule_is_edited_tried_and_saved_in_place_of_the_question(
     assert not (tab.server.home / "old").exists()
     assert "sweeping" in (tab.server.home / "config.toml").read_text()
     agent.call("wsh_run_command", {"session": session, "input": "rm -rf old/x"})
+
+
+def test_what_the_agent_says_is_marked_as_its_words(tab: Tab, agent: Mcp, session: str) -> None:
+    inbox(tab)
+
+    call = agent.begin(
+        "wsh_run_command",
+        {"session": session, "input": "touch said", "why": "the tests\u202e need it"},
+    )
+
+    expect(card(tab).locator("q")).to_have_text("the testsU+202E need it")
+    expect(card(tab)).to_contain_text("its own words, not checked")
+    answered(tab, "Decline")
+    agent.answer(call)

@@ -1,13 +1,14 @@
 """Bytes of a program change pixels of its own terminal, and nothing else of the page."""
 
 import base64
+import time
 from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.server_process import ServerProcess
-from tests.web.browsing import Tab, browsing
+from tests.web.browsing import WAIT_MS, Tab, browsing
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
@@ -42,7 +43,7 @@ def test_output_never_becomes_a_part_of_the_document(tab: Tab) -> None:
     tab.goto()
     expect(tab.page.locator("[data-session=s] pre")).to_contain_text("window.pwned")
     tab.goto("history?q=pwned")
-    tab.page.wait_for_timeout(300)
+    expect(tab.page.locator("#hits")).to_contain_text("pwned")
 
     assert tab.page.evaluate("window.pwned") is None
     assert tab.page.locator("img, iframe, object, embed").count() == 0
@@ -110,7 +111,7 @@ def test_a_link_says_where_it_leads_before_it_is_opened(tab: Tab) -> None:
         tab, b"\x1b[2J\x1b[H\x1b]8;;https://evil.example/steal\x07https://good.example\x1b]8;;\x07"
     )
     tab.page.locator(".xterm-screen").hover(position={"x": 30, "y": 8})
-    tab.page.wait_for_timeout(300)
+    expect(tab.page.locator(".xterm-cursor-pointer")).to_be_visible()
     tab.page.locator(".xterm-screen").click(position={"x": 30, "y": 8})
 
     expect(tab.page.get_by_role("dialog")).to_contain_text("https://evil.example/steal")
@@ -147,10 +148,12 @@ def test_the_policy_refuses_scripts_that_are_not_files_of_ours(tab: Tab) -> None
           document.body.append(away);
         }"""
     )
-    tab.page.wait_for_timeout(300)
+    deadline_s = time.monotonic() + WAIT_MS / 1000
+    while not any("Content Security Policy" in each for each in tab.problems):
+        assert time.monotonic() < deadline_s, tab.problems
+        tab.page.wait_for_timeout(50)
 
     assert tab.page.evaluate("window.pwned") is None
-    assert any("Content Security Policy" in each for each in tab.problems)
     tab.problems.clear()
     tab.asked[:] = [each for each in tab.asked if "away.png" not in each]
 

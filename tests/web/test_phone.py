@@ -52,7 +52,7 @@ def test_nothing_is_wider_than_the_screen(tab: Tab) -> None:
     tab.server.client.post("/sessions", {"name": "s", "command": "bash", "cols": 120, "rows": 40})
     for path in ("", "s/s", "history", "recordings", "recordings/s", "share", "settings"):
         tab.goto(path)
-        tab.page.wait_for_timeout(300)
+        tab.wait_still()
 
         assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
 

@@ -103,6 +103,17 @@ function Facts({ info, beside }: { info: ApprovalInfo; beside: boolean }) {
           </dd>
         </>
       )}
+      {info.said !== null && (
+        <>
+          <dt>Agent says</dt>
+          <dd>
+            <q>
+              <Shown text={info.said} most={500} />
+            </q>{" "}
+            <small>(its own words, not checked)</small>
+          </dd>
+        </>
+      )}
       <dt>Policy</dt>
       <dd>
         <Shown text={info.reason} most={1000} />

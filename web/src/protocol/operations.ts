@@ -725,6 +725,8 @@ export interface RunParams {
   /** do what Ctrl-C does when the time is up or the caller goes */
   interrupt?: boolean;
   max_output_bytes?: number | null;
+  /** what for, in the caller's words: shown to the person who is asked, if one is */
+  why?: string | null;
 }
 
 export interface ScreenShape {
@@ -1101,6 +1103,8 @@ export interface ApprovalInfo {
   shown: string | null;
   cwd: string | null;
   reason: string;
+  /** what for, in the words of whoever asks */
+  said: string | null;
   rule: string | null;
   classes: string[];
   suggestion: string | null;
