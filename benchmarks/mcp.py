@@ -1,5 +1,6 @@
 """What MCP costs: a call beside a bare SDK tool, cold starts, memory, many at once, a model's tasks."""
 
+import compileall
 import os
 import secrets
 import shutil
@@ -16,6 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+import duetty
 from benchmarks.measure import Effort, median, percentile, temporary_home
 from benchmarks.report import Line, Table, mb, ms
 from tests.edges.mcp.connect import connected, nowhere
@@ -35,11 +37,16 @@ TOKENS = 4_500
 
 async def run(effort: Effort) -> list[Table]:
     tables: list[Table] = []
+    # As an installed package is: a checkout may have sources without byte code beside them.
+    compileall.compile_dir(str(Path(duetty.__file__).parent), quiet=2)
     with temporary_home() as home, running_server(home) as server:
         lines: list[Line] = []
         for way in ("stdio-2025", "stdio-2026", "http-2025", "http-2026"):
             effort.say(f"echo hello, {way}")
             lines += await _calls(server, effort, way)
+        for way in ("stdio-2026", "http-2026"):
+            effort.say(f"echo hello with progress, {way}")
+            lines += await _calls(server, effort, way, progress=True)
         effort.say("many at once")
         lines.append(await _many(server, effort))
         effort.say("starts")
@@ -98,7 +105,9 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.stdout.close()
 
 
-async def _calls(server: ServerProcess, effort: Effort, way: str) -> list[Line]:
+async def _calls(
+    server: ServerProcess, effort: Effort, way: str, *, progress: bool = False
+) -> list[Line]:
     rounds = effort.times(ROUNDS, quick=2)
     ours: list[float] = []
     bare: list[float] = []
@@ -119,10 +128,14 @@ async def _calls(server: ServerProcess, effort: Effort, way: str) -> list[Line]:
             }
             for turn in range(1 + rounds):
                 cpu = _cpu_s(processes)
-                taken = [await _time(client, "wsh_run_command", wanted) for _ in range(TRIPS)]
+                taken = [
+                    await _time(client, "wsh_run_command", wanted, progress) for _ in range(TRIPS)
+                ]
                 spent = _cpu_s(processes) - cpu
                 cpu = _cpu_s(echo_processes)
-                taken_bare = [await _time(echo, "echo", {"text": "hello"}) for _ in range(TRIPS)]
+                taken_bare = [
+                    await _time(echo, "echo", {"text": "hello"}, progress) for _ in range(TRIPS)
+                ]
                 if turn:  # the first warms everything
                     ours += taken
                     bare += taken_bare
@@ -131,9 +144,10 @@ async def _calls(server: ServerProcess, effort: Effort, way: str) -> list[Line]:
             await client.call_tool("wsh_manage_session", {"session": name, "action": "kill"})
     calls = rounds * TRIPS
     added = median(ours) - median(bare)
+    what = f"{way}, with progress" if progress else way
     return [
         Line(
-            what=f"`echo hello`, {way}",
+            what=f"`echo hello`, {what}",
             measured=f"{ms(median(ours))}, p95 {ms(percentile(ours, 95))}",
             beside=f"{ms(median(bare))} echo tool",
             ratio=median(ours) / median(bare),
@@ -141,7 +155,7 @@ async def _calls(server: ServerProcess, effort: Effort, way: str) -> list[Line]:
             met=added <= ADDED_S,
         ),
         Line(
-            what=f"CPU of a call, {way}",
+            what=f"CPU of a call, {what}",
             measured=ms(ours_cpu / calls),
             beside=f"{ms(bare_cpu / calls)} echo tool",
             ratio=ours_cpu / bare_cpu if bare_cpu else None,
@@ -151,10 +165,16 @@ async def _calls(server: ServerProcess, effort: Effort, way: str) -> list[Line]:
     ]
 
 
-async def _time(client: Client, tool: str, arguments: dict[str, object]) -> float:
+async def _time(
+    client: Client, tool: str, arguments: dict[str, object], progress: bool = False
+) -> float:
     began_s = time.perf_counter()
-    await client.call_tool(tool, arguments)
+    await client.call_tool(tool, arguments, progress_callback=_ignore if progress else None)
     return time.perf_counter() - began_s
+
+
+async def _ignore(progress: float, total: float | None, message: str | None) -> None:
+    """What most hosts do with it, after asking for it."""
 
 
 def _cpu_s(processes: list[psutil.Process]) -> float:

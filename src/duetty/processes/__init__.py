@@ -1,7 +1,7 @@
 """Commands without a terminal: a process of their own with pipes, and its output on disk."""
 
 from duetty.processes.output import Output
-from duetty.processes.process import Limits, Order, Process
+from duetty.processes.process import PROVEN_PATH, Limits, Order, Process
 from duetty.processes.processes import Processes
 
-__all__ = ["Limits", "Order", "Output", "Process", "Processes"]
+__all__ = ["PROVEN_PATH", "Limits", "Order", "Output", "Process", "Processes"]

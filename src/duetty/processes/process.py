@@ -33,6 +33,10 @@ KILL_S = 3.0
 """How long a stop waits after KILL; uninterruptible I/O may hold a process longer."""
 
 
+PROVEN_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where programs are looked for that were proven by name: only root writes there."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What one process of the command may use; None means as much as the server may."""
@@ -70,18 +74,32 @@ class Order:
     hidden: tuple[Path, ...] = ()
     """Where the server keeps its own things, which no sandbox shows."""
 
+    words: tuple[str, ...] | None = None
+    """What was proven: run as these words and read by no shell, where no shell is needed."""
+
     def argv(self) -> list[str]:
-        """The shell with the command; the limits are set by a shell that becomes it."""
+        """What to start; the limits are set by a shell that becomes it."""
+        argv = self._program() if self.words is None else self._proven(self.words)
+        if words := self.limits.words():
+            limiting = "".join(f"ulimit {word} || exit 125; " for word in words)
+            return ["/bin/sh", "-c", f'{limiting}exec "$@"', "sh", *argv]
+        return argv
+
+    def _program(self) -> list[str]:
         shell = shutil.which(self.shell, path=self.env.get("PATH"))
         if shell is None:
             raise BadCommand(
                 f"no shell {self.shell!r}", hint="give a path, or a name found in PATH"
             )
-        argv = [shell, "-c", self.command]
-        if words := self.limits.words():
-            limiting = "".join(f"ulimit {word} || exit 125; " for word in words)
-            return ["/bin/sh", "-c", f'{limiting}exec "$@"', "sh", *argv]
-        return argv
+        return [shell, "-c", self.command]
+
+    def _proven(self, words: tuple[str, ...]) -> list[str]:
+        """The words themselves; a plain shell for what only a shell can do (a pipe, `cd`)."""
+        program = words[0] if words else ""
+        found = None if "/" in program else shutil.which(program, path=self.env.get("PATH"))
+        if found is not None:
+            return [found, *words[1:]]
+        return ["/bin/bash", "--norc", "--noprofile", "-c", self.command]
 
 
 class Process:

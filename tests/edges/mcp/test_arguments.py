@@ -1,8 +1,13 @@
 """Wrong arguments are named, and never quoted."""
 
-import pytest
+from typing import Any
 
-from duetty.edges.mcp.arguments import check_of
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from duetty.edges.mcp.arguments import check_of, quick_fit
 from duetty.edges.mcp.dialects.wsh import RESOURCES, TOOLS
 from duetty.errors import BadArguments
 
@@ -63,3 +68,36 @@ def test_an_address_belongs_to_at_most_one_resource(
     uri: str, found: list[dict[str, str] | None]
 ) -> None:
     assert [resource.match(uri) for resource in RESOURCES] == found
+
+
+VALUES: st.SearchStrategy[Any] = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.floats(-2, 2)
+    | st.sampled_from(["styled", "plain", "kill", "s", ""])
+    | st.lists(st.text(max_size=3), max_size=2)
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_what_fits_at_a_glance_fits_the_schema(data: st.DataObject) -> None:
+    schema = data.draw(st.sampled_from(TOOLS)).input_schema()
+    names = st.sampled_from([*schema["properties"], *schema["required"], "other"])
+    arguments = data.draw(st.dictionaries(names, VALUES, max_size=4))
+
+    if quick_fit(schema)(arguments):
+        assert Draft202012Validator(schema).is_valid(arguments)  # pyright: ignore[reportUnknownMemberType]  # no types
+
+
+def test_a_schema_with_more_to_it_is_never_judged_at_a_glance() -> None:
+    name = {"type": "string"}
+    odd: list[dict[str, Any]] = [
+        {"properties": {"a": {**name, "maxLength": 1}}},
+        {"properties": {"a": name}, "anyOf": [{"required": ["b"]}]},
+        {"properties": {"a": True}},
+        {"properties": {"a": {"type": ["string", "null"]}}},
+    ]
+
+    assert [quick_fit(schema)({"a": "xx"}) for schema in odd] == [False] * 4

@@ -6,7 +6,8 @@ from duetty import errors
 from duetty.edges.mcp.errors import json_rpc_code
 
 REASONED_ABOUT = (
-    errors.Conflict, errors.Deadline, errors.Refused, errors.InputRejected, errors.MaxSessions, errors.MaxProcesses
+    errors.Conflict, errors.Deadline, errors.Refused, errors.InputRejected, errors.MaxSessions, errors.MaxProcesses,
+    errors.UpstreamUnavailable,
 )  # fmt: skip
 """Not in this state, not in this time, not allowed, not so many: a model can do something about it."""
 
@@ -17,6 +18,7 @@ def kinds(kind: type[errors.DuettyError]) -> set[type[errors.DuettyError]]:
 
 def code_of(kind: type[errors.DuettyError]) -> int | None:
     error = kind.__new__(kind)
+    error.details = {}
     return json_rpc_code(error)
 
 

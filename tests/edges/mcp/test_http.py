@@ -97,19 +97,19 @@ def test_a_request_with_an_id_that_is_none_gets_an_error(server: ServerProcess, 
 
 
 @pytest.mark.parametrize(
-    ("headers", "code"),
+    ("headers", "status", "code"),
     [
-        ({"Authorization": "Bearer wrong"}, "auth_invalid"),
-        ({"Host": "evil.example"}, "origin_not_allowed"),
-        ({"Origin": "http://evil.example"}, "origin_not_allowed"),
+        ({"Authorization": "Bearer wrong"}, 401, "auth_invalid"),
+        ({"Host": "evil.example"}, 403, "origin_not_allowed"),
+        ({"Origin": "http://evil.example"}, 403, "origin_not_allowed"),
     ],
 )
 def test_wrong_tokens_hosts_and_origins_are_refused(
-    server: ServerProcess, headers: dict[str, str], code: str
+    server: ServerProcess, headers: dict[str, str], status: int, code: str
 ) -> None:
     answer = post(server, INITIALIZE, bearer(server) | headers)
 
-    assert (answer.status_code, answer.json()["error"]["code"]) == (403, code)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
 
 
 def test_a_connection_is_served_only_to_the_actor_who_opened_it(server: ServerProcess) -> None:

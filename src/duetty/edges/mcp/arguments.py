@@ -23,14 +23,54 @@ def check_of(schema: Mapping[str, Any]) -> Check:
     """A function that raises `BadArguments` for arguments that do not fit the schema."""
     validator = Draft202012Validator(schema)
     known = frozenset(schema["properties"])
+    fits = quick_fit(schema)
 
     def check(arguments: Mapping[str, Any]) -> None:
+        if fits(arguments):
+            return
         problems = cast("Iterable[_Problem]", validator.iter_errors(arguments))  # pyright: ignore[reportUnknownMemberType]  # no types
         told = [_sentence(problem, known) for problem in problems]
         if told:
             raise BadArguments("; ".join(told))
 
     return check
+
+
+_TYPES: Mapping[str, type] = {"string": str, "boolean": bool, "integer": int}
+_PLAIN_OBJECT = frozenset(
+    ("$schema", "type", "title", "description", "properties", "required", "additionalProperties")
+)
+_UNDERSTOOD = frozenset(("type", "description", "title", "default", "enum", "minimum"))
+
+
+def quick_fit(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
+    """Whether arguments surely fit: no words about those that may not, and a fraction of the time."""
+    if not _PLAIN_OBJECT.issuperset(schema):
+        return lambda arguments: False
+    rules = {
+        name: (_TYPES[each["type"]], each.get("enum"), each.get("minimum"))
+        for name, each in schema["properties"].items()
+        if isinstance(each, dict)
+        and isinstance(each.get("type"), str)  # pyright: ignore[reportUnknownMemberType]  # JSON
+        and each["type"] in _TYPES
+        and _UNDERSTOOD.issuperset(each)
+    }
+    required = frozenset(schema.get("required", ()))
+
+    def fits(arguments: Mapping[str, Any]) -> bool:
+        if not required.issubset(arguments):
+            return False
+        for name, value in arguments.items():
+            rule = rules.get(name)
+            if rule is None or type(value) is not rule[0]:
+                return False
+            if (rule[1] is not None and value not in rule[1]) or (
+                rule[2] is not None and value < rule[2]
+            ):
+                return False
+        return True
+
+    return fits
 
 
 def _sentence(problem: _Problem, known: frozenset[str]) -> str:

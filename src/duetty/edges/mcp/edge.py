@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.protected import challenge
-from duetty.errors import DuettyError
+from duetty.errors import AuthInvalid, AuthRequired, DuettyError
 from duetty.ops import Dispatcher, Live
 
 if TYPE_CHECKING:
@@ -109,7 +109,9 @@ class McpEdge:
             await transports.served(names)
         except DuettyError as error:
             refusal = self._refuse(error)
-            if refusal.status_code == 401:
+            if isinstance(error, AuthRequired | AuthInvalid):
+                # The API says 403 of a wrong token; here the protocol says how it is told.
+                refusal.status_code = 401
                 refusal.headers["WWW-Authenticate"] = challenge(request, error, prefix=self._prefix)
             await refusal(scope, receive, send)
             return

@@ -1,7 +1,7 @@
 """The short way of a plain `tools/call`, past the SDK: told from other messages, and answered in its bytes.
 
 Most of what an agent sends is one call of one tool that needs nothing but its
-answer, and the SDK spends three times as long on it as the call itself takes. What
+answer, and the SDK's way to it costs three times this one (docs/adr/0017). What
 is taken here is only what the SDK would surely let pass, judged by what the SDK has
 let pass before; every doubt goes the long way. Both ways tell the same, and
 `tests/edges/mcp/test_two_ways.py` compares them.

@@ -193,6 +193,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         "timeout_ms",
         "max_wait_ms",
         "interrupt",
+        "why",
         until_text="until",
         until_regex="until_regex",
     )
@@ -450,6 +451,7 @@ TOOLS = (
             **_UNTIL,
             "view": text("what to return; default: both", "screen", "output", "both"),
             "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
+            "why": text("what for, in your words: told to the person who is asked, if one is"),
         },
         required=("session", "input"),
         result=object_of(
