@@ -135,18 +135,30 @@ def _by_rules(
         )
     if type(decision) is Allow:
         watching = [rule for rule in applying if rule.decide != "allow" and rule.command]
-        if watching and analysis is not None and analysis.doubt is not None:
+        if watching and analysis is not None and (doubt := _doubt(analysis)) is not None:
             # Whether the rule is meant cannot be read: as strict as if it were.
             return _ask(
                 call,
                 f"rule:{watching[0].name}",
                 "not_provable",
-                analysis.doubt,
+                doubt,
                 classes=decision.classes,
             )
         return decision
     allowing = [rule for rule in applying if rule.decide == "allow"]
     return _allowed(call, analysis, allowing, decision)
+
+
+def _doubt(analysis: Analysis) -> str | None:
+    """Why some command of the line may not have been seen."""
+    if (
+        analysis.doubt is None
+        and isinstance(analysis.recognised, Unproven)
+        and analysis.scan.classes
+    ):
+        # A scan that has found something does not ask the grammar whether the rest is valid.
+        return analysis.recognised.why
+    return analysis.doubt
 
 
 def _matches(rule: Rule, analysis: Analysis | None) -> bool:

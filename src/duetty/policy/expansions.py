@@ -19,9 +19,12 @@ Variables = dict[str, tuple[str, ...] | None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[@*#?$!0-9-]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _OPERATORS = frozenset(";&|<>()\n")
-_ENDS = frozenset(" \t\n\r;&|()")
-_RUN = re.compile(r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]+")
+_PLAIN = r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]+"
+_RUN = re.compile(_PLAIN)
 """What no shell looks into."""
+
+PLAIN_WORD = re.compile(_PLAIN + r"(?=[ \t\n\r;&|()]|\Z)")
+"""A whole word of it: most words."""
 
 _WELL_KNOWN = {"HOME": "~", "PWD": ".", "OLDPWD": "..", "IFS": " "}
 
@@ -74,13 +77,11 @@ class WordReader(ABC):
     def _word(self) -> list[Word]:
         """The word that begins here; several when a variable or braces make several of it."""
         text = self.text
-        size = len(text)
-        plain = _RUN.match(text, self.at)
+        plain = PLAIN_WORD.match(text, self.at)
         if plain is not None:
-            end = plain.end()
-            if end == size or text[end] in _ENDS:  # most words
-                self.at = end
-                return [Word(plain[0])]
+            self.at = plain.end()
+            return [Word(plain[0])]
+        size = len(text)
         building = _Building()
         while self.at < size:
             char = text[self.at]

@@ -211,8 +211,11 @@ def code(scanner: Scanner, text: str, depth: int) -> None:
         scanner.find(name, what)
     if found.unreadable:
         scanner.unreadable.append(found.unreadable)
-    for each in found.commands:
+    before = len(scanner.findings)
+    for each in dict.fromkeys(found.commands):
         scanner.try_text(each, depth + 1)
+        if len(scanner.findings) > before:
+            return
     scanner.sweep(text, depth)
 
 

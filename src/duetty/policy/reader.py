@@ -11,7 +11,7 @@ here-documents, process substitution. Total, and bounded by bytes, words and dep
 
 import re
 
-from duetty.policy.expansions import MAX_DEPTH, Variables, WordReader
+from duetty.policy.expansions import MAX_DEPTH, PLAIN_WORD, Variables, WordReader
 from duetty.policy.printed import formatted
 from duetty.policy.reading import Reading, Redirect, Simple, Word
 
@@ -33,7 +33,6 @@ _SETTERS = frozenset(
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
 _BLANK = " \t"
-_AFTER = " \t\n\r;&|()"
 _STARTS = frozenset("\n#\\0123456789<>&;|()")
 """What may begin something else than a word."""
 
@@ -57,7 +56,7 @@ def positional(words: list[str]) -> Variables:
 
 
 class _Reader(WordReader):
-    __slots__ = ("command", "heredocs", "last", "piped", "starts")
+    __slots__ = ("command", "ends", "heredocs", "last", "piped", "starts")
 
     def __init__(self, text: str, depth: int, variables: Variables, reading: Reading) -> None:
         super().__init__(text, depth, variables, reading)
@@ -67,6 +66,8 @@ class _Reader(WordReader):
         self.piped = ""
         self.starts = -1
         """Where the command at hand begins."""
+        self.ends = 0
+        """Where its last word ends."""
 
     # --- commands -------------------------------------------------------------
 
@@ -77,7 +78,12 @@ class _Reader(WordReader):
             if char in " \t\r":
                 self.at += 1
             elif char not in _STARTS:
-                self._take_word()
+                if self.command.words and (plain := PLAIN_WORD.match(text, self.at)):
+                    self.command.words.append(Word(plain[0]))
+                    self.word_count += 1
+                    self.at = self.ends = plain.end()
+                else:
+                    self._take_word()
             elif char == "\n":
                 self.at += 1
                 self._separate(";")
@@ -143,7 +149,7 @@ class _Reader(WordReader):
             self._assign(command)
             self.reading.commands.append(command)
             if self.starts >= 0:
-                self.reading.sources.add(self.text[self.starts : self.at].rstrip(_AFTER))
+                self.reading.sources.add(self.text[self.starts : self.ends])
             self.last = command
             self.piped = operator
         elif operator in ("|", "&&", "||"):
@@ -257,6 +263,7 @@ class _Reader(WordReader):
         if self.at == start:  # nothing that begins a word: never stand still
             self.at += 1
             return
+        self.ends = self.at
         raw = self.text[start : self.at]
         command = self.command
         if self.starts < 0:

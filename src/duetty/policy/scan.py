@@ -79,7 +79,8 @@ def scan_text(text: str) -> Scan:
         scanner.find("fork_bomb", "a function that starts itself twice")
     reading = read(text)
     scanner.reading(reading, 0)
-    scanner.second_opinion(text, reading)
+    if not scanner.findings:  # whoever is asked about those need not hear of more
+        scanner.second_opinion(text, reading)
     return scanner.result()
 
 
@@ -194,8 +195,7 @@ class _Scanner:
 
     def second_opinion(self, text: str, reading: Reading) -> None:
         """tree-sitter's commands that the reader did not see."""
-        # Whoever is asked for what was found already need not hear of more.
-        seen = look(text, for_commands=not self.findings)
+        seen = look(text)
         if seen is None:
             self.unreadable.append("too deeply nested")
             return
@@ -286,12 +286,17 @@ class _Scanner:
             )
         if known.sends:
             self._sent(name, words, texts, simple)
+        if (
+            known.is_swept
+            and self.sweeps
+            and len(self.findings) == found  # what is found by its place need not be searched for
+            and (len(words) > 1 or simple.bodies or simple.producers)
+        ):
+            self._swept(name, words, texts, simple, depth)
         if known.takes_verbs and len(texts) > 1 and len(self.findings) == found:
             operands = [text for text in texts[1:] if text[:1] not in ("-", "")]
             if tells_to_delete(texts[1:], operands, catalogued=name in BY_PROGRAM):
                 self.find("other_delete", " ".join(texts))
-        if known.is_swept and self.sweeps and (len(words) > 1 or simple.bodies or simple.producers):
-            self._swept(name, words, texts, simple, depth)
 
     def _named_oddly(
         self, name: str, first: Word, words: Sequence[Word], simple: Simple, depth: int

@@ -27,16 +27,16 @@ process. So it is shown a dot for each of their bytes: like them, a dot is part 
 class Seen(NamedTuple):
     valid: bool
     commands: tuple[str, ...]
-    """Source text of every command node, where they were asked for."""
+    """Source text of every command node."""
 
 
-def look(text: str, *, for_commands: bool = True) -> Seen | None:
+def look(text: str) -> Seen | None:
     """What the grammar sees; None when there is too much of it."""
     source = text.encode("utf-8", "replace")
     root = _parse(source)
     if root is None or root.descendant_count > MAX_NODES:
         return None
-    return Seen(not root.has_error, _commands(root, source) if for_commands else ())
+    return Seen(not root.has_error, _commands(root, source))
 
 
 def _commands(root: Node, source: bytes) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from duetty.policy.findings import Finding
 from duetty.policy.reading import Simple, Word
 
 UNPACKED = "*"
@@ -16,6 +17,7 @@ class Scanner(Protocol):
     made: dict[str, str]
     """Files that the line itself writes, with their text; UNKNOWN where it is not known."""
     unreadable: list[str]
+    findings: list[Finding]
 
     def find(self, name: str, what: str) -> None: ...
 
