@@ -1,8 +1,9 @@
 import os
+import resource
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Generator, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -249,3 +250,40 @@ def test_a_directory_removed_by_someone_else_is_a_gap_and_not_a_crash(tmp_path: 
         assert journal.times(0, 10) == []
         with pytest.raises(OutputExpired):
             journal.read(0, 6)
+
+
+def test_a_process_without_descriptors_keeps_every_byte(tmp_path: Path) -> None:
+    content = os.urandom(200 * KIB)
+    with closing(Journal.create(tmp_path / "j")) as journal, pipe() as (reader, writer):
+        taken = b""
+        with no_descriptors():
+            for at in range(0, len(content), 32 * KIB):
+                os.write(writer, content[at : at + 32 * KIB])
+                while (filled := journal.fill(reader)).view:
+                    taken += filled.view
+            ahead = journal.open_intake(reader)
+        more = fill_with(journal, b"and after")
+
+        assert journal.degraded is None
+        assert ahead is None
+        assert taken == content
+        assert more == b"and after"
+        assert journal.gaps == ()
+        assert journal.read(0, journal.end) == content + b"and after"
+
+
+@contextmanager
+def no_descriptors() -> Generator[None]:
+    """Nothing can be opened or duplicated."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.dup(0)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (taken[0] + 64, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for fd in taken:
+            os.close(fd)

@@ -69,6 +69,9 @@ RETRY_BYTES = 1 << 20
 
 READ_STEP_BYTES = 256 << 10
 
+_NO_DESCRIPTOR = frozenset({errno.EMFILE, errno.ENFILE})
+"""A mapping takes one, though the file is open. Not a reason to lose a byte: the file can be written."""
+
 _NEVER = sys.maxsize
 _NOTHING = memoryview(b"")
 
@@ -287,8 +290,10 @@ class Journal:
             return Filled(_NOTHING, count == 0)
 
         start = self._end
-        self._end = self._window_start + at
         view = self._shown[first:at]
+        if self._is_copied:
+            self._write(view, start)
+        self._end = self._window_start + at
         if not view[-1] or self.degraded is not None:
             self._commit()
         self._note_time(start)
@@ -303,8 +308,8 @@ class Journal:
             return None
         if self._window_end - self._end < READ_BYTES:
             self._advance()
-            if self.degraded is not None:
-                return None
+        if self.degraded is not None or self._is_copied:
+            return None
         window = Window(self._end, self._window_start, self._window)
         self._intake = Intake(self._segment, fd, window, until=self._snapshot_due)
         return self._intake
@@ -341,14 +346,17 @@ class Journal:
         if not output:
             return
         start = self._end
+        self._write(output, start)
+        self._end = start + len(output)
+        self._commit()
+        self._note_time(start)
+
+    def _write(self, output: bytes | memoryview, start: int) -> None:
         if self.degraded is None:
             try:
                 self._segment.write(output, start)
             except OSError as error:
                 self._degrade(error)
-        self._end = start + len(output)
-        self._commit()
-        self._note_time(start)
 
     def note_size(self, *, cols: int, rows: int) -> None:
         """Say that the program sees another size from here on; before it does."""
@@ -513,13 +521,15 @@ class Journal:
 
     # --- the window -----------------------------------------------------------
 
-    def _set_window(self, start: int, window: memoryview) -> None:
+    def _set_window(self, start: int, window: memoryview, *, is_copied: bool = False) -> None:
         # The old mapping goes when its last view does, so a view that is held
         # too long costs memory and nothing else.
         self._window_start = start
         self._window_end = start + len(window)
         self._window = window
         self._shown = window.toreadonly()
+        self._is_copied = is_copied
+        """It is memory, and what is read into it is written to the segment afterwards."""
 
     def _advance(self) -> None:
         """Have room for a read behind `end`: in the file, or in memory if the disk fails."""
@@ -537,6 +547,9 @@ class Journal:
                 self._set_window(*self._segment.window(self._end, size))
                 return
             except OSError as error:
+                if error.errno in _NO_DESCRIPTOR:
+                    self._set_window(self._end, memoryview(bytearray(FILL_BYTES)), is_copied=True)
+                    return
                 self._degrade(error)
         elif self._end >= self._retry_at:
             self.retry()

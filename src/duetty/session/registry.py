@@ -4,7 +4,6 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from signal import Signals
@@ -48,47 +47,35 @@ from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
 from duetty.sandbox import Places, Wrapped, inner_pid, wrap
 from duetty.session.elements_file import ElementFiles, read_elements
-from duetty.session.ending import Members
-from duetty.session.gate import Gate, Judge, Question, decide
+from duetty.session.ending import Ending
+from duetty.session.gate import Gate, Judge
+from duetty.session.gates import Gates
 from duetty.session.keeping import Keeping, Whom
 from duetty.session.lane import Lane
 from duetty.session.opening import (
     Launch,
     OpenRequest,
     child_environment,
-    command_text,
-    is_shell,
     plan,
 )
 from duetty.session.profile import Profile
 from duetty.session.recording import (
     block_record,
     block_text,
-    recorded_actor,
     session_record,
 )
-from duetty.session.restoring import restored
+from duetty.session.restoring import profile_of, recall_blocks, records, restored
 from duetty.session.session import Session
-from duetty.session.sidecar import read_sidecar, write_sidecar
+from duetty.session.sidecar import write_sidecar
 from duetty.session.viewers import Viewers, size_rule
-from duetty.session.waits import wait_exit
 from duetty.shell import MarkScanner, armed_path
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
-
-GONE_LOOK_S = 0.02
-"""Between two looks whether what a shell left behind has ended."""
-
-KILL_S = 3.0
-"""How long a session waits for its processes after KILL; uninterruptible I/O may hold one."""
 
 KEEPER_RETRY_S = 1.0
 """Between two attempts to start a keeper on a machine that has no room for one."""
 
 log = logging.getLogger("duetty.sessions")
-
-SOMEBODY = Actor(kind="agent", name="unknown")
-"""Whoever wrote a line that an earlier server was asked about."""
 
 
 class Registry:
@@ -118,14 +105,13 @@ class Registry:
         self._tasks = tasks
         self._element_files = ElementFiles(tasks)
         self._lane = Lane()
+        self._gates = Gates(scratch, tasks, lambda: self.judge)
+        self._ending = Ending(keeping)
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
         self._starting: dict[SessionId, Exited | None] = {}
         """Ends that the keeper told before we knew the session: it may be over that soon."""
-
-        self._closing: set[SessionId] = set()
-        """Being ended: the keeper must not forget them before their last process is gone."""
 
         self._next_number = 0
         self._restored = False
@@ -204,7 +190,7 @@ class Registry:
             default_shell=self._settings.session_shell,
             nonce=nonce,
             scratch=scratch,
-            gate=self._gate_path(id_) if self.judge is not None else None,
+            gate=self._gates.path(id_) if self.judge is not None else None,
         )
         directory = self._journals / id_
         journal: Journal | None = None
@@ -217,7 +203,7 @@ class Registry:
             )
             scratch.touch(mode=0o600)
             if launch.injection.has_gate:
-                gate = Gate(self._gate_path(id_), nonce=nonce)
+                gate = Gate(self._gates.path(id_), nonce=nonce)
                 gate.make(always=self._settings.policy_profile == "strict")
             wrapped = await self._wrapped(request, launch, id_)
             opened = await self._keeping.open(
@@ -241,7 +227,7 @@ class Registry:
             shutil.rmtree(directory, ignore_errors=True)
             self._remove_scratch(id_)
             del self._starting[id_]
-            self._tasks.start_soon(self._end_orphan, id_)
+            self._tasks.start_soon(self._ending.end_orphan, id_)
             if isinstance(error, OSError):
                 raise StateUnwritable(
                     f"cannot write {scratch}: {error.strerror}", hint="free some space"
@@ -294,7 +280,7 @@ class Registry:
         argv, env = tuple(launch.injection.argv), launch.injection.env
         if request.sandbox.asked == "none":
             return Wrapped(level="none", argv=argv, env=env)
-        gate = self._gate_path(id_)
+        gate = self._gates.path(id_)
         places = Places(
             hidden=self.hidden,
             shown=(self._scratch / id_, gate, armed_path(gate)),
@@ -303,17 +289,6 @@ class Registry:
         return await anyio.to_thread.run_sync(
             partial(wrap, argv, env, cwd=launch.cwd, order=request.sandbox, places=places)
         )
-
-    async def _end_orphan(self, session: str) -> None:
-        """A process that the keeper may have started for a call that nobody waits for any more."""
-        for ask in (
-            lambda: self._keeping.signal(session, Signals.SIGKILL, "all"),
-            lambda: self._keeping.forget(session),
-        ):
-            try:
-                await ask()
-            except DuettyError:
-                log.info("no_orphan", extra={"session": session})
 
     def _claim(self, name: str | None) -> str:
         if name is None:
@@ -334,7 +309,7 @@ class Registry:
         session.chronicle.on_closed = lambda block: self._store.save_block(
             block_record(block, session.profile), block_text(block, session)
         )
-        self._open_gate(session)
+        self._gates.open(session)
 
     def _on_event(self, session: Session, event: Event) -> None:
         """What a list of sessions shows changes with what happens in each."""
@@ -355,44 +330,10 @@ class Registry:
             case _:
                 pass
 
-    # --- the gate ---------------------------------------------------------------
-
-    def _gate_path(self, id_: SessionId) -> Path:
-        return self._scratch / f"{id_}.gate"
-
     def _remove_scratch(self, id_: SessionId) -> None:
         (self._scratch / id_).unlink(missing_ok=True)
-        Gate(self._gate_path(id_), nonce="").remove()
+        self._gates.remove(id_)
         shutil.rmtree(self._scratch / f"{id_}.tmp", ignore_errors=True)
-
-    def _open_gate(self, session: Session) -> None:
-        """Whether the shell asks was settled when it started."""
-        path = self._gate_path(session.profile.id)
-        if path.exists():
-            session.gate = Gate(path, nonce=session.profile.nonce)
-            if session.journal.end:
-                session.gate.inherit(SOMEBODY)
-            session.on_question = partial(self._start_answer, session)
-            if session.question is not None:  # asked of the server before us; by whom is not known
-                self._start_answer(session, replace(session.question, actor=SOMEBODY))
-
-    def _start_answer(self, session: Session, question: Question) -> None:
-        self._tasks.start_soon(self._answer, session, question)
-
-    async def _answer(self, session: Session, question: Question) -> None:
-        """Have it decided; the shell waits, for as long as that takes."""
-        gate = session.gate
-        if gate is None:
-            return
-        refusal = (
-            await decide(self.judge, session.name, question) if self.judge is not None else None
-        )
-        if session.question is question:
-            session.question = None
-        try:
-            await gate.answer(question, refusal)
-        except DuettyError as error:
-            log.warning("gate_unanswered", extra={"session": session.name, "reason": error.message})
 
     async def _probe(self, session: Session) -> Probe:
         echo, canonical = session.echo_and_canonical()
@@ -463,38 +404,11 @@ class Registry:
         """End the session's processes: politely, then by KILL; waits until they are gone."""
         if session.is_exited:
             return
-        members = Members(session.profile.pid)
-        self._closing.add(session.profile.id)
-        try:
-            with anyio.CancelScope(shield=True):
-                await self._signal_quietly(session, first, "group")
-                await self._wait_gone(session, members, within_s=grace_s)
-                if members.alive() or not session.is_exited:
-                    members.kill()
-                    await self._signal_quietly(session, Signals.SIGKILL, "all")
-                    await self._wait_gone(session, members, within_s=KILL_S)
-                if not session.is_exited:
-                    # Nobody told the end: the keeper is gone, or the kernel holds the process.
-                    session.ended(exit_code=None, exit_signal=None)
-                    self._save(session)
-                await self._forget(session)
-        finally:
-            self._closing.discard(session.profile.id)
-            members.close()
-
-    async def _signal_quietly(self, session: Session, signal: Signals, whom: Whom) -> None:
-        if session.is_exited:
-            return
-        try:
-            await self._keeping.signal(session.profile.id, signal, whom)
-        except DuettyError as error:
-            log.info("signal_failed", extra={"session": session.name, "code": error.code})
-
-    async def _wait_gone(self, session: Session, members: Members, *, within_s: float) -> None:
-        with anyio.move_on_after(within_s):
-            await wait_exit(session)
-            while members.alive():  # noqa: ASYNC110 - the kernel is asked, it has no event for us
-                await anyio.sleep(GONE_LOOK_S)
+        await self._ending.end(session, first=first, grace_s=grace_s)
+        if not session.is_exited:
+            # Nobody told the end: the keeper is gone, or the kernel holds the process.
+            session.ended(exit_code=None, exit_signal=None)
+            self._save(session)
 
     async def interrupt(self, session: Session, *, actor: Actor) -> None:
         """Do what Ctrl-C does, also to a program that has not read its input for long.
@@ -530,19 +444,13 @@ class Registry:
         session.ended(exit_code=exited.exit_code, exit_signal=exited.signal)
         self._save(session)
         self._remove_scratch(session.profile.id)
-        if session.profile.id not in self._closing:
+        if not self._ending.is_under_way(session):
             self._tasks.start_soon(self._collected, session)
 
     async def _collected(self, session: Session) -> None:
         """The status is ours now: the keeper may forget; old exited sessions make room."""
-        await self._forget(session)
+        await self._ending.forget(session)
         await self.sweep()
-
-    async def _forget(self, session: Session) -> None:
-        try:
-            await self._keeping.forget(session.profile.id)
-        except DuettyError as error:
-            log.info("forget_failed", extra={"session": session.name, "code": error.code})
 
     async def sweep(self) -> None:
         """Remove exited sessions beyond their number and age; look whether a full disk has room."""
@@ -599,14 +507,14 @@ class Registry:
     async def restore(self) -> None:
         """Take back what the keeper kept and what the store remembers."""
         kept = {each.session: each for each in self._keeping.connect()}
-        for record in await self._records():
+        for record in await anyio.to_thread.run_sync(records, self._store, self._journals):
             try:
                 await self._restore_one(record, kept.pop(record.id, None))
             except NotFound:
                 # Killed while it was removed, or somebody else removed its journal.
                 self.degraded[f"session {record.name}"] = "its journal is gone"
                 self._store.delete_session(record.id)
-                await self._end_orphan(record.id)
+                await self._ending.end_orphan(record.id)
             except DuettyError as error:
                 log.error(  # noqa: TRY400 - the error is coded; a trace adds nothing
                     "restore_failed", extra={"session": record.name, "reason": error.message}
@@ -617,39 +525,11 @@ class Registry:
             # The keeper has a session that the store never heard of: the server was killed
             # between the fork and the record. Nobody was told of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
-            await self._end_orphan(orphan.session)
+            await self._ending.end_orphan(orphan.session)
         self._restored = True
         self._next_number = 1 + max(
             (int(name) for name in self._by_name if name.isdecimal()), default=-1
         )
-
-    async def _recall_blocks(self, session: Session) -> None:
-        """Replayed blocks do not know who typed them; the store does, or has not heard of them."""
-        stored = await anyio.to_thread.run_sync(
-            lambda: self._store.blocks(session.profile.id, limit=len(session.recent) or 1)
-        )
-        by_id = {record.id: record for record in stored}
-        for place, block in enumerate(session.recent):
-            record = by_id.get(block.id)
-            if record is not None:
-                session.recent[place] = replace(block, actor=recorded_actor(record))
-            elif session.chronicle.on_closed is not None:
-                session.chronicle.on_closed(block)
-
-    async def _records(self) -> list[SessionRecord]:
-        """What the store remembers, and what only the journals' directories still do."""
-        records = await anyio.to_thread.run_sync(self._store.sessions)
-        known: set[str] = {record.id for record in records}
-        for directory in sorted(self._journals.iterdir()):
-            if directory.name in known:
-                continue
-            record = read_sidecar(directory)
-            if record is not None:
-                records.append(record)
-            else:
-                # The server was killed while it opened or removed this one.
-                shutil.rmtree(directory, ignore_errors=True)
-        return records
 
     async def _restore_one(self, record: SessionRecord, kept: KeptSession | None) -> None:
         journal = Journal.open(
@@ -657,7 +537,7 @@ class Registry:
             limit_bytes=self._settings.journal_limit_mib << 20,
             clock=self._clock,
         )
-        profile = _profile(record)
+        profile = profile_of(record)
         session = restored(
             profile,
             journal,
@@ -669,10 +549,10 @@ class Registry:
         if (elements := read_elements(journal.directory)) is not None:
             session.restore_elements(elements)
         self._add(session)
-        await self._recall_blocks(session)
+        await recall_blocks(session, self._store)
         if record.exited_at_ns is not None and (kept is None or kept.exited):
             if kept is not None:
-                await self._forget(session)
+                await self._ending.forget(session)
             session.exit_code, session.exit_signal = record.exit_code, record.exit_signal
             session.exited_at_ns = record.exited_at_ns
             return
@@ -691,7 +571,7 @@ class Registry:
         if now.exited:
             session.ended(exit_code=now.exit_code, exit_signal=now.signal)
             self._save(session)
-            await self._forget(session)
+            await self._ending.forget(session)
 
     # --- the end --------------------------------------------------------------
 
@@ -721,25 +601,3 @@ class Registry:
         self._lane.close()
         self.log.close()
         self._keeping.close()
-
-
-def _profile(record: SessionRecord) -> Profile:
-    return Profile(
-        id=record.id,
-        name=record.name,
-        argv=record.command,
-        command=command_text(record.command),
-        shell=record.shell,
-        integration_reason=record.integration if record.shell is None else None,
-        nonce=record.nonce,
-        created_at_ns=record.created_at_ns,
-        cwd=record.cwd or "/",
-        pid=record.pid or 0,
-        tty=record.tty or "",
-        cols=record.cols,
-        rows=record.rows,
-        tags=set(record.tags),
-        is_shell=is_shell(record.command),
-        sandbox=record.sandbox,
-        owner=record.owner,
-    )

@@ -1,4 +1,13 @@
-"""A session from its journal: the newest snapshot, then the bytes after it, replies off."""
+"""Sessions from what an earlier server left: journals, the store, and sidecars beside them.
+
+A session is the newest snapshot of its journal, then the bytes after it, replies off.
+"""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
 
 from duetty.blocks import BlockTracker, Phase
 from duetty.clock import Clock
@@ -6,11 +15,15 @@ from duetty.errors import OutputExpired
 from duetty.journal import Journal
 from duetty.session.envelope import Envelope, parse_envelope
 from duetty.session.lane import Lane
+from duetty.session.opening import command_text, is_shell
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
+from duetty.session.recording import recorded_actor
 from duetty.session.session import Session
+from duetty.session.sidecar import read_sidecar
 from duetty.session.times import Times
 from duetty.shell import MarkScanner
+from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
 
 REPLAY_BYTES = 256 * 1024
@@ -85,3 +98,55 @@ def _line_ended(session: Session) -> bool:
         return b"\n" in session.journal.read(session.input_end, session.journal.end)
     except OutputExpired:
         return False
+
+
+def records(store: Store, journals: Path) -> list[SessionRecord]:
+    """What the store remembers, and what only the journals' directories still do. Blocks."""
+    found = store.sessions()
+    known: set[str] = {record.id for record in found}
+    for directory in sorted(journals.iterdir()):
+        if directory.name in known:
+            continue
+        record = read_sidecar(directory)
+        if record is not None:
+            found.append(record)
+        else:
+            # The server was killed while it opened or removed this one.
+            shutil.rmtree(directory, ignore_errors=True)
+    return found
+
+
+async def recall_blocks(session: Session, store: Store) -> None:
+    """Replayed blocks do not know who typed them; the store does, or has not heard of them."""
+    stored = await anyio.to_thread.run_sync(
+        lambda: store.blocks(session.profile.id, limit=len(session.recent) or 1)
+    )
+    by_id = {record.id: record for record in stored}
+    for place, block in enumerate(session.recent):
+        record = by_id.get(block.id)
+        if record is not None:
+            session.recent[place] = replace(block, actor=recorded_actor(record))
+        elif session.chronicle.on_closed is not None:
+            session.chronicle.on_closed(block)
+
+
+def profile_of(record: SessionRecord) -> Profile:
+    return Profile(
+        id=record.id,
+        name=record.name,
+        argv=record.command,
+        command=command_text(record.command),
+        shell=record.shell,
+        integration_reason=record.integration if record.shell is None else None,
+        nonce=record.nonce,
+        created_at_ns=record.created_at_ns,
+        cwd=record.cwd or "/",
+        pid=record.pid or 0,
+        tty=record.tty or "",
+        cols=record.cols,
+        rows=record.rows,
+        tags=set(record.tags),
+        is_shell=is_shell(record.command),
+        sandbox=record.sandbox,
+        owner=record.owner,
+    )
