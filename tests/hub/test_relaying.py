@@ -1,6 +1,7 @@
 """WebSockets and events of a session that another server has."""
 
 import json
+from typing import Any
 from urllib.parse import quote
 
 import anyio
@@ -97,21 +98,19 @@ async def test_json_requests_and_events_are_those_of_the_session_elsewhere(
 async def test_a_reader_cannot_change_anything_over_a_relayed_socket(
     servers: Servers, node: ServerProcess, far: str
 ) -> None:
+    changes: list[tuple[str, dict[str, Any]]] = [
+        ("send_input", {"data": "x"}),
+        ("capture_input", {}),
+        ("input.capture", {}),
+        ("command.run", {"input": "id"}),
+        ("session.remove", {}),
+        ("subscribe", {"events": ["lines", "input"]}),
+    ]
     reader = new_token(servers.http, "read")
     path = f"/sessions/{far}/ws/json?server=alpha"
     async with speaking(servers.hub, path, token=reader) as client:
         screen = await client.call("get_screen")
-        refused = [
-            await client.call(method, **params)
-            for method, params in (
-                ("send_input", {"data": "x"}),
-                ("capture_input", {}),
-                ("input.capture", {}),
-                ("command.run", {"input": "id"}),
-                ("session.remove", {}),
-                ("subscribe", {"events": ["lines", "input"]}),
-            )
-        ]
+        refused = [await client.call(method, **params) for method, params in changes]
     keys = httpx.get(
         f"{servers.hub.url()}/sessions/{far}/events",
         params={"events": "input", **THERE},

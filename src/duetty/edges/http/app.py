@@ -43,10 +43,11 @@ def make_app(
     every: list[BaseRoute] = [
         StarletteRoute("/", _to_page(prefix), methods=["GET"]),
         StarletteRoute("/login", login(guard, prefix), methods=["GET"]),
+        # First, since they are found by trying: an MCP call would try every operation's path.
+        *(StarletteRoute(path, mounted) for path, mounted in (mounts or {}).items()),
         *reference_routes(guard, prefix),
         *routes,
         *operation_routes(dispatcher, guard, stopping),
-        *(StarletteRoute(path, mounted) for path, mounted in (mounts or {}).items()),
     ]
     app = Starlette(
         routes=every,
