@@ -76,7 +76,7 @@ async def test_nor_into_a_shell_that_an_agent_started_in_another(home: Path) -> 
             with pytest.raises(PolicyDenied):
                 await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
             await engine.call(
-                "input.write", session="s", data="\x03echo har''mless; $(echo ec''ho) a\r"
+                "input.write", session="s", data="echo har''mless; $(echo ec''ho) a\r"
             )
 
             await see(session, "harmless")

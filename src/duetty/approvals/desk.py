@@ -301,6 +301,7 @@ class Approvals:
             classes=question.classes,
             suggestion=question.suggestion,
             standing_rule=question.standing_rule,
+            said=question.said,
             asked_at_ns=now_ns,
             expires_at_ns=now_ns + int(self._wait_s * 1e9),
         )

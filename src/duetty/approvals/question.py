@@ -23,6 +23,9 @@ class Question:
     rule: str | None = None
     classes: tuple[str, ...] = ()
     suggestion: str | None = None
+    said: str | None = None
+    """What for, in the asker's own words. No answer depends on it."""
+
     policy: str = ""
     """Digest of the rules in force: an answer given under others is void."""
 

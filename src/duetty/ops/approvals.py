@@ -93,6 +93,7 @@ def approval_info(record: ApprovalRecord) -> ApprovalInfo:
         shown=None if record.command_line is None else visible(record.command_line),
         cwd=record.cwd,
         reason=record.reason,
+        said=record.said,
         rule=record.rule,
         classes=list(record.classes),
         suggestion=record.suggestion,

@@ -7,7 +7,7 @@ because an agent typed it comes through `judge_line`. Nothing else leads to a se
 import secrets
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never
 
 from duetty.approvals import Approvals, Granted, HostAsk
@@ -117,6 +117,7 @@ class Deciding(Judging):
                 case Ask():
                     if operation.name == "upstreams.call" and made.judged.tool is not None:
                         self.check_tool(*made.judged.tool)
+                    made = replace(made, said=getattr(params, "why", None))
                     granted = await self._ask(made, session, host, call_id, can_ask=can_ask)
                     approval = granted.approval
                     passage.params = self._approved(operation, params, session, granted)
@@ -327,7 +328,7 @@ def _instead(line: str) -> PolicyDenied:
 
 
 def _canonical(operation: Doing, params: Any, made: Made) -> Any:
-    """Headless: what was judged is what runs, by a plain shell, word for word."""
+    """Headless: what was judged is what runs, word for word."""
     decision = made.decision
     assert isinstance(decision, Allow)
     if (
@@ -336,7 +337,8 @@ def _canonical(operation: Doing, params: Any, made: Made) -> Any:
         or not operation.name.startswith("process.")
     ):
         return params
-    return params.model_copy(update={"command": decision.canonical.text, "shell": "/bin/bash"})
+    canonical = decision.canonical
+    return params.as_proven(canonical.text, canonical.argv, by_name=decision.reason == "proven")
 
 
 def _caller(call: Call) -> dict[str, object]:

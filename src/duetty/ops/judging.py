@@ -139,15 +139,15 @@ class Judging:
             made = self._with_surroundings(made, params)
         if session is not None and _is_part(made, operation, session):
             made = made.unproven("it goes on with a line that was begun before")
-        if session is not None and line is not None:
-            made = _with_hooks(made, operation, session)
         if session is not None and operation.name in RAW_INPUT:
-            made = self._of_input(made, operation, params, session, secret=secret)
+            made = self._of_input(made, operation, params, session)
         if session is not None and _leaves_to_shell(made, operation, session):
             assert line is not None
             if session.gate is not None:
                 session.gate.leave(line, actor=call.actor)
             return replace(made, decision=Allow(rule="left to the shell", reason="by_profile"))
+        if session is not None and line is not None:
+            made = _with_hooks(made, operation, session)
         if isinstance(made.decision, Ask) and len(line or "") > MAX_ASKED_CHARS:
             return made.refused("it is too long for a person to read")
         if secret and line is not None:
@@ -204,9 +204,7 @@ class Judging:
 
     # --- raw input ------------------------------------------------------------------
 
-    def _of_input(
-        self, made: Made, operation: Doing, params: Any, session: Session, *, secret: bool
-    ) -> Made:
+    def _of_input(self, made: Made, operation: Doing, params: Any, session: Session) -> Made:
         """Where no shell will ask, the text of a line is all there is to judge."""
         if made.judged.actor.kind == "person" or made.profile is Profile.OPEN:
             return made
@@ -222,8 +220,9 @@ class Judging:
                     instead="run the command line as a call of its own, or open a new session",
                 ),
             )
-        if not isinstance(made.decision, Allow) or secret:
-            return made
+        echo, canonical = session.echo_and_canonical()
+        if not isinstance(made.decision, Allow) or (canonical and not echo):
+            return made  # a password; a line editor shows by itself, and is not canonical
         lines = self._typed.lines(session.profile.id, typed_text(operation.name, params))
         if is_at_gate(session) or session.alternate_active:
             return made

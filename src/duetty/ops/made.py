@@ -41,6 +41,9 @@ class Made:
     arguments: str = ""
     """Of a tool, as the person who is asked reads them."""
 
+    said: str | None = None
+    """What for, in the caller's own words."""
+
     @property
     def is_unread(self) -> bool:
         return isinstance(self.decision, Ask) and self.decision.reason == "not_provable"
@@ -119,6 +122,7 @@ def question_of(made: Made, session: Session | None) -> Question:
         rule=ask.rule,
         classes=ask.classes,
         suggestion=ask.instead or None,
+        said=made.said,
         policy=f"{made.digest}{made.besides}",
         can_stand=line is not None
         and not grave

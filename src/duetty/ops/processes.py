@@ -1,6 +1,7 @@
 """Operations on commands without a terminal: run, start, list, read, stop."""
 
 import signal
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,8 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.sandboxing import sandbox_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
-from duetty.processes import Limits, Order, Output, Process
+from duetty.ops.surroundings import runs_code
+from duetty.processes import PROVEN_PATH, Limits, Order, Output, Process
 from duetty.wire.params import Nothing
 from duetty.wire.processes import (
     ProcessInfo,
@@ -106,15 +108,25 @@ async def _started(
         command=params.command,
         shell=params.shell or settings.process_shell,
         cwd=_directory(params.cwd, processes.environment.get("HOME")),
-        env=processes.environment | params.env,
+        env=_environment(params, processes.environment),
         stdin=params.stdin_bytes(),
         limits=_limits(params, settings),
         owner=actor.identity,
         sandbox=sandbox_order(params, settings, actor),
         hidden=services.registry.hidden,
+        words=params.proven,
     )
     timeout_s = None if timeout_ms is None else timeout_ms / 1000
     return await processes.start(order, id_=params.id, timeout_s=timeout_s)
+
+
+def _environment(params: StartProcessParams, inherited: Mapping[str, str]) -> dict[str, str]:
+    if params.proven is None:
+        return {**inherited, **params.env}
+    # What was proven by name must be the program of that name, and nothing may make it another.
+    plain = {name: value for name, value in inherited.items() if not runs_code(name)}
+    path = {"PATH": PROVEN_PATH} if params.is_by_name else {}
+    return {**plain, **path, **params.env}
 
 
 def _directory(cwd: str | None, home: str | None) -> str:

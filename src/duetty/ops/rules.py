@@ -98,7 +98,10 @@ class Project:
 
 
 class ProjectRules:
-    """What the nearest `.duetty/settings.json` above a directory adds."""
+    """What the `.duetty/settings.json` in and above a directory add.
+
+    All of them: one that is nearer, and perhaps written by an agent, takes nothing away.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -106,7 +109,7 @@ class ProjectRules:
 
     def of(self, cwd: str) -> RuleSet:
         """Raises:
-        PolicyDenied: if the project's file cannot be used.
+        PolicyDenied: if a project's file cannot be used.
         """
         now_s = self._clock.monotonic_s()
         known = self._found.get(cwd)
@@ -124,22 +127,29 @@ class ProjectRules:
         return known[1]
 
     def _read(self, cwd: str) -> RuleSet | BadSetting:
-        try:
-            found = self.read(cwd)
-        except BadSetting as error:
-            return error
-        return RuleSet() if found is None else found.rules
+        found = RuleSet()
+        for file in self.files(cwd):
+            try:
+                found += self.read(file).rules
+            except BadSetting as error:
+                return error
+        return found
 
     @staticmethod
-    def read(cwd: str) -> Project | None:
-        """The project that a directory is in, read anew; None if it is in none.
+    def files(cwd: str) -> list[Path]:
+        """Nearest first; where links lead, and as the directory is called."""
+        places: dict[Path, None] = {}
+        for name in (os.path.realpath(cwd), cwd):
+            if name.startswith("/"):
+                directory = Path(name)
+                places |= dict.fromkeys((directory, *list(directory.parents)[:MAX_DEPTH]))
+        return [path for place in places if _is_file(path := place / PROJECT_FILE)]
 
-        Raises:
-            BadSetting: if its file cannot be used.
+    @staticmethod
+    def read(path: Path) -> Project:
+        """Raises:
+        BadSetting: if the file cannot be used.
         """
-        path = _nearest(os.path.realpath(cwd)) or _nearest(cwd)
-        if path is None:
-            return None
         try:
             with path.open("rb") as file:
                 raw = file.read(MAX_PROJECT_BYTES + 1)
@@ -158,18 +168,11 @@ class ProjectRules:
         return Project(file=path, rules=rules, examples=_examples(table))
 
 
-def _nearest(cwd: str) -> Path | None:
-    if not cwd.startswith("/"):
-        return None
-    directory = Path(cwd)
-    for place in (directory, *list(directory.parents)[:MAX_DEPTH]):
-        path = place / PROJECT_FILE
-        try:
-            if path.is_file():
-                return path
-        except OSError:
-            continue
-    return None
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def stricter(first: Profile, second: Profile | None) -> Profile:

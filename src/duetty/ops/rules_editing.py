@@ -56,14 +56,14 @@ async def _list(params: RulesParams, services: Services, actor: Actor) -> RuleLi
         for each in book.person.rules
     ]
     problems: list[ProjectProblem] = []
+    projects = deciding.projects
     for place in _places(params, services):
-        try:
-            found = await anyio.to_thread.run_sync(deciding.projects.read, place)
-        except BadSetting as error:
-            file, _, message = error.message.partition(": ")
-            problems.append(ProjectProblem(file=file, message=message or file))
-            continue
-        if found is not None:
+        for file in await anyio.to_thread.run_sync(projects.files, place):
+            try:
+                found = await anyio.to_thread.run_sync(projects.read, file)
+            except BadSetting as error:
+                problems.append(ProjectProblem(file=str(file), message=error.message))
+                continue
             rules += [
                 rule_info(each, "project", found.examples.get(each.name))
                 for each in found.rules.rules

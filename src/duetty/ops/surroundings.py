@@ -50,6 +50,11 @@ def _may_run(name: str, value: str, strict: bool) -> bool:
     return name in CODE_VARIABLES or _CODE.match(name) is not None
 
 
+def runs_code(name: str) -> bool:
+    """Whether programs take code, programs or options from a variable of this name."""
+    return name in CODE_VARIABLES or name in PROMPTS or _CODE.match(name) is not None
+
+
 def fed_text(params: Params, line: str) -> str | None:
     """What is piped to a shell as its program by this call; None where it is data for another one."""
     if not isinstance(params, StartProcessParams) or not params.stdin:
