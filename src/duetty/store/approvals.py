@@ -34,6 +34,9 @@ class ApprovalRecord:
     standing_rule: str | None = None
     """What would be saved if a person chose to; None where that is not offered."""
 
+    said: str | None = None
+    """What for, in the words of whoever asks."""
+
     asked_at_ns: int
     expires_at_ns: int
     state: State = "pending"

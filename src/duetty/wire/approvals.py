@@ -59,6 +59,7 @@ class ApprovalInfo(Result):
     shown: str | None = Field(description="the same, with everything that hides made visible")
     cwd: str | None
     reason: str
+    said: str | None = Field(description="what for, in the words of whoever asks")
     rule: str | None
     classes: list[str]
     suggestion: str | None

@@ -239,6 +239,11 @@ class RunParams(SessionParams):
         False, description="do what Ctrl-C does when the time is up or the caller goes"
     )
     max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
+    why: str | None = Field(
+        None,
+        max_length=500,
+        description="what for, in the caller's words: shown to the person who is asked, if one is",
+    )
 
 
 class WaitParams(SessionParams):

@@ -3,7 +3,7 @@
 import base64
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from duetty.wire.base import Params, Result
 from duetty.wire.params import MAX_WAIT_MS, SignalName
@@ -49,6 +49,28 @@ class StartProcessParams(Params):
         max_length=16,
     )
     id: ProcessId | None = Field(None, description="id to know it by; chosen when left out")
+
+    _proven: tuple[str, ...] | None = PrivateAttr(None)
+    """Set by whoever proved the command; no caller can say it."""
+
+    _is_by_name: bool = PrivateAttr(False)
+
+    @property
+    def proven(self) -> tuple[str, ...] | None:
+        """The words to run in place of any text; empty where a plain shell must read `command`."""
+        return self._proven
+
+    @property
+    def is_by_name(self) -> bool:
+        """What was proven is known of the system's programs of these names."""
+        return self._is_by_name
+
+    def as_proven(self, command: str, words: tuple[str, ...] | None, *, by_name: bool) -> Self:
+        """The same call for what was accepted: rebuilt from its words."""
+        made = self.model_copy(update={"command": command, "shell": None})
+        made._proven = words or ()
+        made._is_by_name = by_name
+        return made
 
     @field_validator("command", "cwd")
     @classmethod
