@@ -1,12 +1,14 @@
 """A program made with the official SDK, of the modern era, over its standard streams."""
 
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from duetty.errors import UpstreamFault
-from tests.upstreams.running import WAIT_S, Home, official, trusted, until
+from tests.upstreams.running import WAIT_S, Home, official, trusted, until, until_true
 
 
 async def test_it_is_met_in_the_modern_era_and_its_changes_are_heard(tmp_path: Path) -> None:
@@ -21,8 +23,13 @@ async def test_it_is_met_in_the_modern_era_and_its_changes_are_heard(tmp_path: P
         with anyio.fail_after(WAIT_S):
             with pytest.raises(UpstreamFault) as asked:
                 await upstreams.call("it", "asks", {})
-            with anyio.move_on_after(5):
-                await upstreams.call("it", "slowly", {}, progress=progress)
+            async with anyio.create_task_group() as tasks:
+                nothing = dict[str, Any]()
+                tasks.start_soon(
+                    partial(upstreams.call, "it", "slowly", nothing, progress=progress)
+                )
+                await until_true(lambda: len(told) == 3)
+                tasks.cancel_scope.cancel()
             await upstreams.call("it", "change", {"to": "Says more.\u200b"})
         await until(upstreams, lambda: upstream.pin(upstream.tools["echo"]) == "changed")
 
