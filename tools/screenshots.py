@@ -102,8 +102,11 @@ def asking(browser: Browser, server: ServerProcess, *lines: str) -> Generator[No
         tab.goto("approvals")
         tab.page.get_by_text("Nothing waits for you").wait_for()
         for line in lines:
-            calls.submit(agent.post, "/sessions/fix-flaky-test/run", json={"input": line})
-            tab.page.locator("[data-approval]").get_by_text(line.split("\u202e")[0]).first.wait_for()
+            body = {"input": line, "why": "the tests pass now; publish the fix"}
+            calls.submit(agent.post, "/sessions/fix-flaky-test/run", json=body)
+            tab.page.locator("[data-approval]").get_by_text(
+                line.split("\u202e")[0]
+            ).first.wait_for()
         yield
         for each in server.client.get("/approvals")["approvals"]:
             server.client.post(f"/approvals/{each['id']}/decline", {"note": "open a pull request"})
@@ -163,6 +166,12 @@ def opened_record(page: Page) -> None:
     asked.get_by_role("button").click()
 
 
+def in_contrast(tab: Tab) -> None:
+    tab.goto("settings")
+    tab.page.locator("#theme").select_option("contrast")
+    session(tab)
+
+
 def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
     def picture(name: str, what: Callable[[Tab], None], **options: Any) -> None:
         settings: dict[str, Any] = {"viewport": DESKTOP, **options}
@@ -210,8 +219,13 @@ def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
     ):
         picture("approvals", lambda tab: tab.goto("approvals"))
     picture("approvals-none", lambda tab: tab.goto("approvals"))
-    picture("audit", lambda tab: (tab.goto("audit?session=fix-flaky-test"), opened_record(tab.page))[0])
+    picture(
+        "audit", lambda tab: (tab.goto("audit?session=fix-flaky-test"), opened_record(tab.page))[0]
+    )
     picture("phone-audit", lambda tab: tab.goto("audit"), **phone)
+    picture("policy", lambda tab: tab.goto("policy"))
+    picture("tools", lambda tab: tab.goto("tools"))
+    picture("contrast", in_contrast)
     picture("share", lambda tab: tab.goto("share?session=fix-flaky-test"))
     picture("settings", lambda tab: tab.goto("settings"))
 
