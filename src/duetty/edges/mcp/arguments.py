@@ -47,14 +47,12 @@ def quick_fit(schema: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
     """Whether arguments surely fit: no words about those that may not, and a fraction of the time."""
     if not _PLAIN_OBJECT.issuperset(schema):
         return lambda arguments: False
-    rules = {
-        name: (_TYPES[each["type"]], each.get("enum"), each.get("minimum"))
-        for name, each in schema["properties"].items()
-        if isinstance(each, dict)
-        and isinstance(each.get("type"), str)  # pyright: ignore[reportUnknownMemberType]  # JSON
-        and each["type"] in _TYPES
-        and _UNDERSTOOD.issuperset(each)
-    }
+    rules: dict[str, tuple[type, Any, Any]] = {}
+    for name, given in schema["properties"].items():
+        each = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+        kind: object = each.get("type")
+        if isinstance(kind, str) and kind in _TYPES and _UNDERSTOOD.issuperset(each):
+            rules[name] = (_TYPES[kind], each.get("enum"), each.get("minimum"))
     required = frozenset(schema.get("required", ()))
 
     def fits(arguments: Mapping[str, Any]) -> bool:
