@@ -1,4 +1,8 @@
-"""Labelled command lines: the shared corpus, and more that were written without looking at the rules."""
+"""Labelled command lines: the shared corpus, and more that were written without looking at the rules.
+
+A list (`lists/*.txt`) has one command a line, behind its label: `s`afe, `n`eeds approval,
+`d`estructive, `n/s` where running it unasked is no mistake either; `↵` is a new line.
+"""
 
 import json
 from pathlib import Path
@@ -31,8 +35,35 @@ def labelled(name: str) -> list[Labelled]:
     ]
 
 
+LABELS: dict[str, Literal["safe", "needs_approval", "destructive"]] = {
+    "s": "safe",
+    "n": "needs_approval",
+    "n/s": "needs_approval",
+    "d": "destructive",
+}
+
+
+def listed(path: Path) -> list[Labelled]:
+    commands: list[Labelled] = []
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if line and line[0] != "#":
+            label, _, command = line.partition(" ")
+            commands.append(
+                Labelled(
+                    f"{path.stem}:{number}",
+                    command.replace("↵", "\n"),
+                    LABELS[label],
+                    label in ("s", "n/s"),
+                )
+            )
+    return commands
+
+
 CORPUS = labelled("commands.json")
 MORE = labelled("more_commands.json")
+LISTS = {
+    path.stem: listed(path) for path in sorted(Path(__file__).with_name("lists").glob("*.txt"))
+}
 
 
 def judged(command: str | None, *, mode: Mode = Mode.INTERACTIVE, cwd: str = "") -> Judged:

@@ -1,6 +1,7 @@
 """`duetty policy check` and `explain`, as people and scripts use them."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,67 @@ def test_json_lines_are_answered_one_by_one() -> None:
         *["deny"] * 4,
     ]
     assert {each["rule"] for each in answers[5:]} == {"bad_input"}
+    assert [each["error"]["code"] for each in answers[5:]] == [
+        "not_json",
+        "not_an_object",
+        "no_command",
+        "no_command",
+    ]
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "identity", "code"),
+    [
+        ('{"id": 7, "command": null}', 7, "no_command"),
+        ('{"id": "a", "command": "ls", "cwd": 3}', "a", "bad_cwd"),
+        ('{"id": NaN, "command": "ls"}', None, "not_json"),
+        ("[" * 100_000, None, "not_json"),
+        ('"ls"', None, "not_an_object"),
+        ('{"id": 1, "command": "' + "a" * 1_200_000 + '"}', None, "too_long"),
+    ],
+)
+def test_a_line_that_cannot_be_judged_is_told_and_the_next_one_is_judged(
+    line: str, identity: object, code: str
+) -> None:
+    done = duetty("check", "--jsonl", stdin=f'{line}\n{{"id": 2, "command": "ls"}}\n')
+
+    told, judged = [json.loads(each) for each in done.stdout.splitlines()]
+    assert (told["id"], told["decision"], told["error"]["code"]) == (identity, "deny", code)
+    assert (judged["id"], judged["decision"]) == (2, "allow")
+    assert done.returncode == 0
+
+
+def test_bytes_that_are_no_text_are_told() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "duetty", "policy", "check", "--jsonl"],
+        input=b'{"id": 1, "command": "\xff"}\n{"id": 2, "command": "ls"}',
+        capture_output=True,
+        check=False,
+    )
+
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["decision"] for each in answers] == ["deny", "allow"]
+
+
+def test_a_reader_that_goes_away_ends_the_run_quietly(tmp_path: Path) -> None:
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text('{"command": "ls"}\n' * 20_000)
+    reads, writes = os.pipe()
+    os.close(reads)
+
+    with asked.open() as lines:
+        done = subprocess.run(
+            [sys.executable, "-m", "duetty", "policy", "check", "--jsonl"],
+            stdin=lines,
+            stdout=writes,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    os.close(writes)
+
+    assert "Traceback" not in done.stderr
 
 
 def test_a_waiting_script_gets_its_answer_at_once() -> None:
@@ -156,6 +218,14 @@ def test_explain_shows_words_scan_and_tree(capsys: pytest.CaptureFixture[str]) -
     assert "not known to only read: make" in capsys.readouterr().out
     main(["policy", "explain", "$X"])
     assert "unreadable which program" in capsys.readouterr().out
+
+
+def test_explain_judges_where_the_line_would_run(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["policy", "explain", "--profile", "strict", "--cwd", "/work", "cat /work/a.txt"])
+    assert "every command is known to only read" in capsys.readouterr().out
+
+    main(["policy", "explain", "--profile", "strict", "--cwd", "/home", "cat /work/a.txt"])
+    assert "outside the workspace" in capsys.readouterr().out
 
 
 def test_judging_needs_no_server_code() -> None:

@@ -3,9 +3,11 @@
 import pytest
 
 from duetty.policy import Allow, Ask, Deny, Mode, Profile
-from tests.policy.labelled import CORPUS, MORE, Labelled, decided
+from tests.policy.labelled import CORPUS, LISTS, MORE, Labelled, decided
 
-both = pytest.mark.parametrize("commands", [CORPUS, MORE], ids=["shared", "ours"])
+both = pytest.mark.parametrize(
+    "commands", [CORPUS, MORE, *LISTS.values()], ids=["shared", "ours", *LISTS]
+)
 
 
 def of(label: str, commands: list[Labelled]) -> list[Labelled]:

@@ -289,7 +289,8 @@ class _Scanner:
         if (
             known.is_swept
             and self.sweeps
-            and len(self.findings) == found  # what is found by its place need not be searched for
+            # What is found by its place need not be searched for; what runs elsewhere must be.
+            and (len(self.findings) == found or name in RUNNERS)
             and (len(words) > 1 or simple.bodies or simple.producers)
         ):
             self._swept(name, words, texts, simple, depth)
