@@ -32,7 +32,7 @@ def _run(effort: Effort) -> list[Table]:
     cases: list[tuple[str, Sequence[str], bool, int | None]] = [
         ("lines that read, each for the first time", made, False, TARGET),
         ("the corpus' safe lines, each for the first time", safe, False, TARGET),
-        ("the whole corpus' short lines, each for the first time", short, False, None),
+        ("the whole corpus' short lines, each for the first time", short, False, TARGET),
         ("the same, as they come again", short, True, TARGET),
     ]
     lines: list[Line] = []

@@ -154,14 +154,9 @@ def test_the_end_of_the_stream_is_told_after_its_last_byte(tmp_path: Path) -> No
     assert (ending, taken, after) == (ReadEnd.OVER, b"the end", ReadEnd.CLOSED)
 
 
-def test_a_descriptor_that_is_none_ends_the_intake_and_not_the_thread(tmp_path: Path) -> None:
+def test_a_descriptor_that_is_none_is_not_read_ahead(tmp_path: Path) -> None:
     with closing(Journal.create(tmp_path / "j")) as journal:
-        reader, writer = os.pipe()
-        intake = opened(journal, reader)
-        os.close(reader)
-        os.close(writer)
-
-        assert intake.read() is ReadEnd.FAILED
+        assert journal.open_intake(987) is None
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -9,13 +9,13 @@ else touches the segment.
 
 import enum
 import errno
-import io
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 
 from duetty.journal.segment import READ_BYTES, Segment
+from duetty.journal.source import Source, address_of
 
 AHEAD_BYTES = 192 << 10
 """How far reading may run ahead; beyond it the program waits.
@@ -74,7 +74,10 @@ class Intake:
         """How the last read ended."""
 
         self._segment = segment
-        self._readinto = io.FileIO(fd, "rb", closefd=False).readinto
+        self._source = Source(fd)
+        self._address = address_of(window.view)
+        """Of the first byte of the window that is read into."""
+
         self._windows = deque([window])
         self._spare: Window | None = None
         self._until = until
@@ -93,33 +96,28 @@ class Intake:
             else:
                 try:
                     self.last = self._read()
-                except OSError as error:
-                    # EIO is how a PTY says that no process has it open.
-                    self.last = ReadEnd.OVER if error.errno == errno.EIO else ReadEnd.FAILED
+                except OSError:
+                    self.last = ReadEnd.FAILED
             return self.last
 
     def _read(self) -> ReadEnd:
         window = self._windows[-1]
         if window.end - self.end < READ_BYTES:
             window = self._next_window()
-        view, readinto = window.view, self._readinto
         at = self.end - window.start
-        stop = min(at + STEP_BYTES, len(view))
-        count: int | None = None
-        try:
-            while at < stop:
-                count = readinto(view[at:stop])
-                if not count:
-                    break
-                at += count
-        finally:
-            self._read_through(window.start + at, view, at)
-        if count == 0:
-            return ReadEnd.OVER
-        if count is None:
-            self._make_spare()
-            return ReadEnd.EMPTY
-        return ReadEnd.MORE
+        count, error = self._source.read(self._address + at, min(STEP_BYTES, len(window.view) - at))
+        if count:
+            self._read_through(window.start + at + count, window.view, at + count)
+        match error:
+            case None:
+                return ReadEnd.MORE
+            case errno.EAGAIN:
+                self._make_spare()
+                return ReadEnd.EMPTY
+            case 0 | errno.EIO:  # EIO is how a PTY says that no process has it open
+                return ReadEnd.OVER
+            case _:
+                return ReadEnd.FAILED
 
     def _read_through(self, end: int, view: memoryview, at: int) -> None:
         before, self.end = self.end, end
@@ -133,6 +131,7 @@ class Intake:
         window = spare if spare is not None and self._fits(spare) else self._map_at(self.end)
         window = Window(self.end, window.start, window.view)
         self._segment.commit(self.end)
+        self._address = address_of(window.view)
         self._windows.append(window)
         return window
 
@@ -175,6 +174,7 @@ class Intake:
         """No read begins after this, and none is under way."""
         with self._lock:
             self._closed = True
+            self._source.close()
 
     def window(self) -> Window:
         """Where the owner's own reads go on, once everything was taken."""

@@ -311,7 +311,10 @@ class Journal:
         if self.degraded is not None or self._is_copied:
             return None
         window = Window(self._end, self._window_start, self._window)
-        self._intake = Intake(self._segment, fd, window, until=self._snapshot_due)
+        try:
+            self._intake = Intake(self._segment, fd, window, until=self._snapshot_due)
+        except OSError:
+            return None
         return self._intake
 
     def take(self, limit: int) -> memoryview:
