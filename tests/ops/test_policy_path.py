@@ -477,3 +477,25 @@ async def test_variables_that_run_code_ask(home: Path) -> None:
         headless = {"command": "echo a", "env": {"TOKEN": "x"}}
         with pytest.raises(PolicyDenied):
             await engine.dispatcher.call(AGENT, "process.run", headless, mode="headless")
+
+
+@pytest.mark.parametrize("nearer", ["{}", '{"policy": {"profile": "open", "rules": []}}'])
+async def test_a_nearer_project_file_takes_nothing_away_from_one_above(
+    home: Path, nearer: str
+) -> None:
+    """An agent that may write in a project could else write itself free of its rules."""
+    project = home / "project"
+    rule = {"name": "no-touch", "decide": "deny", "command": ["touch **"]}
+    for place, text in (
+        (project, json.dumps({"policy": {"rules": [rule]}})),
+        (project / "sub", nearer),
+    ):
+        (place / ".duetty").mkdir(parents=True)
+        (place / ".duetty/settings.json").write_text(text)
+    async with engine_with(home) as engine:
+        with pytest.raises(PolicyDenied) as refused:
+            await engine.call("process.run", command="touch denied", cwd=str(project / "sub"))
+        with pytest.raises(PolicyDenied):
+            await engine.call("process.run", command=DESTRUCTIVE, cwd=str(project / "sub"))
+
+        assert refused.value.details["rule"] == "rule:no-touch"

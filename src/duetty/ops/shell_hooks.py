@@ -13,7 +13,7 @@ _ANY = (
     (r"\btrap\b[^;&|]*\b(DEBUG|INT|SIGINT|RETURN)\b", "it traps what the gate works with"),
     (r"\bextdebug\b", "it changes how bash runs lines"),
     (
-        r"\b(preexec|precmd)(_functions)?\b|\badd-zsh-hook\b|\bzle\s+-[ND]|\bsched\b",
+        r"\b(preexec|precmd)(_functions)?\b|\badd-zsh-hook\b|\bzle\s+-(N|D)|\bsched\b",
         "it changes what zsh runs before a line",
     ),
     (r"\bbind\s+(\S+\s+)*-x\b", "it binds a key to code, which runs without a question"),
@@ -54,12 +54,20 @@ _PATTERNS_OF = {
     for shell, patterns in _OF_SHELL.items()
 }
 
+_PERHAPS = re.compile(
+    r"_duetty|PS0|PROMPT_COMMAND|promptvars|trap|extdebug|preexec|precmd|zsh-hook|zle|sched|bind"
+    r"|fish_|function|\(\s*\)|enable|fc|exec|\br\b"
+)
+"""One look that most lines do not survive."""
+
 MAX_CHARS = 8_192
 
 
 def touched_hook(line: str, *, shell: str | None) -> str | None:
     """What in this line would change how its shell asks; None if nothing is seen."""
     text = line[:MAX_CHARS]
+    if _PERHAPS.search(text) is None:
+        return None
     for pattern, why in (*_PATTERNS, *_PATTERNS_OF.get(shell or "", ())):
         if pattern.search(text):
             return why
