@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from duetty.calls import Actor, Effect
 from duetty.cli.show import visible
@@ -37,10 +37,24 @@ EXIT_ASKS, EXIT_DENIED = 10, 11
 
 CHUNK_BYTES = 65_536
 
+MAX_LINE_BYTES = 1_048_576
+"""Of a JSON line; a command line that is longer than a shell reads is refused anyway."""
+
 REMEMBERED = 10_000
 """Answers kept while a stream is judged: lines come again."""
 
 _AGENT = Actor(kind="agent", name="check")
+_KINDS: dict[type[Decision], str] = {Allow: "allow", Ask: "ask", Deny: "deny"}
+_json = json.JSONEncoder().encode
+
+
+def _no_constant(name: str) -> object:
+    raise ValueError(name)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+"""NaN and Infinity are no JSON, and could not be answered."""
+
 _COLOURS = {"allow": "32", "ask": "33", "deny": "31"}
 
 
@@ -69,13 +83,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     judge = _Judge(arguments)
     if arguments.action == "explain":
-        return _explain(" ".join(arguments.command), judge)
+        return _explain(" ".join(arguments.command), arguments.cwd, judge)
     if not arguments.command:
         return _stream(sys.stdin.buffer, judge)
     decisions = [(line, judge(line, arguments.cwd)) for line in arguments.command]
     if arguments.jsonl:
         for number, (_, decision) in enumerate(decisions):
-            print(_answer(number, decision))
+            print(f'{{"id": {number}, {_judgement(decision)}}}')
         return 0
     for line, decision in decisions:
         _show(line, decision)
@@ -111,10 +125,10 @@ class _Judge:
         """As JSON; what was judged before is remembered."""
         known = self.answers.get((line, cwd))
         if known is None:
-            known = _answer(None, self(line, cwd)).removeprefix('{"id": null')
+            known = _judgement(self(line, cwd))
             if len(self.answers) < REMEMBERED:
                 self.answers[line, cwd] = known
-        return f'{{"id": {json.dumps(identity)}{known}'
+        return f'{{"id": {_json(identity)}, {known}}}'
 
 
 def _rules(path: Path) -> RuleSet:
@@ -131,12 +145,20 @@ def _rules(path: Path) -> RuleSet:
 def _stream(source: BinaryIO, judge: _Judge) -> int:
     """One answer for each line, at once: whoever feeds us may wait for it."""
     rest = b""
+    too_long = False
     while True:
         chunk = os.read(source.fileno(), CHUNK_BYTES)
         *lines, rest = (rest + chunk).split(b"\n")
         if not chunk and rest:
             lines, rest = [*lines, rest], b""
-        sys.stdout.write("".join(_judged(line, judge) for line in lines if line.strip()))
+        answers = [_judged(line, judge) for line in lines if line.strip()]
+        if too_long and (lines or not chunk):
+            answers[:1] = [_refused(None, "too_long", f"longer than {MAX_LINE_BYTES} bytes")]
+            too_long = False
+        if len(rest) > MAX_LINE_BYTES:
+            # Kept too short to be JSON, and answered when its end comes.
+            rest, too_long = b"!", True
+        sys.stdout.write("".join(answers))
         sys.stdout.flush()
         if not chunk:
             return 0
@@ -144,25 +166,39 @@ def _stream(source: BinaryIO, judge: _Judge) -> int:
 
 def _judged(raw: bytes, judge: _Judge) -> str:
     try:
-        request = json.loads(raw)
-        identity, line, cwd = request.get("id"), request["command"], request.get("cwd") or ""
-        if isinstance(line, str) and isinstance(cwd, str):
-            return judge.answer(identity, line, cwd) + "\n"
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        pass
-    print("duetty: not a JSON line with a command; denied", file=sys.stderr)
-    return '{"id": null, "decision": "deny", "reason": "not_provable", "rule": "bad_input", "classes": []}\n'
+        request = _DECODER.decode(raw.decode())
+    except (ValueError, RecursionError):
+        return _refused(None, "not_json", "not a line of JSON")
+    if not isinstance(request, dict):
+        return _refused(None, "not_an_object", "not a JSON object")
+    fields = cast("dict[str, object]", request)
+    identity, line, cwd = fields.get("id"), fields.get("command"), fields.get("cwd")
+    if not isinstance(line, str):
+        return _refused(identity, "no_command", "`command` must be a text")
+    if cwd is not None and not isinstance(cwd, str):
+        return _refused(identity, "bad_cwd", "`cwd` must be a text")
+    return judge.answer(identity, line, cwd or "") + "\n"
 
 
-def _answer(identity: object, decision: Decision) -> str:
-    return json.dumps(
-        {
-            "id": identity,
-            "decision": type(decision).__name__.lower(),
-            "reason": decision.reason,
-            "rule": decision.rule,
-            "classes": decision.classes,
-        }
+def _refused(identity: object, code: str, message: str) -> str:
+    """What cannot be judged may not run; the rest of the lines are judged all the same."""
+    answer: dict[str, object] = {
+        "id": identity,
+        "decision": "deny",
+        "reason": "not_provable",
+        "rule": "bad_input",
+        "classes": [],
+        "error": {"code": code, "message": message},
+    }
+    return json.dumps(answer) + "\n"
+
+
+def _judgement(decision: Decision) -> str:
+    """As the inside of a JSON object; reasons and classes are words of our own."""
+    classes = ", ".join([f'"{name}"' for name in decision.classes])
+    return (
+        f'"decision": "{_KINDS[type(decision)]}", "reason": "{decision.reason}", '
+        f'"rule": {_json(decision.rule)}, "classes": [{classes}]'
     )
 
 
@@ -181,12 +217,12 @@ def _coloured(text: str, kind: str) -> str:
     return f"\033[{_COLOURS[kind]}m{text}\033[0m" if sys.stdout.isatty() else text
 
 
-def _explain(line: str, judge: _Judge) -> int:
+def _explain(line: str, cwd: str, judge: _Judge) -> int:
     from duetty.policy.tree import drawn
 
-    decision = judge(line, "")
+    decision = judge(line, cwd)
     _show(line, decision)
-    analysis = analyse(line)
+    analysis = analyse(line, cwd)
     _explain_words(analysis)
     _explain_scan(analysis)
     if isinstance(decision, Allow) and decision.canonical:
