@@ -76,6 +76,10 @@ def test_screens_are_reached_from_the_bottom(tab: Tab) -> None:
     tab.goto()
     expect(tab.page.get_by_role("heading", name="No session yet")).to_be_visible()
 
-    tab.page.get_by_role("navigation", name="Screens").get_by_role("link", name="Settings").tap()
+    screens = tab.page.get_by_role("navigation", name="Screens")
+    screens.get_by_role("link", name="History").tap()
+    expect(tab.page.get_by_role("heading", name="History")).to_be_visible()
+    screens.get_by_role("button", name="More screens").tap()
+    tab.page.get_by_role("menuitem", name="Settings").tap()
 
     expect(tab.page.get_by_role("heading", name="Settings")).to_be_visible()

@@ -57,6 +57,7 @@ function who(record: Record_): string {
 function about(record: Record_): string {
   const line = inside(record["judged"])["command_line"] ?? record["command_line"] ?? record["rule"];
   if (line) return text(line);
+  if (record.kind === "approval") return `question ${text(record["approval"])}${record["via"] ? `, via ${text(record["via"])}` : ""}`;
   const given = inside(record["arguments"]);
   return Object.entries(given).filter(([, value]) => value !== null).map(([name, value]) => `${name}=${text(value)}`).join(" ");
 }
@@ -223,8 +224,8 @@ function Row({ record, later, open, toggle, go }: { record: Record_; later: Reco
     <>
       <tr data-seq={record.seq} data-kind={record.kind}>
         <td class={css.time}>
-          <button type="button" aria-expanded={open} onClick={toggle} aria-label={`Record ${record.seq}`}>
-            {open ? "▾" : "▸"} <time dateTime={at.toISOString()}>{today(at) ? at.toLocaleTimeString() : at.toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" })}</time>
+          <button type="button" aria-expanded={open} onClick={toggle} title={`Record ${record.seq}`}>
+            <span aria-hidden="true">{open ? "▾" : "▸"}</span> <time dateTime={at.toISOString()}>{today(at) ? at.toLocaleTimeString() : at.toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" })}</time>
           </button>
         </td>
         <td class={css.who}>
