@@ -1,7 +1,7 @@
 """What a client without a token is told: which resource this is, and how a token is shown (RFC 9728).
 
 No authorization server is named, since there is none: tokens are made on this
-machine (`duetty token create`), and a client is given one.
+machine (`duetty token`), and a client is given one.
 """
 
 from collections.abc import Callable
