@@ -1,7 +1,7 @@
 """Labelled command lines: the shared corpus, and more that were written without looking at the rules.
 
-A list (`lists/*.txt`) has one command a line, behind its label: `s`afe, `n`eeds approval,
-`d`estructive, `n/s` where running it unasked is no mistake either; `↵` is a new line.
+A list (`lists/*.txt`) has one command a line, behind its label: `s` safe, `n` needs approval,
+`d` destructive, `n/s` where running it unasked is no mistake either; `↵` is a new line.
 """
 
 import json

@@ -277,7 +277,7 @@ class _Scanner:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
             self._aliased(self.aliases[name], words, depth)
-        if known.runs_others or any(word.inner for word in words):
+        if known.runs_others or [word for word in words if word.inner]:
             self._inner(name, words, texts, simple, depth)
             fed.fed(
                 self,

@@ -29,7 +29,7 @@ EXEMPT = frozenset(
     " export unset set local declare typeset readonly alias unalias cd pushd popd mkdir touch read shift trap return exit source . eval let getopts bind"
     " tmux screen ssh scp rsync curl wget http https xh httpie ping dig host nslookup whois nmap ffmpeg convert magick tar zip unzip 7z gzip gunzip bzip2 xz"
     " jq yq sed awk gawk mawk grep rg sort diff patch cp mv ln install chmod chown chgrp tee split kill pkill killall pgrep ps top htop watch strace gdb"
-    " python python3 node ruby perl php deno java javac gcc g++ clang rustc tsc eslint prettier ruff black mypy pylint flake8 docker-compose"
+    " python python3 node ruby perl php deno java javac gcc clang rustc tsc eslint prettier ruff black mypy pylint flake8 docker-compose"
     " say figlet cowsay notify-send logger write wall fzf rename basename dirname".split()
 )
 
