@@ -18,11 +18,12 @@ for any reason but size.
 from duetty.journal.asciicast import asciicast
 from duetty.journal.extents import Span
 from duetty.journal.index import Moment, Size
-from duetty.journal.intake import Intake, ReadEnd
+from duetty.journal.intake import AHEAD_BYTES, Intake, ReadEnd
 from duetty.journal.journal import Filled, Journal, Repairs, Tail
 from duetty.journal.snapshot import MAX_SNAPSHOT_BYTES, Snapshot
 
 __all__ = [
+    "AHEAD_BYTES",
     "MAX_SNAPSHOT_BYTES",
     "Filled",
     "Intake",

@@ -17,16 +17,16 @@ from threading import Lock
 from duetty.journal.segment import READ_BYTES, Segment
 from duetty.journal.source import Source, address_of
 
-AHEAD_BYTES = 192 << 10
+AHEAD_BYTES = 384 << 10
 """How far reading may run ahead; beyond it the program waits.
 
-Enough for a full turn of the loop at the speed of a PTY. More would only be what a
+Enough for a few turns of the loop at the speed of a PTY. More would only be what a
 person still sees scroll by after Ctrl-C.
 """
 
 WINDOW_BYTES = 256 << 10
 
-STEP_BYTES = 32 << 10
+STEP_BYTES = 128 << 10
 """What one call takes at most, so that several floods share the thread."""
 
 
@@ -70,6 +70,9 @@ class Intake:
         self.end = window.begin
         """Everything below was read."""
 
+        self.limit_bytes = AHEAD_BYTES
+        """How far reading may run ahead; the owner lowers it when it is slow itself."""
+
         self.last = ReadEnd.MORE
         """How the last read ended."""
 
@@ -91,7 +94,7 @@ class Intake:
         with self._lock:
             if self._closed:
                 return ReadEnd.CLOSED
-            if self.end - self.taken >= AHEAD_BYTES or self.end >= self._until:
+            if self.end - self.taken >= self.limit_bytes or self.end >= self._until:
                 self.last = ReadEnd.FULL
             else:
                 try:
@@ -155,7 +158,7 @@ class Intake:
     @property
     def has_space(self) -> bool:
         """Reading may go on where it stopped for want of room; not for every few bytes anew."""
-        return self.end - self.taken < AHEAD_BYTES // 2 and self.end < self._until
+        return self.end - self.taken < self.limit_bytes // 2 and self.end < self._until
 
     def take(self, limit: int) -> memoryview:
         """The next bytes, at most so many; none when everything was taken."""

@@ -13,7 +13,7 @@ of the process, of the segment) is acted upon when the last byte before it was t
 from collections.abc import Callable
 from time import monotonic
 
-from duetty.journal import Intake, Journal, ReadEnd
+from duetty.journal import AHEAD_BYTES, Intake, Journal, ReadEnd
 from duetty.session.lane import Lane
 from duetty.session.pump import READ_BUDGET_BYTES, Watch, later
 
@@ -29,8 +29,11 @@ FLOOD_BYTES = 96 << 10
 PAUSE_S = 0.05
 """A program that gave nothing for so long has paused; one beside other floods waits for its turn less long."""
 
+SLICES_AHEAD = 16
+"""Reading runs ahead by so many slices: what takes the terminal long is not piled up before it."""
+
 LEAST_SLICE_BYTES = 4 << 10
-MOST_SLICE_BYTES = 64 << 10
+MOST_SLICE_BYTES = 128 << 10
 SLICE_S = 0.0005
 """How long the terminal may take for a slice; it takes plain text fifty times as fast as short lines."""
 
@@ -125,6 +128,8 @@ class Reading:
             self._slice_bytes = max(self._slice_bytes // 2, LEAST_SLICE_BYTES)
         elif taken == self._slice_bytes:
             self._slice_bytes = min(self._slice_bytes * 2, MOST_SLICE_BYTES)
+        if self._intake is not None:
+            self._intake.limit_bytes = min(SLICES_AHEAD * self._slice_bytes, AHEAD_BYTES)
 
     def settle(self) -> None:
         """Take the PTY back from the lane, and everything that was read ahead."""
