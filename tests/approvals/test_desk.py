@@ -286,7 +286,7 @@ async def test_an_answer_that_only_the_trail_knows_of_is_not_asked_again(
         (BOT, NotAPerson),
         (Actor(kind="node", name="n"), NotAPerson),
         (Actor(kind="person", name="guest", scopes=frozenset({Scope.READ})), ScopeMissing),
-        (Actor(kind="person", name="guest", session="s"), ScopeMissing),
+        (Actor(kind="person", name="guest", session="other"), ApprovalNotFound),
     ],
 )
 async def test_only_a_person_whose_credential_allows_it_answers(

@@ -5,6 +5,15 @@ whoever is there, and ends each question exactly once.
 """
 
 from duetty.approvals.desk import MAX_PENDING, ApprovalEntry, Approvals, Granted
-from duetty.approvals.question import Answer, HostAsk, Question
+from duetty.approvals.question import Answer, HostAsk, Question, may_see
 
-__all__ = ["MAX_PENDING", "Answer", "ApprovalEntry", "Approvals", "Granted", "HostAsk", "Question"]
+__all__ = [
+    "MAX_PENDING",
+    "Answer",
+    "ApprovalEntry",
+    "Approvals",
+    "Granted",
+    "HostAsk",
+    "Question",
+    "may_see",
+]

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import anyio
 
-from duetty.approvals.question import Answer, HostAsk, Question, is_covered
+from duetty.approvals.question import Answer, HostAsk, Question, is_covered, may_see
 from duetty.calls import Actor, Scope
 from duetty.clock import Clock
 from duetty.errors import (
@@ -97,9 +97,7 @@ class Approvals:
         """The last ones, to tell a second answerer who was first."""
 
         self._standing: dict[str, StandingRecord] = {}
-        self._attending: dict[int, str | None] = {}
-        """Each with the only session that it may answer for."""
-
+        self._attending: dict[int, Actor] = {}
         self._next_attendance = 0
         self._came = anyio.Event()
         self._left_s: float | None = None
@@ -170,7 +168,7 @@ class Approvals:
             return
         self._next_attendance += 1
         place = self._next_attendance
-        self._attending[place] = actor.session
+        self._attending[place] = actor
         self._came.set()
         self._came = anyio.Event()
         try:
@@ -184,13 +182,20 @@ class Approvals:
         """Whether a person looks at a session, or at the list of them, now."""
         return bool(self._attending)
 
-    def can_ask(self, host: HostAsk | None = None, *, session: str | None = None) -> bool:
+    def can_ask(
+        self,
+        host: HostAsk | None = None,
+        *,
+        session: str | None = None,
+        session_id: str | None = None,
+    ) -> bool:
         """Whether somebody is there for a question about this session, or about none."""
         if self._ask == "never":
             return False
         if self._ask == "always" or host is not None:
             return True
-        return any(each is None or each == session for each in self._attending.values())
+        there = self._attending.values()
+        return any(may_see(each, session=session, session_id=session_id) for each in there)
 
     async def comes_back(self, *, session: str | None = None) -> bool:
         """Whether somebody who left a moment ago is there again: a page leaves when it is loaded anew."""
@@ -568,7 +573,7 @@ def check_reaches(actor: Actor, record: ApprovalRecord, answer: Answer) -> None:
     ApprovalNotFound: if the question is not about the one session that the actor may reach.
     ScopeMissing: if the answer goes beyond a yes or no to what was asked.
     """
-    if actor.session not in (None, record.session):
+    if not may_see(actor, session=record.session, session_id=record.session_id):
         raise ApprovalNotFound(record.id)
     if Scope.ADMIN in actor.scopes and actor.session is None:
         return

@@ -80,6 +80,15 @@ is cancelled when somebody else answers first.
 """
 
 
+def may_see(actor: Actor, *, session: str | None, session_id: str | None) -> bool:
+    """Whether a question about this session, or about none, is one for this actor."""
+    if actor.session is None:
+        return True
+    if actor.session_id is not None:
+        return actor.session_id == session_id  # whatever it is called now
+    return actor.session == session
+
+
 def is_covered(question: Question, standing: StandingRecord) -> bool:
     """Whether an answer that stays covers this: the same line, word for word, in the same place."""
     return (

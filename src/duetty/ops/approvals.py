@@ -2,7 +2,7 @@
 
 import anyio
 
-from duetty.approvals import Answer
+from duetty.approvals import Answer, may_see
 from duetty.calls import Actor, Effect
 from duetty.errors import (
     ApprovalNotFound,
@@ -45,7 +45,11 @@ async def _list(params: ApprovalsParams, services: Services, actor: Actor) -> Ap
         found += [approvals.current(each) for each in ended if each.state != "pending"][:SETTLED]
     return ApprovalList(
         seq=approvals.seq,
-        approvals=[approval_info(each) for each in found if actor.session in (None, each.session)],
+        approvals=[
+            approval_info(each)
+            for each in found
+            if may_see(actor, session=each.session, session_id=each.session_id)
+        ],
     )
 
 

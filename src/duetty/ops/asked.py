@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from duetty.approvals import ApprovalEntry
+from duetty.approvals import ApprovalEntry, may_see
 from duetty.calls import Actor, Scope
 from duetty.events import Lagged, Subscription
 from duetty.ops.approvals import approval_info
@@ -31,9 +31,7 @@ class Asked:
         ]
 
     def _is_for(self, record: ApprovalRecord) -> bool:
-        if self._actor.session_id is not None:
-            return record.session_id == self._actor.session_id
-        return self._actor.session in (None, record.session)
+        return may_see(self._actor, session=record.session, session_id=record.session_id)
 
     async def receive(self) -> ApprovalInfo | None:
         """The next change; None after falling behind: take `pending` again.

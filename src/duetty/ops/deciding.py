@@ -204,8 +204,10 @@ class Deciding(Judging):
     # --- asking ---------------------------------------------------------------------
 
     def _can_ask(self, made: Made, session: Session | None, host: HostAsk | None) -> bool:
-        name = None if session is None else session.name
-        return not isinstance(made.decision, Ask) or self._approvals.can_ask(host, session=name)
+        if not isinstance(made.decision, Ask):
+            return True
+        name, id_ = (None, None) if session is None else (session.name, session.profile.id)
+        return self._approvals.can_ask(host, session=name, session_id=id_)
 
     async def _ask(
         self,
