@@ -7,7 +7,7 @@ from duetty.wire.processes import StartProcessParams
 
 
 def fed(command: str) -> bool:
-    params = StartProcessParams(command=command, stdin="echo hello\n")
+    params = StartProcessParams.model_validate({"command": command, "stdin": "echo hello\n"})
     return fed_text(params, command) is not None
 
 

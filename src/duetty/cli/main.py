@@ -56,9 +56,7 @@ COMMANDS: dict[str, Command] = {
     "decline": Command("say no to a question", "decline"),
     "audit": Command("show, verify and export the record of what was called", "audit"),
     "policy": Command("judge command lines, or show how one is judged", "policy"),
-    "upstreams": Command(
-        "show, add, trust and call the MCP servers behind this one", "upstreams"
-    ),
+    "upstreams": Command("show, add, trust and call the MCP servers behind this one", "upstreams"),
     "token": Command("print the token; create, list and revoke tokens; sign a browser in", "token"),
     "mcp": Command("serve an agent's MCP host over stdin and stdout", "mcp"),
     "config": Command("show settings and where each came from", "config"),
