@@ -117,7 +117,38 @@ def is_shell(argv: tuple[str, ...]) -> bool:
 
 
 _BUILTINS = frozenset(
-    [".", ":", "alias", "bg", "break", "cd", "command", "continue", "eval", "exec", "exit", "export", "fc", "fg", "getopts", "hash", "jobs", "read", "readonly", "return", "set", "shift", "times", "trap", "type", "ulimit", "umask", "unalias", "unset", "wait"]
+    [
+        ".",
+        ":",
+        "alias",
+        "bg",
+        "break",
+        "cd",
+        "command",
+        "continue",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "fc",
+        "fg",
+        "getopts",
+        "hash",
+        "jobs",
+        "read",
+        "readonly",
+        "return",
+        "set",
+        "shift",
+        "times",
+        "trap",
+        "type",
+        "ulimit",
+        "umask",
+        "unalias",
+        "unset",
+        "wait",
+    ]
 )
 """What only a shell can do, as POSIX names it; no program of that name would do."""
 
