@@ -118,7 +118,7 @@ def test_damage_met_while_writing_degrades_the_store_and_is_mended_at_the_next_o
     damage_index(path, "DELETE FROM block_index_data")
     store = Store.open(path)
     store.save_block(a_block(50))
-    assert not store.flush(within_s=60)
+    assert not store.flush(within_s=0.3)
     assert store.degraded is not None
     assert len(store.blocks()) == 50
     store.close()
@@ -244,7 +244,7 @@ def test_a_disk_that_fills_up_degrades_the_store_until_space_returns(small_disk:
         assert b"No space" in filled.stderr
         for number in range(20):
             store.save_block(a_block(number), TEXT)
-        assert not store.flush(within_s=60)
+        assert not store.flush(within_s=0.5)
         assert store.degraded is not None
         assert store.sessions() == [a_session()]
 

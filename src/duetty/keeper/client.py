@@ -22,13 +22,13 @@ from duetty.keeper.claim import peer_of
 from duetty.keeper.probe import Probe, Reader
 from duetty.keeper.wire import PROTOCOL, Channel, Message, parse_message
 
-CONNECT_S = 5.0
+CONNECT_S = 20.0
 """For connect and hello. A keeper answers in less than a millisecond, unless it is stopped."""
 
 CALL_S = 15.0
 """For one blocking call: longer than a keeper lets a child take to start."""
 
-START_KEEPER_S = 10.0
+START_KEEPER_S = 20.0
 """For a new keeper to answer. It takes 50 ms; a machine that swaps takes longer."""
 
 

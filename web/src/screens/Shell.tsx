@@ -122,7 +122,7 @@ export function Shell() {
       <div class="hidden" role="status" aria-live="polite">
         {spoken.value}
       </div>
-      <div class="hidden" role="alert">
+      <div class="hidden" aria-live="assertive">
         {alarmed.value}
       </div>
     </div>
