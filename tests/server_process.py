@@ -24,10 +24,11 @@ class ServerProcess:
         self.paths = find_paths(self.env)
         self.client = Client(self.paths.server_socket)
         self.process: subprocess.Popen[bytes] | None = None
+        self.program = [sys.executable, "-m", "duetty"]
 
     def start(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "duetty", "server", "--bind", "127.0.0.1:0", *arguments],
+            [*self.program, "server", "--bind", "127.0.0.1:0", *arguments],
             env=self.env,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -37,6 +38,13 @@ class ServerProcess:
             if self.process.poll() is not None or time.monotonic() > deadline_s:
                 raise AssertionError(f"the server did not start: {self.process.communicate()[1]!r}")
             time.sleep(0.01)
+
+    def start_with(self, change: str, *arguments: str) -> None:
+        """Start it with a bound of its own made short or long: `MODULE.NAME = VALUE`."""
+        module = change.partition("=")[0].rpartition(".")[0]
+        code = f"import sys, {module}; {change}; from duetty.cli.main import main; sys.exit(main())"
+        self.program = [sys.executable, "-c", code]
+        self.start(*arguments)
 
     def _pid(self) -> int | None:
         try:

@@ -5,6 +5,7 @@ lock → token → store → keeper → sessions → sockets      and back
 
 import asyncio
 import fcntl
+import gc
 import json
 import logging
 import os
@@ -330,6 +331,7 @@ class Server:
         while not web.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await anyio.sleep(0.001)
         write_private(self._paths.address_file, self._url)
+        gc.freeze()  # what a start makes stays: no collection has to look at it again
         warnings = self._warnings(str(sockets[0].getsockname()[0]))
         if warnings:
             log.warning(

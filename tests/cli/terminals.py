@@ -61,6 +61,11 @@ class Tmux:
         self.type(text)
         self.press("Enter")
 
+    def paste(self, text: str) -> None:
+        """With brackets where the pane wants them."""
+        self._tmux("set-buffer", "-b", "pasted", "--", text)
+        self._tmux("paste-buffer", "-p", "-b", "pasted")
+
     def resize(self, *, cols: int, rows: int) -> None:
         self._tmux("resize-window", "-x", str(cols), "-y", str(rows))
         self.cols, self.rows = cols, rows

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from duetty import __version__
@@ -116,6 +117,14 @@ def test_status_tells_address_and_processes(server: ServerProcess) -> None:
 def test_the_token_file_is_the_owners_alone(server: ServerProcess) -> None:
     assert server.command("token").stdout.strip() == server.token()
     assert server.paths.token_file.stat().st_mode & 0o077 == 0
+
+
+def test_the_token_that_is_printed_opens_the_api(server: ServerProcess) -> None:
+    token = server.command("token").stdout.strip()
+
+    answer = httpx.get(f"{server.url()}/sessions", headers={"Authorization": f"Bearer {token}"})
+
+    assert answer.status_code == 200
 
 
 def test_without_a_server_commands_say_so_and_exit_with_3(home: Path) -> None:

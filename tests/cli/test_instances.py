@@ -1,10 +1,12 @@
-"""Several servers of one user."""
+"""Several servers of one user, and when one of them ends."""
 
+import json
+import time
 from pathlib import Path
 
 import pytest
 
-from tests.server_process import ServerProcess
+from tests.server_process import ServerProcess, is_alive
 
 pytestmark = [pytest.mark.pty]
 
@@ -22,6 +24,69 @@ def test_two_instances_run_side_by_side_with_sessions_of_their_own(home: Path) -
     finally:
         for instance in ("one", "two"):
             caller.command("stop", "-L", instance)
+
+
+def test_an_instance_runs_once_and_again_after_it_was_killed(home: Path) -> None:
+    first, second = ServerProcess(home), ServerProcess(home)
+    first.start()
+    try:
+        first.client.post("/sessions", {"name": "kept", "command": "cat"})
+        refused = second.command("server", "--bind", "127.0.0.1:0")
+        first.kill()
+        second.start()
+
+        assert refused.returncode != 0
+        assert "Traceback" not in refused.stderr
+        assert second.command("list", "--names").stdout == "kept\n"
+    finally:
+        second.end()
+
+
+def ephemeral(home: Path) -> ServerProcess:
+    """A server that nobody asked to stay, which does not wait long for somebody to need it."""
+    server = ServerProcess(home)
+    server.start_with("duetty.server.EPHEMERAL_S = 3.0", "--ephemeral")
+    return server
+
+
+def test_an_ephemeral_server_ends_with_its_last_session_and_its_keeper_with_it(home: Path) -> None:
+    server = ephemeral(home)
+    try:
+        keeper = json.loads(server.command("status", "--json").stdout)["keeper_pid"]
+        for name in ("one", "two"):
+            server.client.post("/sessions", {"name": name, "command": "cat"})
+        server.command("kill", "one")
+        time.sleep(2 * 3.0)  # it would have ended by now: that it did not is what is shown
+        stays = server.command("list", "--names").stdout
+        server.command("kill", "two")
+        ended = server.wait_ended()
+        deadline_s = time.monotonic() + 60
+        while is_alive(keeper) and time.monotonic() < deadline_s:
+            time.sleep(0.01)
+
+        assert stays == "two\n"
+        assert ended == 0
+        assert not is_alive(keeper)
+        assert not server.paths.server_socket.exists()
+        assert server.command("list").returncode == 3
+    finally:
+        server.end()
+
+
+def test_an_ephemeral_server_that_is_told_to_stay_outlives_its_last_session(home: Path) -> None:
+    server = ephemeral(home)
+    try:
+        server.client.post("/sessions", {"name": "last", "command": "cat"})
+        server.command("persist", "on")
+        server.command("kill", "last")
+        time.sleep(2 * 3.0)  # as above
+        stays = server.command("list").returncode
+        server.command("persist", "off")
+
+        assert stays == 0
+        assert server.wait_ended() == 0
+    finally:
+        server.end()
 
 
 def test_the_environment_names_an_instance_too(home: Path) -> None:

@@ -32,6 +32,7 @@ async def sandboxed(home: Path, **settings: object) -> AsyncGenerator[Engine]:
     workspace.mkdir(exist_ok=True)
     given: dict[str, object] = {
         "session_grace_ms": 300,
+        "policy_profile": "open",
         "session_sandbox": "bubblewrap",
         "sandbox_workspaces": (str(workspace),),
         **settings,
@@ -274,7 +275,7 @@ async def test_a_confined_command_can_be_stopped_with_all_it_started(home: Path)
 
 @pytest.mark.parametrize("level", LEVELS)
 async def test_a_line_typed_by_an_agent_is_judged_inside_too(home: Path, level: Asked) -> None:
-    async with sandboxed(home, session_sandbox=level) as engine:
+    async with sandboxed(home, session_sandbox=level, policy_profile="guarded") as engine:
         await engine.open(cwd=str(home / "ws"))
         await engine.run("true")
 

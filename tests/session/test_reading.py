@@ -9,6 +9,7 @@ import pytest
 from duetty.config import Settings
 from duetty.session import Session
 from duetty.session.lane import Lane
+from duetty.session.reading import FLOOD_BYTES
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
@@ -61,6 +62,18 @@ async def test_a_flood_arrives_whole_in_order_and_before_its_exit(
     assert whole(session) == numbered(NUMBERS)
     assert session.exit_code == 0
     assert session.screen(styled=False).lines[22] == str(NUMBERS)
+
+
+async def test_one_short_command_after_another_is_no_flood(
+    engine: Engine, entered: list[int]
+) -> None:
+    session = await engine.open(command="bash")
+    await engine.run("true")
+
+    while session.journal.end < 2 * FLOOD_BYTES:
+        await engine.run("printf '%0500d' 7")
+
+    assert not entered
 
 
 async def test_a_command_that_floods_ends_with_its_own_code_and_output(

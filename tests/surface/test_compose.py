@@ -392,3 +392,26 @@ def test_a_grid_row_says_what_the_screen_says(program: str) -> None:
 
     assert tuple(text(frame)) == terminal.screen(styled=False).text_lines
     assert {sum(piece.cols for piece in row) for row in terminal.grid()} == {COLS}
+
+
+def test_a_mark_that_comes_later_is_read_wherever_it_goes() -> None:
+    for mark in (
+        "\u0301",
+        "\u20d7",
+        "\u0e31",
+        "\ufe0f",
+        "\u200d",
+        "\U0001f3fb",
+        "\uff9e",
+        "\u11a8",
+    ):
+        for cluster_mode in (b"", b"\x1b[?2027h"):
+            terminal = Terminal(cols=12, rows=5)
+            reader = GridReader(terminal)
+            terminal.feed(cluster_mode + "a\r\n각".encode())
+            reader.rows()
+            for byte in ("\x1b[1;2H" + mark + "\n" + mark).encode():
+                terminal.feed(bytes([byte]))
+                read = reader.rows()
+
+            assert read == terminal.grid(), mark  # pyright: ignore[reportPossiblyUnboundVariable] - never empty

@@ -160,8 +160,9 @@ def browsing(
     tab.page.on("request", _note_request(tab.asked))
     try:
         if sign_in:
-            tab.page.goto(str(server.client.post("/server/link")["link"]))
-            expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
+            # The cookie alone, without a page that would be left at once; one test signs in as people do.
+            link = str(server.client.post("/server/link")["link"])
+            assert context.request.get(link, max_redirects=0).status in (302, 303, 307)
         yield tab
         assert not tab.problems, tab.problems
         assert {urlsplit(url).hostname for url in tab.asked if url.startswith("http")} == {

@@ -502,6 +502,22 @@ def test_a_card_lies_above_what_covers_the_terminal(tab: Tab, agent: Mcp, sessio
     agent.answer(call)
 
 
+def test_a_question_can_be_answered_while_the_pane_says_that_the_process_ended(
+    tab: Tab, agent: Mcp, session: str
+) -> None:
+    tab.open(session)
+    call = ask(agent, "touch after")
+    expect(card(tab)).to_be_visible()
+
+    tab.server.client.write(f"/sessions/{session}/input", b"exit\n")
+    expect(tab.page.get_by_text("The process ended with code 0")).to_be_visible()
+    expect(tab.page.get_by_role("button", name="Open again")).to_be_visible()
+    answered(tab, "Decline")
+
+    expect(card(tab)).to_contain_text("Declined by you")
+    agent.answer(call)
+
+
 def test_a_question_that_its_asker_left_is_shown_as_taken_back(
     browser: Browser, server: ServerProcess, session: str
 ) -> None:

@@ -396,15 +396,10 @@ def test_a_first_rule_is_written_from_an_example(tab: Tab) -> None:
     expect(tab.page.locator("#checked")).to_have_text("Good: one rule")
 
 
-@pytest.mark.parametrize("theme", ["dark", "light", "contrast"])
-def test_nothing_serious_is_found_on_the_screen(
-    browser: Browser, server: ServerProcess, theme: str
-) -> None:
+def test_nothing_serious_is_found_on_the_screen(browser: Browser, server: ServerProcess) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: cd web && npm ci")
     with browsing(browser, server, bypass_csp=True) as tab:
-        tab.goto("settings")
-        tab.page.locator("#theme").select_option(theme)
         tab.goto("policy?command=rm+-rf+old")
         expect(answer(tab)).to_have_attribute("data-is", "ask")
         tab.page.get_by_text("What is asked about as destructive").click()

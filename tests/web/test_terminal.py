@@ -165,8 +165,7 @@ def test_a_session_made_in_the_page_has_the_size_of_the_window(tab: Tab) -> None
 
     tab.page.wait_for_function(
         "() => { const { size } = duettyViews.get('mine'); const could = duettyViews.get('mine').capacity();"
-        # A terminal is whole pixels wide, so what one more cell takes is known to half a pixel.
-        " return Math.abs(size.value.cols - could.cols) <= 1 && size.value.rows === could.rows; }"
+        " return size.value.cols === could.cols && size.value.rows === could.rows; }"
     )
     info = tab.server.client.get("/sessions/mine")
     assert info["cols"] == tab.view("mine", "view.term.cols")

@@ -275,16 +275,11 @@ def test_who_may_only_look_turns_nothing(browser: Browser, server: ServerProcess
         expect(tab.page.get_by_role("button", name="Accept")).to_have_count(0)
 
 
-@pytest.mark.parametrize("theme", ["dark", "light", "contrast"])
-def test_nothing_serious_is_found_on_the_screen(
-    browser: Browser, server: ServerProcess, theme: str
-) -> None:
+def test_nothing_serious_is_found_on_the_screen(browser: Browser, server: ServerProcess) -> None:
     if not AXE.exists():
         pytest.skip("axe-core is not installed: cd web && npm ci")
     start(server, "plain")
     with browsing(browser, server, bypass_csp=True) as tab:
-        tab.goto("settings")
-        tab.page.locator("#theme").select_option(theme)
         tab.goto("tools")
         expect(tool(tab, "plain", "echo")).to_be_visible()
         tool(tab, "plain", "echo").get_by_text("All that it says").click()

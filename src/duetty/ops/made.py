@@ -16,7 +16,7 @@ from duetty.policy import (
     Mode,
     Profile,
     RuleSet,
-    analyse,
+    analyse_whole,
     to_json,
 )
 from duetty.session import Session
@@ -105,8 +105,13 @@ def as_deny(ask: Ask) -> Deny:
 def question_of(made: Made, session: Session | None) -> Question:
     ask, judged = made.decision, made.judged
     assert isinstance(ask, Ask)
-    grave = any(CLASSES[each].grave for each in ask.classes if each in CLASSES)
     line = judged.command_line
+    every = None if line is None else analyse_whole(line, judged.cwd)
+    classes = ask.classes
+    if every is not None and every.scan.findings:
+        # A decision needs one class to ask; whoever answers sees each of them.
+        classes = tuple(dict.fromkeys((*classes, *every.scan.classes)))
+    grave = any(CLASSES[each].grave for each in classes if each in CLASSES)
     reason, operation = ask.detail, judged.operation
     if judged.tool is not None:
         operation = f"mcp__{judged.tool[0]}__{judged.tool[1]}"
@@ -120,27 +125,22 @@ def question_of(made: Made, session: Session | None) -> Question:
         cwd=judged.cwd or None,
         reason=reason,
         rule=ask.rule,
-        classes=ask.classes,
+        classes=classes,
         suggestion=ask.instead or None,
         said=made.said,
         policy=f"{made.digest}{made.besides}",
-        can_stand=line is not None
-        and not grave
-        and not made.besides
-        and analyse(line, judged.cwd).doubt is None,
+        can_stand=every is not None and not grave and not made.besides and every.doubt is None,
     )
 
 
 def told(made: Made, *, can_ask: bool) -> dict[str, object]:
     """The decision as the trail keeps it, with what it takes to make it again."""
-    kept = to_json(made.decision)
+    kept = to_json(made.decision, canonical=made.judged.mode is Mode.HEADLESS)
     kept.pop("question", None)  # made of the rest
     if isinstance(detail := kept.get("detail"), str):
         kept["detail"] = detail[:MAX_DETAIL]
-    if made.judged.mode is not Mode.HEADLESS:
-        kept.pop("canonical", None)
-        kept.pop("argv", None)
-    return kept | {"profile": made.profile.value, "policy": made.digest, "can_ask": can_ask}
+    kept |= {"profile": str(made.profile), "policy": made.digest, "can_ask": can_ask}
+    return kept
 
 
 def seen(made: Made) -> dict[str, object]:

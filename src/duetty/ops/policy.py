@@ -17,7 +17,7 @@ from duetty.policy import (
     Mode,
     Profile,
     RuleSet,
-    analyse,
+    analyse_whole,
     to_json,
     visible,
 )
@@ -73,7 +73,7 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
         rules=None if params.text is None else _rules_of(params.text, services),
     )
     decision = made.decision
-    analysis = None if params.command is None else analyse(params.command, params.cwd)
+    analysis = None if params.command is None else analyse_whole(params.command, params.cwd)
     said = to_json(decision)
     return PolicyWhy(
         decision=said["decision"],  # type: ignore[arg-type]  # one of the three words

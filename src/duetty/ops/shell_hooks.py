@@ -36,8 +36,16 @@ _ANY = (
         r"(^\s*|[;&|({]\s*|\b(command|builtin|then|do|else)\s+)fc\b(?!\s+-\w*l)",
         "it runs a line of history, which is not told",
     ),
-    (r"(^\s*|[;&|({]\s*)exec\s+[^<>\s&\d]", "it puts another program in the shell's place"),
 )
+_EXEC = (
+    re.compile(r"(^\s*|[;&|({]\s*)exec\s+[^<>\s&\d]"),
+    "it puts another program in the shell's place",
+)
+_HANDED_ON = re.compile(
+    r"\A((?:[^'\"\\`$#\n]*[;&|({])?\s*)(?:ba|da|k|z)?sh(?:\s+-\w+)*\s+-\w*c\s+(?:'[^']*')+"
+)
+"""A script for another shell, before anything else is quoted: its `exec` takes that one's place."""
+
 _OF_SHELL = {
     "zsh": ((r"(^\s*|[;&|({]\s*)r\b", "it runs a line of history, which is not told"),),
     "fish": (
@@ -71,4 +79,5 @@ def touched_hook(line: str, *, shell: str | None) -> str | None:
     for pattern, why in (*_PATTERNS, *_PATTERNS_OF.get(shell or "", ())):
         if pattern.search(text):
             return why
-    return None
+    pattern, why = _EXEC
+    return why if pattern.search(_HANDED_ON.sub(r"\1sh", text)) else None

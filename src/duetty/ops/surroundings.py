@@ -6,6 +6,7 @@ that is fed to a shell, are doors beside it: they are judged here, on the same p
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import cast
 
 from duetty.policy import analyse
@@ -35,11 +36,18 @@ STDIN_PATHS = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 def running_variables(params: Params, *, strict: bool) -> dict[str, str]:
     """Those given that may make a program run other code than its command line says."""
+    if not _takes_variables(type(params)):
+        return {}
     given: object = getattr(params, "env", None)
     if not isinstance(given, Mapping) or not given:
         return {}
     variables = cast("Mapping[str, str]", given)
     return {name: value for name, value in variables.items() if _may_run(name, value, strict)}
+
+
+@cache
+def _takes_variables(kind: type[Params]) -> bool:
+    return "env" in kind.model_fields
 
 
 def _may_run(name: str, value: str, strict: bool) -> bool:

@@ -4,7 +4,7 @@
 the rules of people and projects. A guardrail, not a boundary: that is the sandbox.
 """
 
-from duetty.policy.analysis import Analysis, analyse
+from duetty.policy.analysis import Analysis, analyse, analyse_whole
 from duetty.policy.catalogue import CATALOGUE, CLASSES, DestructiveClass
 from duetty.policy.decide import decide, visible
 from duetty.policy.decisions import (
@@ -39,6 +39,7 @@ __all__ = [
     "Rule",
     "RuleSet",
     "analyse",
+    "analyse_whole",
     "decide",
     "fish_commands",
     "load_rules",

@@ -1,19 +1,23 @@
 """What can be known of one command line, whatever the rules say. Pure, so it is remembered."""
 
-from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from duetty.policy.recogniser import Line, Unproven, recognise
 from duetty.policy.scan import Scan, scan_line, scan_text
 from duetty.policy.specs import Proof, Refuted, prove
+from duetty.policy.values import new
 
 REMEMBERED = 4_096
 REMEMBERED_BYTES = 1_024
 """Longer lines are rare and are looked at anew: what is remembered stays below some ten MiB."""
 
 _NOTHING = Scan()
-_Text = TypeVar("_Text")
+_Text = TypeVar("_Text", contravariant=True)
+
+
+class _Scans(Protocol[_Text]):
+    def __call__(self, text: _Text, /, *, whole: bool) -> Scan: ...
 
 
 class Analysis(NamedTuple):
@@ -45,19 +49,28 @@ def analyse(text: str, cwd: str = "") -> Analysis:
     return _remembered(text, cwd)
 
 
-def analyse_anew(text: str, cwd: str = "") -> Analysis:
+def analyse_whole(text: str, cwd: str = "") -> Analysis:
+    """The same with every class that can be found, for people and for rules that name classes.
+
+    A decision needs one to ask; whoever allows some must know of all.
+    """
+    found = analyse(text, cwd)
+    return analyse_anew(text, cwd, whole=True) if found.scan.findings else found
+
+
+def analyse_anew(text: str, cwd: str = "", *, whole: bool = False) -> Analysis:
     recognised = recognise(text)
     if isinstance(recognised, Unproven):
-        return Analysis(recognised, None, _scanned(scan_text, text))
+        return new(Analysis, (recognised, None, _scanned(scan_text, text, whole)))
     proof = prove(recognised, cwd)
     if isinstance(proof, Proof):
-        return Analysis(recognised, proof, _NOTHING)
-    return Analysis(recognised, proof, _scanned(scan_line, recognised))
+        return new(Analysis, (recognised, proof, _NOTHING))
+    return new(Analysis, (recognised, proof, _scanned(scan_line, recognised, whole)))
 
 
-def _scanned(scan: Callable[[_Text], Scan], text: _Text) -> Scan:
+def _scanned(scan: "_Scans[_Text]", text: _Text, whole: bool) -> Scan:
     try:
-        return scan(text)
+        return scan(text, whole=whole)
     except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and that is said
         return Scan(unreadable=("the scan failed",))
 

@@ -5,7 +5,7 @@ can be made again from the trail.
 """
 
 from duetty.calls import Effect
-from duetty.policy.analysis import Analysis, analyse
+from duetty.policy.analysis import Analysis, analyse, analyse_whole
 from duetty.policy.catalogue import CLASSES
 from duetty.policy.decisions import (
     Allow,
@@ -19,8 +19,9 @@ from duetty.policy.decisions import (
     Reason,
 )
 from duetty.policy.paths import Place
-from duetty.policy.recogniser import Line, Unproven
+from duetty.policy.recogniser import Command, Line, Unproven
 from duetty.policy.rules import Rule, RuleSet
+from duetty.policy.scan import scan_line
 from duetty.policy.specs import Proof, Refuted, use_problem
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
@@ -185,19 +186,35 @@ def _allowed(
         found = [rule for rule in by_command if rule.matches_words(command.words)]
         if found:
             used += found
+            if analysis.scan.findings and not _knows_all(found, command):
+                return decision
         elif use_problem(command.words, Place(call.cwd)) is not None:
             return decision
     if not used:
         return decision
     known = {name for rule in used for name in rule.even_destructive}
-    if not set(analysis.scan.classes) <= known:
-        return decision
+    classes = analysis.scan.classes
+    if classes:
+        if not known:
+            return decision
+        # The scan may have stopped at the first class of a command: here each of them counts.
+        assert call.command_line is not None
+        every = analyse_whole(call.command_line, call.cwd)
+        classes = every.scan.classes
+        if every.doubt is not None or not known.issuperset(classes):
+            return decision
     return Allow(
         rule=f"rule:{used[0].name}",
         reason="allowed_by_rule",
-        classes=analysis.scan.classes,
+        classes=classes,
         canonical=Canonical(line.commands, line.joins, line.shells),
     )
+
+
+def _knows_all(rules: list[Rule], command: Command) -> bool:
+    """Whether the rules for one command name what it does by itself: those for others do not count."""
+    alone = scan_line(Line((command,), (), frozenset()), whole=True)
+    return all(any(name in rule.even_destructive for rule in rules) for name in alone.classes)
 
 
 def _ask(

@@ -152,8 +152,8 @@ Decision = Allow | Ask | Deny
 STRICTNESS: dict[type[Decision], int] = {Allow: 0, Ask: 1, Deny: 2}
 
 
-def to_json(decision: Decision) -> dict[str, object]:
-    """A decision as the trail keeps it."""
+def to_json(decision: Decision, *, canonical: bool = True) -> dict[str, object]:
+    """A decision as the trail keeps it; `canonical`: with what runs instead of the text."""
     kept: dict[str, object] = {
         "decision": type(decision).__name__.lower(),
         "reason": decision.reason,
@@ -161,9 +161,10 @@ def to_json(decision: Decision) -> dict[str, object]:
         "classes": list(decision.classes),
     }
     match decision:
-        case Allow(canonical=canonical):
-            kept["canonical"] = canonical.text if canonical else None
-            kept["argv"] = list(canonical.argv) if canonical and canonical.argv else None
+        case Allow(canonical=runs):
+            if canonical:
+                kept["canonical"] = runs.text if runs else None
+                kept["argv"] = list(runs.argv) if runs and runs.argv else None
         case Ask(detail=detail, question=question, instead=instead):
             kept |= {"detail": detail, "question": question, "instead": instead}
         case Deny(detail=detail, instead=instead):

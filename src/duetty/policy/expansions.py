@@ -8,7 +8,7 @@ import re
 from abc import ABC, abstractmethod
 
 from duetty.policy.printed import decode_ansi, printed_by
-from duetty.policy.reading import UNKNOWN, Reading, Word
+from duetty.policy.reading import UNKNOWN, Reading, Word, exact
 
 MAX_DEPTH = 8
 MAX_BRACES = 32
@@ -25,6 +25,9 @@ _RUN = re.compile(_PLAIN)
 
 PLAIN_WORD = re.compile(_PLAIN + r"(?=[ \t\n\r;&|()]|\Z)")
 """A whole word of it: most words."""
+
+PLAIN_WORD_BEHIND = re.compile(r"[ \t\r]+(?!#)(" + _PLAIN + r")(?=[ \t\n\r;&|()]|\Z)")
+"""The same with the blanks before it."""
 
 _WELL_KNOWN = {"HOME": "~", "PWD": ".", "OLDPWD": "..", "IFS": " "}
 
@@ -80,7 +83,7 @@ class WordReader(ABC):
         plain = PLAIN_WORD.match(text, self.at)
         if plain is not None:
             self.at = plain.end()
-            return [Word(plain[0])]
+            return [exact(plain[0])]
         size = len(text)
         building = _Building()
         while self.at < size:

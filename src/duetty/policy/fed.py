@@ -127,14 +127,16 @@ def output_of(scanner: Scanner, producers: "Sequence[Simple | None]", depth: int
     names = programs_of(known)
     if names & NETWORK:
         scanner.find("remote_code", "runs what was downloaded")
-        return
+        if not scanner.whole:
+            return
     if len(known) == len(producers) and (said := printed_by_all(known)) is not None:
         scanner.text(said, depth + 1)
         scanner.sweep(said, depth)
         return
     if names & DECODERS - {"printf"}:
         scanner.find("hidden_code", "runs text that was decoded or assembled")
-        return
+        if not scanner.whole:
+            return
     for each in known:
         if (said := printed(each)) is not None:
             scanner.sweep(said, depth)
@@ -214,7 +216,7 @@ def code(scanner: Scanner, text: str, depth: int) -> None:
     before = len(scanner.findings)
     for each in dict.fromkeys(found.commands):
         scanner.try_text(each, depth + 1)
-        if len(scanner.findings) > before:
+        if len(scanner.findings) > before and not scanner.whole:
             return
     scanner.sweep(text, depth)
 

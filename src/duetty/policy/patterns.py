@@ -158,38 +158,52 @@ class _Patterns:
     others: list[Pattern] = field(default_factory=list[Pattern])
 
 
-def _index() -> tuple[dict[str, _Patterns], list[Pattern]]:
-    by_program: dict[str, _Patterns] = {}
-    globbed: list[Pattern] = []
+def _index() -> tuple[dict[str, list[tuple[str, str]]], list[tuple[str, str]]]:
+    """Names and sources by program; those of globbed programs apart."""
+    by_program: dict[str, list[tuple[str, str]]] = {}
+    globbed: list[tuple[str, str]] = []
     for each in CATALOGUE:
         for source in each.commands:
-            program, *subcommands = source.partition("  ")[0].split()
-            pattern = compile_pattern(each.name, source)
-            if "*" in program:
-                globbed.append(pattern)
-                continue
-            known = by_program.setdefault(program, _Patterns())
-            if subcommands and not any(char in subcommands[0] for char in "*?["):
-                known.by_subcommand.setdefault(subcommands[0], []).append(pattern)
-            else:
-                known.others.append(pattern)
+            program = source.split(maxsplit=1)[0]
+            known = globbed if "*" in program else by_program.setdefault(program, [])
+            known.append((each.name, source))
     return by_program, globbed
 
 
 BY_PROGRAM, _GLOBBED = _index()
-_GLOBBED_PROGRAMS = re.compile("|".join(each.program.pattern for each in _GLOBBED))
+"""Compiled by program when one is first met: all at once takes longer than the rest of a start."""
+
+
+@cache
+def _patterns_of(program: str) -> _Patterns:
+    found = _Patterns()
+    for name, source in BY_PROGRAM[program]:
+        pattern = compile_pattern(name, source)
+        subcommands = source.partition("  ")[0].split()[1:]
+        if subcommands and not _is_glob(subcommands[0]):
+            found.by_subcommand.setdefault(subcommands[0], []).append(pattern)
+        else:
+            found.others.append(pattern)
+    return found
+
+
+@cache
+def _globbed() -> tuple[tuple[Pattern, ...], "re.Pattern[str]"]:
+    """The patterns of globbed programs, and one for all those programs."""
+    patterns = tuple(compile_pattern(name, source) for name, source in _GLOBBED)
+    return patterns, re.compile("|".join(each.program.pattern for each in patterns))
 
 
 def is_globbed(program: str) -> bool:
     """Whether a pattern is for all programs whose names are like this one."""
-    return _GLOBBED_PROGRAMS.fullmatch(program) is not None
+    return _globbed()[1].fullmatch(program) is not None
 
 
 def matching(program: str, words: Sequence[str]) -> list[Pattern]:
     """Every pattern of the catalogue that this command matches."""
     found: list[Pattern] = []
-    known = BY_PROGRAM.get(program)
-    if known is not None:
+    if program in BY_PROGRAM:
+        known = _patterns_of(program)
         operands = [word for word in words if word[:1] not in ("-", "")]
         possible = known.others
         if known.by_subcommand:
@@ -202,7 +216,7 @@ def matching(program: str, words: Sequence[str]) -> list[Pattern]:
         operands = [word for word in words if word[:1] not in ("-", "")]
         found += [
             each
-            for each in _GLOBBED
+            for each in _globbed()[0]
             if each.program.fullmatch(program) and each.matches(words, operands)
         ]
     return found

@@ -29,10 +29,12 @@ def _rm(scanner: Scanner, use: Use) -> None:
     if not operands:
         return
     recursive = use.has("rR", "--recursive") or use.name == "rimraf"
-    unknown = any(not word.known for word in use.words[1:])
-    globbed = any(word.glob for word in use.words[1:])
+    unknown = globbed = False
+    for word in use.words[1:]:
+        unknown = unknown or not word.known
+        globbed = globbed or word.glob
     for path in operands:
-        plain = re.sub(r"/+", "/", path)
+        plain = re.sub(r"/+", "/", path) if "//" in path else path
         if plain not in ("/", "~/"):
             plain = plain.rstrip("/") or "/"
         climbing = normpath(plain.replace("*", "x")) if plain else ""

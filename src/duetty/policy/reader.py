@@ -11,9 +11,9 @@ here-documents, process substitution. Total, and bounded by bytes, words and dep
 
 import re
 
-from duetty.policy.expansions import MAX_DEPTH, PLAIN_WORD, Variables, WordReader
+from duetty.policy.expansions import MAX_DEPTH, PLAIN_WORD, PLAIN_WORD_BEHIND, Variables, WordReader
 from duetty.policy.printed import formatted
-from duetty.policy.reading import Reading, Redirect, Simple, Word
+from duetty.policy.reading import Reading, Redirect, Simple, Word, exact
 
 MAX_WORDS = 600
 MAX_PRODUCERS = 16
@@ -26,6 +26,9 @@ _SKIPPED = frozenset(
 )
 """Words of the grammar after which a command may follow."""
 
+_HEADS = ("for", "select", "foreach", "case", "function")
+"""Words of the grammar that are read together with what follows them."""
+
 _SETTERS = frozenset(
     "read export declare typeset local readonly unset let getopts mapfile readarray printf set eval source .".split()
 )
@@ -35,6 +38,9 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
 _BLANK = " \t"
 _STARTS = frozenset("\n#\\0123456789<>&;|()")
 """What may begin something else than a word."""
+
+_KEYWORDS = _SKIPPED | frozenset(_HEADS)
+_FIRST_WORD = re.compile(r"[a-z]+(?=[ \t\n;|]|\Z)")
 
 _SIGN = re.compile(r"[0-9]*(?:&>>|&>|>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
 
@@ -76,10 +82,26 @@ class _Reader(WordReader):
         while self.at < len(text) and self.word_count < MAX_WORDS:
             char = text[self.at]
             if char in " \t\r":
-                self.at += 1
+                if self.command.words and (plain := PLAIN_WORD_BEHIND.match(text, self.at)):
+                    self.command.words.append(exact(plain[1]))
+                    self.word_count += 1
+                    self.at = self.ends = plain.end()
+                else:
+                    self.at += 1
             elif char not in _STARTS:
                 if self.command.words and (plain := PLAIN_WORD.match(text, self.at)):
-                    self.command.words.append(Word(plain[0]))
+                    self.command.words.append(exact(plain[0]))
+                    self.word_count += 1
+                    self.at = self.ends = plain.end()
+                elif (
+                    (plain := _FIRST_WORD.match(text, self.at))
+                    and not self.command.words
+                    and plain[0] not in _KEYWORDS
+                ):
+                    # A program with a plain name: no keyword, no assignment.
+                    if self.starts < 0:
+                        self.starts = self.at
+                    self.command.words.append(exact(plain[0]))
                     self.word_count += 1
                     self.at = self.ends = plain.end()
                 else:

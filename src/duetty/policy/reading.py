@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from duetty.policy.values import new
+
 UNKNOWN = "\ufffc"
 """Stands in a word's text for what only a shell would know."""
 
@@ -19,6 +21,11 @@ class Word(NamedTuple):
     @property
     def known(self) -> bool:
         return not self.guessed and UNKNOWN not in self.text
+
+
+def exact(text: str, glob: bool = False) -> Word:
+    """A word of which all is known; made without the detour of a named tuple's own constructor."""
+    return new(Word, (text, glob, (), False))
 
 
 class Redirect(NamedTuple):

@@ -19,6 +19,8 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from duetty.policy.values import new
+
 MAX_BYTES = 8192
 """A line of a person or an agent is shorter; the length is looked at before anything else."""
 
@@ -155,7 +157,7 @@ def recognise(text: str) -> Line | Unproven:
     if _SIMPLE.fullmatch(text):
         words = tuple(text.split(" "))
         if words[0] not in RESERVED and len(words) <= MAX_WORDS:
-            return Line((Command(words),), (), SHELLS)
+            return new(Line, ((new(Command, (words, ())),), (), SHELLS))
     if found := _ODD.search(text):
         if not _LATIN.fullmatch(text):
             return Unproven("a character that may look like something else", found.start())
@@ -190,7 +192,14 @@ class _Reading:
                 continue
             if kind in (_WORD, _BRACKET):
                 count += 1
-                why = "two words without a blank" if glued else self._word(token[0], kind)
+                raw = token[0]
+                if not glued and kind == _WORD and self.words and _PLAIN.fullmatch(raw):
+                    self.words.append(raw)
+                    glued = True
+                    if count > MAX_WORDS:
+                        return Unproven("too many words or commands", token.start())
+                    continue
+                why = "two words without a blank" if glued else self._word(raw, kind)
                 glued = True
             elif kind == _JOIN:
                 why = self._join(token[0])
@@ -294,7 +303,8 @@ class _Reading:
     def _close(self) -> bool:
         if not self.words:
             return False
-        self.commands.append(Command(tuple(self.words), tuple(self.redirects)))
+        both = tuple(self.words), tuple(self.redirects)
+        self.commands.append(new(Command, both))
         self.words = []
         self.redirects = []
         self.pending = ""

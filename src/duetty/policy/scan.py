@@ -31,11 +31,12 @@ from duetty.policy.patterns import BY_PROGRAM, matching
 from duetty.policy.printed import printed
 from duetty.policy.reader import positional, read
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
-from duetty.policy.recogniser import MAX_BYTES, Glob, Line
+from duetty.policy.recogniser import MAX_BYTES, RESERVED, Glob, Line
 from duetty.policy.sweeps import SWEPT, segments, tried_after
 from duetty.policy.traits import FILES_ONLY, MESSENGERS, RUNNERS, SCRIPTED, traits
 from duetty.policy.tree import look
 from duetty.policy.use import UNPACKED, Use
+from duetty.policy.values import new
 from duetty.policy.verbs import tells_to_delete
 from duetty.policy.wrappers import SHELLS, WRAPPERS, inner_of
 from duetty.policy.writes import DUMPS, IMPORTANT, written_class
@@ -51,12 +52,17 @@ MAX_SEGMENTS = 16
 """Parts of one text that are tried as commands."""
 
 
-def scan_line(line: Line) -> Scan:
-    """A line whose words are exact."""
-    scanner = _Scanner()
+def scan_line(line: Line, *, whole: bool = False) -> Scan:
+    """A line whose words are exact.
+
+    `whole`: every class is looked for, not only until a command has one.
+    """
+    scanner = _Scanner(whole=whole)
     before: Simple | None = None
     for command, join in zip(line.commands, ("", *line.joins), strict=True):
-        simple = Simple([Word(word, type(word) is Glob) for word in command.words], joined_by=join)
+        # As `exact` makes them.
+        words = [new(Word, (word, type(word) is Glob, (), False)) for word in command.words]
+        simple = Simple(words, joined_by=join)
         if join == "|" and before is not None:
             simple.producers = [*before.producers, before]
         scanner.command(simple, 0)
@@ -64,11 +70,11 @@ def scan_line(line: Line) -> Scan:
     return scanner.result()
 
 
-def scan_text(text: str) -> Scan:
+def scan_text(text: str, *, whole: bool = False) -> Scan:
     """Any text. Total, and linear but for what tree-sitter costs."""
     if len(text) > MAX_BYTES:
         return Scan(unreadable=(f"longer than {MAX_BYTES} bytes",))
-    scanner = _Scanner()
+    scanner = _Scanner(whole=whole)
     if odd := _ODD.search(text):
         scanner.unreadable.append(f"holds U+{ord(odd[0]):04X}, which does not show as it runs")
     if ("!" in text and _HISTORY.search(_SINGLE.sub("''", text))) or (
@@ -79,9 +85,20 @@ def scan_text(text: str) -> Scan:
         scanner.find("fork_bomb", "a function that starts itself twice")
     reading = read(text)
     scanner.reading(reading, 0)
-    if not scanner.findings:  # whoever is asked about those need not hear of more
+    # Whoever is asked about findings need not hear of more; plain words need no second reader.
+    if whole or not (scanner.findings or _is_plain(text)):
         scanner.second_opinion(text, reading)
     return scanner.result()
+
+
+_WORD = r"[A-Za-z0-9_./~][A-Za-z0-9_./,:=+@%~-]*|-[A-Za-z0-9_./,:=+@%-]*"
+_PLAIN = re.compile(rf"(?:{_WORD})(?: (?:(?:>>?|<|2>|&&|\|\|?|;) )?(?:{_WORD}))*")
+"""Words without quotes and expansions, whole files as their input and output, and joins between."""
+
+
+def _is_plain(text: str) -> bool:
+    """Whether the reader cannot have read another command than a shell will."""
+    return _PLAIN.fullmatch(text) is not None and RESERVED.isdisjoint(text.split(" "))
 
 
 _ODD = re.compile(
@@ -137,9 +154,10 @@ class _Scanner:
         "steps",
         "sweeps",
         "unreadable",
+        "whole",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, whole: bool = False) -> None:
         self.findings: list[Finding] = []
         self.unreadable: list[str] = []
         self.commands: list[tuple[str, ...]] = []
@@ -150,16 +168,22 @@ class _Scanner:
         self.steps = 0
         self.sweeps = True
         """Whether later words are tried as programs; not within such a try."""
+        self.whole = whole
+        """Whether a command that has a class is searched for others all the same."""
 
     def result(self) -> Scan:
-        return Scan(
-            tuple(dict.fromkeys(self.findings)) if self.findings else (),
-            tuple(dict.fromkeys(self.unreadable)) if self.unreadable else (),
-            tuple(dict.fromkeys(self.commands)) if len(self.commands) > 1 else tuple(self.commands),
+        findings, commands = self.findings, self.commands
+        return new(
+            Scan,
+            (
+                tuple(dict.fromkeys(findings)) if len(findings) > 1 else tuple(findings),
+                tuple(dict.fromkeys(self.unreadable)) if self.unreadable else (),
+                tuple(dict.fromkeys(commands)) if len(commands) > 1 else tuple(commands),
+            ),
         )
 
     def find(self, name: str, what: str) -> None:
-        self.findings.append(Finding(name, shown(what)))
+        self.findings.append(new(Finding, (name, shown(what))))
 
     def has_run(self, *names: str) -> bool:
         return any(command[0] in names for command in self.commands)
@@ -215,7 +239,7 @@ class _Scanner:
                     self._aside(lambda scanner, simple=simple: scanner.command(simple, 1))
 
     def _aside(self, look_at: "Callable[[_Scanner], None]", *, sweeps: bool = True) -> None:
-        other = _Scanner()
+        other = _Scanner(whole=self.whole)
         other.steps = self.steps
         other.seen = self.seen
         other.sweeps = sweeps
@@ -254,11 +278,14 @@ class _Scanner:
             self.unreadable.append("nested too deeply")
             return
         first = words[0]
-        name = program_name(first.text)
+        name = first.text
         if not name.isalnum() or not name.isascii() or first.guessed:
-            self._named_oddly(name, first, words, simple, depth)
+            name = program_name(name)
+            if not name.isalnum() or not name.isascii() or first.guessed:
+                self._named_oddly(name, first, words, simple, depth)
         name = _OTHER_NAMES.get(name, name)
-        texts = [name, *(word.text for word in words[1:])]
+        texts = [word.text for word in words]
+        texts[0] = name
         argv = tuple(texts)
         self.seen.add(argv)
         self.commands.append(argv)
@@ -267,6 +294,7 @@ class _Scanner:
         if known.catalogued:
             for pattern in matching(name, texts[1:]):
                 self.find(pattern.name, " ".join(texts))
+        listed = len(self.findings) > found
         use: Use | None = None
         if known.special is not None:
             use = Use(name, words, texts, simple, depth)
@@ -290,11 +318,16 @@ class _Scanner:
             known.is_swept
             and self.sweeps
             # What is found by its place need not be searched for; what runs elsewhere must be.
-            and (len(self.findings) == found or name in RUNNERS)
+            and (len(self.findings) == found or name in RUNNERS or self.whole)
             and (len(words) > 1 or simple.bodies or simple.producers)
         ):
             self._swept(name, words, texts, simple, depth)
-        if known.takes_verbs and len(texts) > 1 and len(self.findings) == found:
+        if (
+            known.takes_verbs
+            and len(texts) > 1
+            # The catalogue has read the verb of what it lists.
+            and (not listed if self.whole else len(self.findings) == found)
+        ):
             operands = [text for text in texts[1:] if text[:1] not in ("-", "")]
             if tells_to_delete(texts[1:], operands, catalogued=name in BY_PROGRAM):
                 self.find("other_delete", " ".join(texts))

@@ -18,6 +18,8 @@ class Scanner(Protocol):
     """Files that the line itself writes, with their text; UNKNOWN where it is not known."""
     unreadable: list[str]
     findings: list[Finding]
+    whole: bool
+    """Whether what has a class is searched for others all the same."""
 
     def find(self, name: str, what: str) -> None: ...
 

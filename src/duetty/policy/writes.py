@@ -43,8 +43,11 @@ REMOTE = re.compile(r"[^/\s]+:|s3://|gs://|rsync://")
 
 def written_class(path: str) -> str | None:
     """The class of writing to this path; None for an ordinary file."""
-    path = re.sub(r"/+", "/", path) if path.startswith("/") else path
-    path = normpath(path) if path.startswith("/") and UNKNOWN not in path else path
+    if path.isalnum():
+        return None
+    if path.startswith("/"):
+        path = re.sub(r"/+", "/", path) if "//" in path else path
+        path = path if UNKNOWN in path else normpath(path)
     if path == "/proc/sysrq-trigger":
         return "shutdown"
     if _DEVICE.fullmatch(path):

@@ -24,13 +24,10 @@ FINAL_READS = 64
 """Bound on draining a PTY after its process is gone: background processes may go on printing."""
 
 FLOOD_BYTES = 96 << 10
-"""So much without a pause is a flood: more than a screen full of anything."""
+"""So much more than what a calm program prints is a flood: more than a screen full of anything."""
 
-PAUSE_S = 0.05
-"""A program that gave nothing for so long has paused; one beside other floods waits for its turn less long."""
-
-SLICES_AHEAD = 16
-"""Reading runs ahead by so many slices: what takes the terminal long is not piled up before it."""
+CALM_BYTES_S = 1 << 20
+"""What may be printed for any length of time without being a flood: a command every millisecond."""
 
 LEAST_SLICE_BYTES = 4 << 10
 MOST_SLICE_BYTES = 128 << 10
@@ -77,10 +74,9 @@ class Reading:
 
     def _floods(self, taken: int) -> bool:
         now = monotonic()
-        if now - self._read_s > PAUSE_S:
-            self._flood_bytes = 0
+        drained = int((now - self._read_s) * CALM_BYTES_S)
+        self._flood_bytes = max(self._flood_bytes - drained, 0) + taken
         self._read_s = now
-        self._flood_bytes += taken
         return self._flood_bytes >= FLOOD_BYTES
 
     def _pause(self) -> None:

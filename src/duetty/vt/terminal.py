@@ -3,6 +3,7 @@
 Pure: it answers, and never acts. Knows nothing of processes, sessions or time.
 """
 
+import re
 import struct
 from urllib.parse import unquote, urlsplit
 from zlib import crc32
@@ -39,6 +40,19 @@ _SNAPSHOT = struct.Struct("<10sI")
 _STATE = struct.Struct("<IQI")
 """Scrollback rows, epoch, length of the bytes to feed; then those, then the emulator's state."""
 
+_JOINING = re.compile(
+    rb"[\xcc\xcd\xd2\xd6-\xe1\xea-\xed\xf0\xf3]|\xe2[\x80\x83\xb3\xb5\xb7]|\xe3[\x80\x82]"
+    rb"|\xef[\xb8\xbe]|\A[\x80-\xbf]"
+)
+"""Characters that may join the one before them, or the rest of one.
+
+Unless it counts in clusters (mode 2027), the emulator does not count a row as changed
+when a mark is added to a cell of it.
+"""
+
+_MOVING = re.compile(rb"[\x1b\n\x0b\x0c]")
+"""What may bring the cursor to another row without printing anything there."""
+
 
 class Terminal:
     """One emulator. Use it from one thread at a time; after `close` not at all.
@@ -47,7 +61,14 @@ class Terminal:
         ValueError: if a size is not within 1 to `MAX_SIZE`, or `scrollback_rows` is negative.
     """
 
-    __slots__ = ("_alternate", "_epoch", "_native", "_scrollback_rows", "_styled")
+    __slots__ = (
+        "_alternate",
+        "_epoch",
+        "_joined",
+        "_native",
+        "_scrollback_rows",
+        "_styled",
+    )
 
     def __init__(self, *, cols: int, rows: int, scrollback_rows: int = 10_000) -> None:
         _check_size(cols=cols, rows=rows)
@@ -57,6 +78,8 @@ class Terminal:
         self._scrollback_rows = scrollback_rows
         self._alternate = False
         self._epoch = 0
+        self._joined: set[int] | None = None
+        """Rows that changed without the emulator's saying so; None while nobody asks."""
         self._styled: Screen | None = None
 
     @classmethod
@@ -83,6 +106,7 @@ class Terminal:
         terminal._scrollback_rows = scrollback_rows
         terminal._alternate = terminal._native.alternate_active()
         terminal._epoch = epoch
+        terminal._joined = None
         terminal._styled = None
         return terminal
 
@@ -105,11 +129,26 @@ class Terminal:
         """Take what the program printed, cut anywhere. The buffer is not kept, nor copied."""
         if not data:
             return NOTHING
-        alternate = self._native.write(data)
+        if self._joined is None or bytes(data).isascii():
+            alternate = self._native.write(data)
+        else:
+            alternate = self._write_watched(bytes(data), self._joined)
         self._epoch += 1
         if alternate == self._alternate and not self._native.notes.touched:
             return NOTHING
         return self._changes(alternate)
+
+    def _write_watched(self, data: bytes, joined: set[int]) -> bool:
+        """Write, and note the rows where a character may have joined another."""
+        if not _JOINING.search(data):
+            return self._native.write(data)
+        before = self._native.cursor().row
+        alternate = self._native.write(data)
+        if _MOVING.search(data):
+            joined.update(range(self.rows))
+        else:
+            joined.update((before, self._native.cursor().row))
+        return alternate
 
     def resize(self, *, cols: int, rows: int) -> Changes:
         """Change the size; rows of the primary screen are wrapped anew.
@@ -215,7 +254,11 @@ class Terminal:
         The first take makes the copy of the screen that later ones compare with,
         about 120 KB: ask only where someone looks.
         """
-        return self._native.dirty_rows()
+        dirty = self._native.dirty_rows()
+        if self._joined:
+            dirty |= {row for row in self._joined if row < self.rows}
+        self._joined = set()
+        return dirty
 
     # --- contents -------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from duetty.wire.base import Params, Result
+from duetty.wire.base import Params, Result, SystemText
 
 MAX_LINE = 16_384
 MAX_RULE = 400_000
@@ -130,7 +130,7 @@ class AuditVerified(Result):
 
 class PolicyCheckParams(Params):
     command: str = Field(max_length=MAX_LINE)
-    cwd: str = Field("", max_length=4_096)
+    cwd: SystemText = Field("", max_length=4_096)
     mode: Literal["interactive", "headless"] = "interactive"
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from duetty.ids import StateWord
-from duetty.wire.base import Params
+from duetty.wire.base import Params, SystemText
 
 MAX_WAIT_MS = 86_400_000
 MAX_IDLE_MS = 300_000
@@ -56,15 +56,17 @@ class StopParams(Params):
 
 class OpenParams(Params):
     name: str | None = Field(None, description="name; a number is chosen when left out")
-    command: str | None = Field(
+    command: SystemText | None = Field(
         None, description="command to run; the user's shell when left out", max_length=100_000
     )
     rows: int | None = Field(None, description="height, brought into 1 to 1000")
     cols: int | None = Field(None, description="width, brought into 1 to 1000")
-    cwd: str | None = Field(
+    cwd: SystemText | None = Field(
         None, description="directory to start in; the user's home when left out"
     )
-    env: dict[str, str] | None = Field(None, description="variables added to the environment")
+    env: dict[SystemText, SystemText] | None = Field(
+        None, description="variables added to the environment"
+    )
     tags: list[str] = Field(default_factory=list, description="labels to find it by")
     integration: bool | None = Field(
         None, description="whether the shell announces commands by marks"
@@ -72,7 +74,7 @@ class OpenParams(Params):
     sandbox: Literal["none", "any", "landlock", "bubblewrap"] | None = Field(
         None, description="what it runs in; any is the best there is; an agent may only tighten"
     )
-    workspaces: list[str] | None = Field(
+    workspaces: list[SystemText] | None = Field(
         None,
         description="what a sandboxed session may write; an agent may only name places in the"
         " workspaces that the settings name",
@@ -84,18 +86,11 @@ class OpenParams(Params):
 
     @field_validator("env")
     @classmethod
-    def _no_nul(cls, env: dict[str, str] | None) -> dict[str, str] | None:
-        for key, value in (env or {}).items():
-            if not key or "=" in key or "\0" in key + value:
+    def _variables(cls, env: dict[str, str] | None) -> dict[str, str] | None:
+        for key in env or {}:
+            if not key or "=" in key:
                 raise ValueError(f"{key!r} cannot be an environment variable")
         return env
-
-    @field_validator("command", "cwd")
-    @classmethod
-    def _printable(cls, text: str | None) -> str | None:
-        if text is not None and "\0" in text:
-            raise ValueError("must not contain a NUL character")
-        return text
 
 
 class ListParams(Params):
@@ -209,7 +204,7 @@ class HistoryParams(Params):
 class SearchParams(Params):
     query: str = Field(description='words, "quoted phrases", prefix*', max_length=1_000)
     session: str | None = Field(None, description="only this session")
-    cwd: str | None = None
+    cwd: SystemText | None = None
     failed: bool | None = Field(None, description="true: only commands that failed")
     limit: int = Field(20, ge=1, le=200)
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from duetty.wire.base import Params, Result
+from duetty.wire.base import Params, Result, SystemText
 
 MAX_TEXT = 400_000
 MAX_LINE = 16_384
@@ -15,7 +15,7 @@ Source = Literal["shipped", "config", "project", "standing"]
 
 
 class RulesParams(Params):
-    cwd: str | None = Field(
+    cwd: SystemText | None = Field(
         None,
         max_length=4_096,
         description="whose project's rules to list too; without it, those of all open sessions",
@@ -35,7 +35,7 @@ class PolicyWhyParams(Params):
     tool: str | None = Field(
         None, max_length=MAX_WORD, description="or a tool of an upstream: mcp__SERVER__TOOL"
     )
-    cwd: str = Field("", max_length=4_096)
+    cwd: SystemText = Field("", max_length=4_096)
     mode: Literal["interactive", "headless"] = "interactive"
     profile: Literal["open", "guarded", "strict"] | None = Field(
         None, description="as if this were the profile; without it, the one in force"

@@ -212,6 +212,56 @@ def test_wide_characters_keep_their_columns(server: ServerProcess, name: str) ->
         assert rows[:2] == ["漢字|x", "abcd|x"]
 
 
+def test_a_paste_has_brackets_where_the_program_asked_for_them(
+    server: ServerProcess, name: str
+) -> None:
+    opened(server, name)
+    with tmux(server.home, server.env) as terminal:
+        attached(terminal, name)
+        terminal.line(r"printf '\033[?2004hwan''ted\n'; cat -v")
+        terminal.wait_shown("\nwanted")
+        terminal.paste("first")
+        terminal.press("Enter")
+        terminal.wait_shown("^[[200~first^[[201~")
+        terminal.press("C-c")
+        terminal.line(r"printf '\033[?2004lunwan''ted\n'; cat -v")
+        terminal.wait_shown("\nunwanted")
+        terminal.paste("second")
+        terminal.press("Enter")
+        terminal.wait_shown("\nsecond\nsecond")
+
+
+def test_the_mouse_is_the_programs_only_while_it_wants_it(server: ServerProcess, name: str) -> None:
+    opened(server, name)
+    with tmux(server.home, server.env) as terminal:
+        attached(terminal, name)
+        flags = "#{mouse_button_flag} #{mouse_sgr_flag}"
+        terminal.line(r"printf '\033[?1002h\033[?1006hwan''ted\n'; cat -v")
+        terminal.wait_shown("\nwanted")
+        wait_for(lambda: terminal.ask(flags) == "1 1", lambda: terminal.ask(flags))
+        terminal.type("\x1b[<0;7;5M\x1b[<0;7;5m")
+        terminal.press("Enter")
+        terminal.wait_shown("^[[<0;7;5M^[[<0;7;5m")
+        terminal.press("C-c")
+        terminal.line(r"printf '\033[?1002l\033[?1006l'")
+        wait_for(lambda: terminal.ask(flags) == "0 0", lambda: terminal.ask(flags))
+
+
+def test_kitty_keys_are_not_wished_of_a_terminal_without_them(
+    server: ServerProcess, name: str
+) -> None:
+    """tmux has no such keyboard: a program that wants it gets the old keys, and leaving works."""
+    opened(server, name)
+    with tmux(server.home, server.env) as terminal:
+        attached(terminal, name)
+        terminal.line(r"printf '\033[>1uwan''ted\n'; cat -v")
+        terminal.wait_shown("\nwanted")
+        terminal.press("C-a", "Up", "Enter")
+        terminal.wait_shown("\n^A^[[A")
+        terminal.press("C-\\", "C-\\")
+        terminal.wait_outer("[detached]")
+
+
 def test_a_new_size_reaches_the_program(server: ServerProcess, name: str) -> None:
     opened(server, name)
     with tmux(server.home, server.env) as terminal:

@@ -177,6 +177,23 @@ def test_a_terminal_with_the_kitty_keyboard_is_told_the_programs_flags(
         assert "62c" not in terminal.text()
 
 
+def test_two_ctrl_backslash_in_a_paste_without_brackets_do_not_detach(
+    server: ServerProcess, session: str
+) -> None:
+    with watched(server.env, "attach", session, "--no-hints") as terminal:
+        attached(terminal)
+        terminal.type(b"stty -isig; echo rea''dy; cat -v\r")
+        terminal.wait_shown("\nready")
+        terminal.type(b"one\x1c\x1ctwo\r")
+        terminal.wait_shown("two\n")
+        terminal.type(b"three\r")
+        terminal.wait_shown("three\nthree")
+        terminal.type(b"\x1c\x1c")
+
+        assert terminal.wait_ended() == 0
+        assert "[detached]" in terminal.text()
+
+
 def test_a_terminal_that_goes_away_ends_the_client_and_not_the_session(
     server: ServerProcess, session: str
 ) -> None:

@@ -25,9 +25,20 @@ def test_escape_alone_is_not_held_back() -> None:
 
 def test_ctrl_backslash_is_told_apart_in_every_encoding_of_it() -> None:
     for pressed in (b"\x1c", b"\x1b[92;5u", b"\x1b[92::;5:1u", b"\x1b[27;5;92~", b"\x1b[92:124;5u"):
-        assert Keyboard().feed(b"a" + pressed + b"b") == [Typed(b"a"), Toggled(), Typed(b"b")], (
-            pressed
-        )
+        assert Keyboard().feed(b"\x1b[A" + pressed + b"\x1b[B") == [
+            Typed(b"\x1b[A"),
+            Toggled(),
+            Typed(b"\x1b[B"),
+        ], pressed
+
+
+def test_a_ctrl_backslash_within_text_was_pasted() -> None:
+    pasted = Toggled(is_alone=False)
+
+    assert Keyboard().feed(b"a\x1c\x1cb") == [Typed(b"a"), pasted, pasted, Typed(b"b")]
+    assert Keyboard().feed(b"text\x1c") == [Typed(b"text"), pasted]
+    assert Keyboard().feed(b"\x1ctext") == [pasted, Typed(b"text")]
+    assert Keyboard().feed(b"\x1c\x1c") == [Toggled(), Toggled()]
 
 
 def test_releasing_or_holding_ctrl_backslash_is_no_second_press() -> None:
@@ -41,11 +52,11 @@ def test_nothing_in_a_paste_is_a_key() -> None:
         typed.feed(b"\x1b[200~a\x1c\x1c") + typed.feed(b"\x1b[92;5u\x1b[20") + typed.feed(b"1~\x1c")
     )
 
-    assert pieces[-1] == Toggled()
+    assert isinstance(pieces[-1], Toggled)
     assert b"".join(piece.data for piece in pieces if isinstance(piece, Typed)) == (
         b"\x1b[200~a\x1c\x1c\x1b[92;5u\x1b[201~"
     )
-    assert pieces.count(Toggled()) == 1
+    assert sum(isinstance(piece, Toggled) for piece in pieces) == 1
 
 
 def test_answers_of_the_outer_terminal_are_never_typed() -> None:

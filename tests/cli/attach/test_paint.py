@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
 from duetty.cli.attach.cells import HALF, CellRow, cell, cells_of
@@ -12,10 +12,16 @@ from duetty.cli.attach.paint import Abilities, Depth, Painter, Scroll, printed, 
 from duetty.vt import Terminal
 from duetty.vt.cells import PLAIN, Piece, Style
 from duetty.vt.values import Indexed, Rgb
-from tests.vt.strategies import HOSTILE, PROGRAM
+from tests.vt.strategies import CONTROLS, HOSTILE, MOVES, PROGRAM, TEXT
 
 COLS, ROWS = 20, 6
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    # Shrinking two streams of many pieces takes minutes; the case is told as it was found.
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
+)
 
 SAFE_ONLY = Abilities()
 
@@ -56,8 +62,28 @@ def outer_terminal(painted: bytes, *, clusters: bool = False) -> Mirror:
     return fed(b"\x1b[?7l" + (b"\x1b[?2027h" if clusters else b"") + painted)
 
 
+_MARKS = st.sampled_from(
+    [
+        *("🇩", "🇪", "\u0301", "\u200d", "👩", "\ufe0f", "❤", "日", "\u0711", "ก", "\u0e33"),
+        *("ᄀ", "ᅡ", "क", "\u094d", "ष", "x", "\u0600", "\U0001f3fb", "☝", "\uff9e"),
+    ]
+).map(str.encode)
+JOINING = st.lists(_MARKS | _MARKS | MOVES | CONTROLS | TEXT, max_size=20).map(b"".join)
+"""Characters that join others, wherever the cursor was moved before."""
+
+
+@example(
+    b"\x1b[c       2a0   4\xd7NX\xbd#\x04\xb3-Y\x85\xa1a       \n      \xd4+\xa2\xef\xe3\x83gy)c\x10\xf3"
+    b"plain words plain words 0123456789\x1b[c    \x1b[@ ",
+    b"\x1b[c    m    h\xdc\xa0          \n      <R'*\xd1\xe6@;[\xd8H/           e\xcc\x81e\xcc\x81"
+    b"\x1b[J    m\x1b[@ me\xcc\x81e\xcc\x81plain words ",
+    True,
+)
+@example(b"01234567890123456789", b"\x1b[1;19He\xcc\x81\x1b[K", True)
+@example(b"", "\t\u0e33".encode(), True)
+@example(b"", "\x1b[1;3H🇪\x1b[1;1H🇩".encode(), True)
 @quick
-@given(HOSTILE, HOSTILE, st.booleans())
+@given(HOSTILE | JOINING, HOSTILE | JOINING, st.booleans())
 def test_painting_one_frame_after_another_shows_the_other(
     before: bytes, after: bytes, clusters: bool
 ) -> None:

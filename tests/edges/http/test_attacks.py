@@ -214,7 +214,7 @@ def test_a_head_that_is_too_large_is_refused(server: ServerProcess, filling: str
 
 
 def test_a_head_that_never_ends_is_cut_off(server: ServerProcess) -> None:
-    """A client that sends a byte now and then holds a connection for ten seconds, not for ever."""
+    """A client that sends a byte now and then holds a connection for seconds, not for ever."""
     with socket.create_connection(address_of(server), timeout=30) as slow:
         slow.sendall(b"GET /health HTTP/1.1\r\n")
         began_s = time.monotonic()
@@ -240,6 +240,49 @@ def test_a_connection_that_says_nothing_is_cut_off(server: ServerProcess) -> Non
             heard = b""
 
     assert heard == b""
+
+
+def test_a_local_connection_that_says_nothing_is_cut_off_too(server: ServerProcess) -> None:
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.settimeout(60)
+        silent.connect(str(server.paths.server_socket))
+        try:
+            heard = silent.recv(1)
+        except ConnectionError:
+            heard = b""
+
+    assert heard == b""
+    assert peer.HEAD_S < 8
+
+
+def locally(server: ServerProcess, said: bytes) -> bytes:
+    with socket.socket(socket.AF_UNIX) as local:
+        local.settimeout(60)
+        local.connect(str(server.paths.server_socket))
+        local.sendall(said)
+        return b"".join(iter(lambda: local.recv(65536), b""))
+
+
+@pytest.mark.parametrize("said", [b"\x99\0\0\0\x04what", b"{}\n", b"GET\r\n\r\n", b"\0" * 64])
+def test_what_a_local_client_says_first_is_a_request_or_refused(
+    server: ServerProcess, said: bytes
+) -> None:
+    assert answer(locally(server, said)) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("kind", ["raw", "json"])
+def test_a_local_client_cannot_follow_a_session_that_does_not_exist(
+    server: ServerProcess, kind: str
+) -> None:
+    headers = (
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+    )
+    asked = "\r\n".join((f"GET /sessions/nobody/ws/{kind} HTTP/1.1", "Host: x", *headers, "", ""))
+
+    assert answer(locally(server, asked.encode())) == (404, "session_not_found")
 
 
 # --- logs, processes, files ---------------------------------------------------

@@ -424,6 +424,32 @@ def test_a_browser_stays_signed_in_when_the_server_is_started_again(home: Path) 
     assert refusal(still) == (403, "auth_invalid")
 
 
+# --- WebSockets by a plain request ---------------------------------------------
+
+
+SOCKETS = ("/ws/json", "/ws/view", "/sessions/s/ws/json", "/sessions/s/ws/raw")
+
+
+@pytest.mark.parametrize("path", SOCKETS)
+def test_a_plain_request_where_a_websocket_is_is_told_so(http: httpx.Client, path: str) -> None:
+    response = http.get(path)
+
+    assert refusal(response) == (426, "upgrade_required")
+    assert response.headers["upgrade"] == "websocket"
+    assert "ws://" in response.json()["error"]["hint"]
+    assert refusal(http.post(path)) == (405, "method_not_allowed")
+
+
+@pytest.mark.parametrize("path", SOCKETS)
+def test_a_plain_request_where_a_websocket_is_is_first_asked_who_it_is(
+    server: ServerProcess, path: str
+) -> None:
+    evil = {"Authorization": f"Bearer {server.token()}", "Origin": "http://evil.example"}
+
+    assert refusal(httpx.get(server.url() + path)) == (401, "auth_required")
+    assert refusal(httpx.get(server.url() + path, headers=evil)) == (403, "origin_not_allowed")
+
+
 # --- tickets ------------------------------------------------------------------
 
 
@@ -441,6 +467,31 @@ def test_a_ticket_opens_one_websocket_once(server: ServerProcess, http: httpx.Cl
 def test_a_ticket_that_was_never_given_is_refused(server: ServerProcess) -> None:
     assert refused(server, "?ticket=" + "x" * 32) == (401, "auth_required")
     assert refused(server, "?ticket=") == (401, "auth_required")
+
+
+def test_a_ticket_that_is_too_old_is_refused(home: Path) -> None:
+    server = ServerProcess(home)
+    server.start_with("duetty.ops.access.TICKET_S = 0.0")
+    try:
+        with client_of(server) as http:
+            assert refused(server, f"?ticket={ticket(http)}") == (401, "auth_required")
+    finally:
+        server.end()
+
+
+def test_tickets_that_nobody_uses_are_bounded(home: Path) -> None:
+    server = ServerProcess(home)
+    server.start_with("duetty.ops.access.TICKET_S = 3600.0")
+    try:
+        with client_of(server) as http:
+            for _ in range(1_024):
+                bought = ticket(http)
+            assert refusal(http.post("/auth/ws-ticket")) == (429, "resource_limit_reached")
+            with viewing(server, f"?ticket={bought}"):
+                pass
+            assert ticket(http)
+    finally:
+        server.end()
 
 
 def test_a_ticket_is_good_for_an_upgrade_only(server: ServerProcess, http: httpx.Client) -> None:

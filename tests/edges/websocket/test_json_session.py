@@ -91,6 +91,17 @@ async def test_unknown_methods_and_bad_parameters_are_told_with_id_and_method(
     assert (bad["method"], bad["error"]["code"]) == ("get_scrollback", "invalid_request")
 
 
+@pytest.mark.parametrize("wrong", [{"params": []}, {"params": "x"}, {"session": 5}])
+async def test_parts_of_the_wrong_kind_are_told_with_id_and_method(
+    client: JsonClient, wrong: dict[str, object]
+) -> None:
+    await client.socket.send(json.dumps({"id": 7, "method": "get_input_mode", **wrong}))
+    told = await client.take()
+
+    assert (told["id"], told["method"]) == (7, "get_input_mode")
+    assert told["error"]["code"] == "invalid_request"
+
+
 async def test_input_reaches_the_program_in_either_encoding(client: JsonClient) -> None:
     encoded = base64.b64encode(b"echo fr''om-base64\r").decode()
 
@@ -356,6 +367,18 @@ async def test_captured_keys_are_events_and_the_capture_ends_with_the_connection
 
 
 # --- coming and going ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/nowhere", "/ws", "/sessions", "/ws/json/", "//ws/json"])
+async def test_an_upgrade_where_no_websocket_is_is_told_so(
+    server: ServerProcess, path: str
+) -> None:
+    with pytest.raises(InvalidStatus) as caught:
+        async with connected(server, path):
+            pass
+
+    response = caught.value.response
+    assert (response.status_code, json.loads(response.body)["error"]["code"]) == (404, "not_found")
 
 
 async def test_an_unknown_session_is_not_upgraded(server: ServerProcess) -> None:

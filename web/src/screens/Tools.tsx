@@ -1,6 +1,7 @@
 // MCP servers behind this one: how they are, what their tools can do, and which of them agents may use.
 import { useEffect, useState } from "preact/hooks";
 import { socket } from "../protocol/socket";
+import { untilMs } from "../state/clock";
 import { ask } from "../state/dialogs";
 import { adjust, route } from "../state/route";
 import { type UpstreamInfo, accept, followUpstreams, isOn, mayChange, plainName, problem, restart, turn, upstreams } from "../state/tools";
@@ -159,7 +160,7 @@ function useTick(everyMs: number): void {
 
 function Since({ at }: { at: string }) {
   useTick(10_000);
-  const time = ago(Date.now() - Date.parse(at));
+  const time = ago(-untilMs(at));
   return <time dateTime={at} title={new Date(at).toLocaleString()}>{time === "now" ? "just now" : `for ${time}`}</time>;
 }
 
@@ -167,7 +168,7 @@ function Failed({ upstream }: { upstream: UpstreamInfo }) {
   useTick(1000);
   const { error } = upstream;
   if (!error) return null;
-  const seconds = upstream.retry_at ? Math.max(0, Math.ceil((Date.parse(upstream.retry_at) - Date.now()) / 1000)) : null;
+  const seconds = upstream.retry_at ? Math.max(0, Math.ceil(untilMs(upstream.retry_at) / 1000)) : null;
   return (
     <div class={css.failed}>
       <p>

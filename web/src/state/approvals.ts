@@ -2,6 +2,7 @@
 import { batch, computed, signal } from "@preact/signals";
 import type { ApprovalInfo, ApproveParams } from "../protocol/operations";
 import { socket } from "../protocol/socket";
+import { happenedNow, untilMs } from "./clock";
 
 export type { ApprovalInfo } from "../protocol/operations";
 
@@ -14,8 +15,6 @@ const byId = signal<ReadonlyMap<string, ApprovalInfo>>(new Map());
 export const told = signal(false);
 /** Answered by this page. */
 const mine = new Set<string>();
-/** The server's clock is not the browser's: how much this one is ahead, as far as a fresh question told. */
-let aheadMs = 0;
 let calmFrom = 0;
 
 const byTime = (a: ApprovalInfo, b: ApprovalInfo) => a.asked_at.localeCompare(b.asked_at);
@@ -30,7 +29,7 @@ export const isMine = (id: string) => mine.has(id);
 /** What a person should see beside a session: what waits, and how what they saw wait has ended. */
 export const cardsOf = (session: { id: string }) => [...byId.value.values()].filter((each) => each.session_id === session.id).sort(byTime);
 
-export const leftMs = (each: ApprovalInfo) => Math.max(0, Date.parse(each.expires_at) + aheadMs - Date.now());
+export const leftMs = (each: ApprovalInfo) => Math.max(0, untilMs(each.expires_at));
 
 /** Whether everything has stood still long enough for an answer to be meant. */
 export const isCalm = () => performance.now() >= calmFrom;
@@ -46,7 +45,7 @@ socket.onApprovals = (message) => {
     const { approval: changed } = message;
     // Settled ones are news only to whoever saw them wait.
     if (changed.state === "pending") {
-      if (!next.has(changed.id)) aheadMs = Date.now() - Date.parse(changed.asked_at);
+      if (!next.has(changed.id)) happenedNow(changed.asked_at);
       next.set(changed.id, changed);
     } else if (next.has(changed.id)) next.set(changed.id, changed);
   } else {

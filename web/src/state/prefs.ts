@@ -60,6 +60,11 @@ effect(() => {
   document.documentElement.dataset["theme"] = shownTheme();
 });
 
+// Another window of this browser changed them: they hold here too, and are not overwritten by what was liked before.
+addEventListener("storage", (event) => {
+  if (event.key === PLACE) prefs.value = { ...DEFAULTS, ...stored() };
+});
+
 effect(() => {
   const changed = Object.entries(prefs.value).filter(([name, value]) => DEFAULTS[name as keyof Prefs] !== value);
   try {

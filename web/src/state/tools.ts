@@ -2,6 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ToolInfo, UpstreamInfo, UpstreamList } from "../protocol/operations";
 import { CallError, socket } from "../protocol/socket";
+import { happenedNow } from "./clock";
 import { complain, notify } from "./notices";
 
 export type { ToolInfo, UpstreamInfo } from "../protocol/operations";
@@ -24,6 +25,7 @@ export function followUpstreams(): () => void {
       try {
         const list: UpstreamList = await socket.call("upstreams.list", seq === null ? {} : { after: seq, wait_ms: WAIT_MS });
         if (gone) return;
+        if (seq !== null) for (const each of list.upstreams) if (isNew(each)) happenedNow(each.since);
         seq = list.seq;
         upstreams.value = list.upstreams;
         problem.value = "";
@@ -40,6 +42,9 @@ export function followUpstreams(): () => void {
     gone = true;
   };
 }
+
+/** Whether it has come into its state since it was last heard of. */
+const isNew = (upstream: UpstreamInfo) => upstreams.value?.some((each) => each.name === upstream.name && each.since !== upstream.since) ?? false;
 
 const keyOf = (upstream: UpstreamInfo, tool?: ToolInfo) => `${upstream.name} ${tool?.name ?? ""}`;
 

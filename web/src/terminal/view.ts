@@ -136,7 +136,8 @@ export class TerminalView {
 
   /** What this viewer could show at the font size its person likes. */
   capacity(): { cols: number; rows: number } {
-    const { cellWidth, cellHeight } = this.cell();
+    const { cellHeight } = this.cell();
+    const cellWidth = this.exactWidth();
     const scale = prefs.value.fontSize / (this.term.options.fontSize ?? prefs.value.fontSize);
     const { clientWidth, clientHeight } = this.stage;
     return {
@@ -215,6 +216,14 @@ export class TerminalView {
     return { cellWidth: screen.offsetWidth / this.term.cols, cellHeight: screen.offsetHeight / this.term.rows };
   }
 
+  /** A cell's width before the whole grid is rounded to pixels, which makes it depend on how many cells there are:
+   * what fits would then depend on what was shown before. xterm tells it to nobody but its own addons. */
+  private exactWidth(): number {
+    const { _core: core } = this.term as unknown as { _core?: { _renderService?: { dimensions?: { device?: { cell?: { width?: number } } } } } };
+    const width = core?._renderService?.dimensions?.device?.cell?.width;
+    return width ? width / devicePixelRatio : this.cell().cellWidth;
+  }
+
   private opened(info: SessionInfo, resumed: boolean): void {
     this.session = info.name;
     this.blocks.session = info.name;
@@ -256,11 +265,14 @@ export class TerminalView {
   private sized(size: SizeMessage): void {
     // After what was printed at the old size, before what comes at the new one.
     this.term.write("", () => {
+      const isFirst = this.size.value === null;
       this.size.value = size;
       this.holds.value = size.holder === "you";
       if (this.term.cols !== size.cols || this.term.rows !== size.program_rows)
         this.term.resize(size.cols, Math.max(1, size.program_rows));
-      this.letterbox();
+      // The room may have changed while the first size was on its way.
+      if (isFirst) this.refit();
+      else this.letterbox();
     });
   }
 
@@ -304,10 +316,10 @@ export class TerminalView {
     if (!size || !this.stage.clientWidth) return;
     const room = { width: this.stage.clientWidth, height: this.stage.clientHeight };
     const largest = size.holder === "you" ? liked : liked * LARGEST_ZOOM;
-    const { cellWidth, cellHeight } = this.cell();
+    const { cellHeight } = this.cell();
     const now = this.term.options.fontSize ?? liked;
-    const fits = Math.min(room.width / ((cellWidth / now) * size.cols), room.height / ((cellHeight / now) * size.rows));
-    let font = Math.max(SMALLEST_FONT, Math.min(largest, Math.floor(fits * 4) / 4));
+    const fits = Math.min(room.width / ((this.exactWidth() / now) * size.cols), room.height / ((cellHeight / now) * size.rows));
+    let font = Math.max(SMALLEST_FONT, Math.min(largest, Math.floor(fits * 4 + 0.01) / 4));
     if (this.magnified.value > 1) {
       this.term.options.fontSize = Math.min(32, font * this.magnified.value);
       return this.measure();

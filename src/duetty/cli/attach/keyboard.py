@@ -29,6 +29,9 @@ _UNFINISHED = re.compile(rb"\x1b\[[<?][\d;:$]*\Z")
 _UNFINISHED_ANSWER = re.compile(rb"\x1b(?:\[(?:[<?][\d;:$]*)?)?\Z")
 """The same while an answer is due: then even a lone ESC may be its beginning."""
 
+_SEQUENCE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[@-~])")
+"""A key that is no character, or a report: these may well come along with a Ctrl+\\."""
+
 _KITTY_ANSWER = re.compile(rb"\x1b\[\?(\d+)u\Z")
 _PIXELS_PER_COL, _PIXELS_PER_ROW = 8, 16
 """What the server tells programs that a cell measures."""
@@ -44,6 +47,9 @@ class Typed:
 @dataclass(frozen=True, slots=True)
 class Toggled:
     r"""Ctrl+\: take the keyboard from the program or give it back."""
+
+    is_alone: bool = True
+    """No text came with it. Keys of a person come one by one; with text around it was pasted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ class Keyboard:
             _append(pieces, data[: found.start()])
             self._special(found, pieces)
             data = data[found.end() :]
-        return pieces
+        return _as_pasted(pieces) if len(pieces) > 1 else pieces
 
     def release(self) -> list[Piece]:
         """Nothing followed: it was a key."""
@@ -179,6 +185,13 @@ def _mouse_report(
     if max(col, row) >= 223:
         return b""  # the old format has no way to say this
     return b"\x1b[M" + bytes((button + 32, col + 33, row + 33))
+
+
+def _as_pasted(pieces: list[Piece]) -> list[Piece]:
+    r"""The same, with every Ctrl+\ that came along with text told apart."""
+    if not any(isinstance(each, Typed) and _SEQUENCE.sub(b"", each.data) for each in pieces):
+        return pieces
+    return [Toggled(is_alone=False) if isinstance(each, Toggled) else each for each in pieces]
 
 
 def _append(pieces: list[Piece], data: bytes) -> None:

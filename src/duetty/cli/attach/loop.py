@@ -307,7 +307,7 @@ class Attachment:
                 case Typed(data):
                     self._type(data)
                 case Toggled():
-                    self._toggle()
+                    self._toggle(is_alone=piece.is_alone)
                 case Answered():
                     self._showing.has_kitty |= piece.has_kitty
                     if piece.is_last:
@@ -324,10 +324,11 @@ class Attachment:
             self._ending = Ending(reason="detached")
         self._link.type(data)
 
-    def _toggle(self) -> None:
+    def _toggle(self, *, is_alone: bool) -> None:
         now_s = time.monotonic()
-        is_second = now_s - self._toggled_s <= DETACH_S
-        self._toggled_s = now_s
+        is_second = is_alone and now_s - self._toggled_s <= DETACH_S
+        # Out of a paste it is none of the two that detach.
+        self._toggled_s = now_s if is_alone else LONG_AGO_S
         # Both are sent: the second undoes what the first did.
         self._link.type(TOGGLE)
         if is_second:

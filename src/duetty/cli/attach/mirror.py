@@ -3,7 +3,6 @@
 Silent: the server's own terminal answers the program's questions, and only that one.
 """
 
-import re
 from dataclasses import dataclass
 
 from duetty.vt import Terminal
@@ -20,15 +19,6 @@ _DROP_SCROLLBACK = b"\x1b[3J"
 
 _INTRODUCER = b"\x1b"
 """ESC. The emulator reads UTF-8, where the single-byte introducers of old are no such thing."""
-
-_JOINING = re.compile(
-    rb"[\xcc\xcd\xd2\xd6-\xdf\xe0\xe1\xea\xf0\xf3]|\xe2[\x80\x83]|\xe3[\x80\x82]|\xef\xb8|\A[\x80-\xbf]"
-)
-"""Characters that may join the one before them, or the rest of one.
-
-The emulator does not count a cell as changed when a mark is added to it, so after
-these every row is read again.
-"""
 
 _STEADY_BLOCK = 2
 """The cursor of a terminal whose program never chose one."""
@@ -77,8 +67,6 @@ class Mirror:
         if _INTRODUCER in data or self._terminal.native.unfinished():
             # Only a sequence can change a mode, or the cursor's shape.
             self._modes = None
-        if _JOINING.search(data):
-            self._grid = ()
         changes = self._terminal.feed(data)
         self.bells += changes.bells
         self.title_changed |= changes.title_changed

@@ -5,6 +5,7 @@ characters only, and every sequence is one of those written here.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,6 +24,15 @@ _SAFE_LINK = re.compile(r"(?:https?|file|mailto):[!-~]*\Z", re.IGNORECASE)
 """Links that may reach the terminal of a person: no scripts, nothing but visible ASCII."""
 
 MAX_LINK_CHARS = 2000
+
+_VIRAMA = 9
+"""The combining class of marks that tie two consonants into one."""
+
+_PREPENDED = (
+    "\u0d4e\U000111c2\U000111c3\U0001193f\U00011941\U00011a3a"
+    "\U00011a84\U00011a85\U00011a86\U00011a87\U00011a88\U00011a89\U00011d46\U00011f02"
+)
+"""Letters that belong to the one after them (Grapheme_Cluster_Break=Prepend)."""
 
 
 class Depth(IntEnum):
@@ -150,7 +160,28 @@ class Painter:
         # A wide character is drawn by its first column.
         if end < cols and new[end] == HALF:
             end += 1
-        return _place(at, first) + self._cells(at, new, first, end) + (b"\x1b[K" if erases else b"")
+        while first and _may_join(new, first):
+            first -= _width_before(new, first)
+        drawn = self._runs(at, new, first, end)
+        return drawn + (b"\x1b[K" if erases else b"")
+
+    def _runs(self, at: int, row: CellRow, first: int, end: int) -> bytes:
+        """Cells, ending with the cursor after the last of them.
+
+        A character that could join the one before it is drawn while that place is empty,
+        so from the last run to the first.
+        """
+        starts = [first, *_seams(row, first, end)]
+        if len(starts) == 1:
+            return _place(at, first) + self._cells(at, row, first, end)
+        out = [_place(at, first) + b"\x1b[%dX" % (end - first)]
+        stop = end
+        for start in reversed(starts):
+            out.append(_place(at, start) + self._cells(at, row, start, stop))
+            stop = start
+        if end < len(row):
+            out.append(_place(at, end))
+        return b"".join(out)
 
     def _cells(self, at: int, row: CellRow, first: int, end: int) -> bytes:
         """Cells in their styles; the pen is plain before and after."""
@@ -170,8 +201,9 @@ class Painter:
                 _flush(out, text)
                 out.append(_link(each.link, self._abilities))
                 link = each.link
-            if len(each.text) > 1 and col + _width(row, col) == len(row):
-                # Without wrapping a mark would go to the column before the last.
+            if len(each.text) > 1 and col + _width(row, col) >= len(row) - 1:
+                # Without wrapping a terminal takes a cursor in the last column for one that
+                # stands on the character just drawn, or on the one before, by what was there.
                 _flush(out, text)
                 out.append(b"\x1b[?7h" + each.text.encode("utf-8", "replace") + b"\x1b[?7l")
                 continue
@@ -231,6 +263,57 @@ def _flush(out: list[bytes], text: list[str]) -> None:
 
 def _is_doubtful(each: Cell, row: CellRow, col: int) -> bool:
     return len(each.text) > 1 or (each.text > "\x7f" and _width(row, col) == 2)
+
+
+def _seams(row: CellRow, first: int, end: int) -> list[int]:
+    """The columns after the first whose character could join the one before it."""
+    if "".join([each.text for each in row[first:end]]).isascii():
+        return []
+    return [col for col in range(first + 1, end) if _may_join(row, col)]
+
+
+def _may_join(row: CellRow, col: int) -> bool:
+    """Whether some terminal would add this character to the cell before it.
+
+    Rather too often than too seldom: it costs a few bytes.
+    """
+    text = row[col].text
+    if text < "\u0300" or not col:
+        return False
+    before = row[col - _width_before(row, col)].text
+    return _joins(text[0]) or (not before.isascii() and _is_open(before, text[0]))
+
+
+@lru_cache(maxsize=8192)
+def _joins(char: str) -> bool:
+    """A mark, or what is drawn as one, whatever stands before it."""
+    return (
+        char in "\u0e33\u0eb3\uff9e\uff9f"
+        or "\u1160" <= char <= "\u11ff"
+        or "\ud7b0" <= char <= "\ud7ff"
+        or "\U0001f3fb" <= char <= "\U0001f3ff"
+        or unicodedata.category(char) in ("Mn", "Mc", "Me", "Cf", "Cn")
+    )
+
+
+@lru_cache(maxsize=8192)
+def _is_open(before: str, char: str) -> bool:
+    """Whether the text waits for a character such as this: half a flag, an emoji, a conjunct."""
+    last = before[-1]
+    return (
+        "\u200d" in before
+        or ("\U0001f1e6" <= last <= "\U0001f1ff" and "\U0001f1e6" <= char <= "\U0001f1ff")
+        or "\u1100" <= last <= "\u115f"
+        or "\ua960" <= last <= "\ua97c"
+        or last in _PREPENDED
+        or unicodedata.category(last) == "Cf"
+        or any(unicodedata.combining(each) == _VIRAMA for each in before)
+    )
+
+
+def _width_before(row: CellRow, col: int) -> int:
+    """How many columns the character before this column takes."""
+    return 2 if col > 1 and row[col - 1] == HALF else 1
 
 
 def _width(row: CellRow, col: int) -> int:

@@ -24,7 +24,7 @@ from duetty.policy import (
     Mode,
     Profile,
     RuleSet,
-    analyse,
+    analyse_whole,
     decide,
     load_rules,
     rule_lines,
@@ -222,7 +222,7 @@ def _explain(line: str, cwd: str, judge: _Judge) -> int:
 
     decision = judge(line, cwd)
     _show(line, decision)
-    analysis = analyse(line, cwd)
+    analysis = analyse_whole(line, cwd)
     _explain_words(analysis)
     _explain_scan(analysis)
     if isinstance(decision, Allow) and decision.canonical:

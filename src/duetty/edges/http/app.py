@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket
 
 from duetty.clock import Clock
 from duetty.edges.http.auth import Guard
@@ -22,7 +23,8 @@ from duetty.edges.http.operations import Stopping, operation_routes
 from duetty.edges.http.prefix import Prefix
 from duetty.edges.http.reference import reference_routes
 from duetty.edges.http.signing import login
-from duetty.errors import BadArguments, DuettyError
+from duetty.edges.http.upgrading import upgrade_routes
+from duetty.errors import BadArguments, DuettyError, NotFound
 from duetty.ops import Dispatcher
 
 log = logging.getLogger("duetty.http")
@@ -47,6 +49,7 @@ def make_app(
         *(StarletteRoute(path, mounted) for path, mounted in (mounts or {}).items()),
         *reference_routes(guard, prefix),
         *routes,
+        *upgrade_routes(guard),
         *operation_routes(dispatcher, guard, stopping),
     ]
     app = Starlette(
@@ -54,6 +57,7 @@ def make_app(
         exception_handlers={HTTPException: _on_http_exception(guard), Exception: _on_crash},
     )
     app.router.redirect_slashes = False
+    app.router.default = _no_route(guard, app.router.not_found)
     whole: ASGIApp = Cors(app, guard)
     if prefix:
         whole = Prefix(whole, prefix)
@@ -91,6 +95,26 @@ def _to_page(prefix: str) -> Callable[[Request], Awaitable[Response]]:
         return RedirectResponse(f"{prefix}/ui", status_code=307)
 
     return endpoint
+
+
+def _no_route(guard: Guard, otherwise: ASGIApp) -> ASGIApp:
+    """The framework closes an upgrade that no route takes without a word."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "websocket":
+            await otherwise(scope, receive, send)
+            return
+        websocket = WebSocket(scope, receive, send)
+        try:
+            guard.check_origin(websocket)
+            raise NotFound(
+                "there is no WebSocket here",
+                hint="they are in /openapi.json, and for people in /docs, under `stream`",
+            )
+        except DuettyError as error:
+            await websocket.send_denial_response(error_response(error))
+
+    return answer
 
 
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}

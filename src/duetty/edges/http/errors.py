@@ -41,7 +41,11 @@ STATUS: Mapping[type[DuettyError], int] = {
 """The nearest class in an error's own tree decides; a test walks the whole tree."""
 
 
-STATUS_BY_CODE: Mapping[str, int] = {"body_too_large": 413, "unsupported_media_type": 415}
+STATUS_BY_CODE: Mapping[str, int] = {
+    "body_too_large": 413,
+    "unsupported_media_type": 415,
+    "upgrade_required": 426,
+}
 """Errors of the HTTP edge itself."""
 
 

@@ -23,6 +23,7 @@ from duetty.edges.http.auth import COOKIE, OPEN_PATHS
 from duetty.edges.http.errors import status_of
 from duetty.edges.http.operations import ServerStopping
 from duetty.edges.http.streams import SCHEMAS, STREAMS, StreamRoute
+from duetty.edges.http.upgrading import UpgradeRequired
 from duetty.errors import (
     ApprovalExpired,
     ApprovalRejected,
@@ -186,6 +187,7 @@ def _stream(stream: StreamRoute) -> Json:
     errors: list[type[DuettyError]] = [BadArguments, AuthRequired, AuthInvalid, OriginNotAllowed]
     errors += [ScopeMissing, ServerNotFound, Exhausted, RateLimited, ServerUnavailable]
     errors += [SessionNotFound] if of_session else []
+    errors += [UpgradeRequired] if is_socket else []
     codes: dict[int, list[str]] = {}
     for kind in errors:
         codes.setdefault(status_of(kind.__new__(kind)), []).append(kind.code)

@@ -17,8 +17,8 @@ from duetty.edges.http.headers import ENCODED
 MAX_HEAD_BYTES = 64 * 1024
 """Request line and headers; the parser itself would take any number."""
 
-HEAD_S = 10.0
-"""How long a request's head may take, from its first byte or the connection's start."""
+HEAD_S = 5.0
+"""How long a request's head may take, from its first byte or the connection's start; as published."""
 
 MESSAGE_S = 60.0
 """How long a whole request may take to arrive. An answer may take longer."""

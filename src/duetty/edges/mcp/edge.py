@@ -167,10 +167,11 @@ def _unlink(path: Path) -> None:
 
 
 def _load(dispatcher: Dispatcher, default: str) -> Transports:
-    from duetty.edges.mcp.lean import prepare
+    from duetty.edges.mcp.lean import loading, prepare
 
-    prepare()
-    from duetty.edges.mcp.dialects import DIALECTS
-    from duetty.edges.mcp.transports import Transports
+    with loading():
+        prepare()
+        from duetty.edges.mcp.dialects import DIALECTS
+        from duetty.edges.mcp.transports import Transports
 
     return Transports(DIALECTS, dispatcher, default=default)

@@ -8,6 +8,7 @@ import gzip
 import mimetypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -103,7 +104,12 @@ class PageApp:
         """`check` raises for a request that may not come from where it says; `refuse` words the answer."""
         self._check = check
         self._refuse = refuse
-        self._files = load_files() if files is None else files
+        self._given = files
+
+    @cached_property
+    def _files(self) -> Mapping[str, File]:
+        """Read and packed for the first browser: an agent's host waits for the start, and shows no page."""
+        return load_files() if self._given is None else self._given
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

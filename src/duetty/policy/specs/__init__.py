@@ -15,6 +15,7 @@ from duetty.policy.specs.coreutils import (
 from duetty.policy.specs.git import GIT
 from duetty.policy.specs.spec import Spec, problem
 from duetty.policy.specs.tools import EXACT, TOOLS
+from duetty.policy.values import new
 
 __all__ = ["PROGRAMS", "Proof", "Refuted", "prove", "use_problem"]
 
@@ -51,13 +52,13 @@ class Refuted(NamedTuple):
 
 
 def prove(line: Line, cwd: str = "") -> Proof | Refuted:
-    places = [Place(cwd)]
+    places = [new(Place, (cwd, ""))]
     hardened: list[Command] = []
     for command in line.commands:
         for place in places:
             why = use_problem(command.words, place)
             if why:
-                return Refuted(command, why)
+                return new(Refuted, (command, why))
         if command.words[0] == "cd":
             target = command.words[-1] if len(command.words) > 1 else "~"
             # It may fail, and in a pipeline it moves nobody: what follows is judged in both places.

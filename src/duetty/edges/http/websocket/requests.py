@@ -82,11 +82,16 @@ class Requests:
 
     async def _take(self, text: str) -> None:
         try:
-            request = _parse(text)
+            fields = parsed(text)
+            method = fields.get("method")
+            if not isinstance(method, str):
+                raise BadArguments("method: a name is missing")
         except DuettyError as error:
             await self._socket.send_json({"error": error_shape(error)})
             return
+        request = Request(id=fields.get("id"), method=method, params={}, session=None)
         try:
+            request = _parse(method, fields)
             await self._do(request)
         except DuettyError as error:
             await self._socket.send_json(request.answer(error=error_shape(error)))
@@ -161,11 +166,8 @@ class Requests:
         return {} if method.empty else result
 
 
-def _parse(text: str) -> Request:
-    fields = parsed(text)
-    method, params, session = fields.get("method"), fields.get("params"), fields.get("session")
-    if not isinstance(method, str):
-        raise BadArguments("method: a name is missing")
+def _parse(method: str, fields: dict[str, Any]) -> Request:
+    params, session = fields.get("params"), fields.get("session")
     if session is not None and not isinstance(session, str):
         raise BadArguments("session: a name")
     if params is not None and not isinstance(params, dict):
