@@ -552,3 +552,14 @@ def test_closing_twice_is_closing_once() -> None:
 
     with pytest.raises(TypeError):
         terminal.feed(b"x")
+
+
+def test_a_dump_colours_no_cell_after_a_coloured_word_that_wrapped() -> None:
+    """Scrolling with a background fills the new row with it."""
+    original = Terminal(cols=12, rows=4)
+    original.feed(b"row\r\n" * 5 + b"\x1b[41m" + b"w" * 14 + b"\x1b[m\x1b[K")
+    rebuilt = Terminal(cols=12, rows=4)
+
+    rebuilt.feed(original.dump())
+
+    assert rebuilt.grid() == original.grid()

@@ -29,6 +29,9 @@ FLOOD_BYTES = 96 << 10
 CALM_BYTES_S = 1 << 20
 """What may be printed for any length of time without being a flood: a command every millisecond."""
 
+SLICES_AHEAD = 16
+"""Reading runs ahead by so many slices: what takes the terminal long is not piled up before it."""
+
 LEAST_SLICE_BYTES = 4 << 10
 MOST_SLICE_BYTES = 128 << 10
 SLICE_S = 0.0005

@@ -96,14 +96,20 @@ def _grid(native: Native) -> _Grid:
 
 def _rows(grid: _Grid) -> list[bytes]:
     parts: list[bytes] = []
+    goes_on = False
     for at, (row, is_wrapped) in enumerate(grid):
         is_last = at + 1 == len(grid)
+        was_wrapped = goes_on
         # A wrap is printed by filling the row and going on. What goes on must not
         # be blank, or the terminal would stay in the row above.
-        if is_wrapped and not is_last and _trimmed(grid[at + 1][0]):
+        goes_on = is_wrapped and not is_last and bool(_trimmed(grid[at + 1][0]))
+        if goes_on:
             parts.append(_printed(row))
-        else:
-            parts.append(_printed(_trimmed(row)) + (b"" if is_last else b"\r\n"))
+            continue
+        text = _trimmed(row)
+        # A wrap that scrolls gives the new row the background of what went on in it.
+        erased = b"\x1b[K" if was_wrapped and text != row else b""
+        parts.append(_printed(text) + erased + (b"" if is_last else b"\r\n"))
     return parts
 
 
