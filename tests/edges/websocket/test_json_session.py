@@ -64,7 +64,6 @@ async def test_what_cannot_be_read_is_told_and_the_connection_stays(client: Json
         "[1]",
         "{}",
         '{"method": 5}',
-        '{"method": "x", "params": 3}',
         "\\u0000",
     ):
         await client.socket.send(bad)
