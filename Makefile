@@ -81,4 +81,4 @@ lock: $(BIN)/python ## Renew the hash-pinned lock files
 clean: ## Remove what make made
 	@rm -rf $(VENV) .bootstrap dist build .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
-ci: test check ## What .ci/run runs
+ci: test lint types ## What .ci/run runs

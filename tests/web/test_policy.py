@@ -352,12 +352,11 @@ def test_a_standing_approval_is_among_the_rules_and_can_be_taken_back(tab: Tab) 
         RULES + '\n[[policy.rules]]\nname = "touching"\ndecide = "ask"\ncommand = ["touch **"]\n',
     )
     client.post("/sessions", {"name": "s", "command": "bash", "cwd": str(tab.server.home)})
+    tab.open("s")  # somebody who can be asked
     with Mcp(tab.server) as agent:
         call = agent.begin("wsh_run_command", {"session": "s", "input": "touch always"})
-        pending: list[dict[str, Any]] = client.get("/approvals", after=0, wait_ms=30_000)[
-            "approvals"
-        ]
-        asked = pending or client.get("/approvals")["approvals"]
+        expect(tab.page.get_by_text("touch always").first).to_be_visible()
+        asked: list[dict[str, Any]] = client.get("/approvals")["approvals"]
         client.post(
             f"/approvals/{asked[0]['id']}/approve",
             {"covers": "standing", "rule": asked[0]["standing_rule"]},
