@@ -95,6 +95,7 @@ async def test_an_agents_line_that_touches_them_asks_run_or_typed(home: Path) ->
                 "a line of history" in str(row) for row in session.screen(styled=False).lines
             ):
                 await session.pulse.wait()
+            await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
             ran = await engine.run("echo fine")
 
             assert ran.output == "fine"

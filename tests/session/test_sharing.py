@@ -30,6 +30,7 @@ async def test_a_line_after_one_that_still_runs_waits_for_its_turn(
     engine: Engine, shell: str
 ) -> None:
     await engine.open(command=shell)
+    await engine.run("true")
 
     first = await engine.run("sh -c 'sleep 0.6; echo FIRST; exit 7'", max_wait_ms=200)
     second = await engine.run("echo second; false")
@@ -201,6 +202,7 @@ async def test_a_line_for_a_program_that_never_reads_is_not_typed_and_says_so(
     engine: Engine,
 ) -> None:
     await engine.open(command="bash")
+    await engine.run("true")
     await engine.run("sleep 100", max_wait_ms=200)
 
     with pytest.raises(Deadline) as caught:
