@@ -40,6 +40,16 @@ def test_a_command_is_a_block_from_output_to_done() -> None:
     assert (tracker.phase, tracker.cwd) == (Phase.DONE, "/b")
 
 
+def test_a_shell_that_asks_about_a_line_is_not_at_its_prompt_until_it_draws_the_next() -> None:
+    tracker = BlockTracker()
+
+    applied(tracker, mark("A", 0), mark("B", 20), mark("Q", 40))
+
+    assert tracker.phase is Phase.ENTERED
+    applied(tracker, mark("A", 60))
+    assert tracker.phase is Phase.PROMPT
+
+
 def test_a_shell_that_tells_its_line_only_at_the_end_still_tells_it() -> None:
     tracker = BlockTracker()
 

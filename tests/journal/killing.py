@@ -78,6 +78,8 @@ def fill_ahead(directory: Path, fd: int) -> None:
     stop_at = journal.end + LIFE_BYTES
     ended = False
     while journal.end < stop_at and not ended:
+        if journal.wants_snapshot:  # the one before may have been killed when its segment was full
+            journal.turn_over(b"%d" % journal.end, cols=80, rows=24)
         intake = journal.open_intake(fd)
         assert intake is not None
         reading = threading.Thread(target=read_all, args=(intake, fd), daemon=True)
@@ -86,8 +88,6 @@ def fill_ahead(directory: Path, fd: int) -> None:
             journal.take(10_000)
         ended = intake.last is ReadEnd.OVER
         journal.close_intake()
-        if journal.wants_snapshot:
-            journal.turn_over(b"%d" % journal.end, cols=80, rows=24)
     if ended:
         journal.close()
     else:
@@ -155,7 +155,16 @@ def main(directory: Path, kind: str, *, kills: int, seed: int) -> dict[str, int]
         os.close(reader)
         produce(writer)
     os.close(writer)
+    try:
+        return kill_again_and_again(directory, kind, reader, producer, kills=kills, chance=chance)
+    except BaseException:
+        os.kill(producer, signal.SIGKILL)  # else it would wait for a reader, with our stderr open
+        raise
 
+
+def kill_again_and_again(
+    directory: Path, kind: str, reader: int, producer: int, *, kills: int, chance: random.Random
+) -> dict[str, int]:
     Journal.create(directory, limit_bytes=LIMIT_BYTES).close()
     verified = uncommitted = fruitful = 0
     for number in range(kills):
@@ -171,7 +180,8 @@ def main(directory: Path, kind: str, *, kills: int, seed: int) -> dict[str, int]
         fruitful += verified > before
 
     os.kill(producer, signal.SIGTERM)
-    os.waitpid(fork_filler(directory, reader, kind), 0)
+    _, status = os.waitpid(fork_filler(directory, reader, kind), 0)
+    assert status == 0, f"the last filler ended with {status}"
     os.waitpid(producer, 0)
     verified, _ = check(directory, verified)
     assert verified % (256 * LINE_BYTES) == 0, "the end of the stream is missing"

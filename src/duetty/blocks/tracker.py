@@ -31,7 +31,7 @@ class Phase(StrEnum):
     INPUT = "input"
     CONTINUATION = "continuation"
     ENTERED = "entered"
-    """A line was sent to a shell that does not announce OUTPUT: it runs, or wants more."""
+    """A line was sent, or the shell asks about one: it runs, wants more or is taken back."""
 
     RUNNING = "running"
     DONE = "done"
@@ -46,6 +46,9 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.INPUT, MarkKind.PROMPT): Phase.PROMPT,  # empty, abandoned or unparsable line
     (Phase.INPUT, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.INPUT, MarkKind.DONE): Phase.DONE,  # POSIX sh; or a line that did not parse
+    (Phase.PROMPT, MarkKind.QUESTION): Phase.ENTERED,
+    (Phase.INPUT, MarkKind.QUESTION): Phase.ENTERED,  # typed before the prompt was there
+    (Phase.CONTINUATION, MarkKind.QUESTION): Phase.ENTERED,
     (Phase.CONTINUATION, MarkKind.INPUT): Phase.CONTINUATION,
     (Phase.CONTINUATION, MarkKind.PROMPT): Phase.PROMPT,
     (Phase.CONTINUATION, MarkKind.OUTPUT): Phase.RUNNING,
