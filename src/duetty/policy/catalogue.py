@@ -67,6 +67,25 @@ _CONTAINER_USES = (
 """What loses something, said the same way to every engine of containers."""
 
 
+_TERRAFORM_USES = (
+    "destroy",
+    "plan  -destroy",
+    "apply  -destroy -auto-approve* --auto-approve* -replace*",
+    "state rm",
+    "state push",
+    "workspace delete",
+    "force-unlock",
+    "taint",
+)
+"""The same for terraform and its fork."""
+
+_REDIS_USES = (
+    "  [Ff][Ll][Uu][Ss][Hh]* [Dd][Ee][Ll] [Uu][Nn][Ll][Ii][Nn][Kk] [Ss][Hh][Uu][Tt][Dd][Oo][Ww][Nn] [Dd][Ee][Bb][Uu][Gg] [Ss][Ll][Aa][Vv][Ee][Oo][Ff] [Rr][Ee][Pp][Ll][Ii][Cc][Aa][Oo][Ff]",
+    " [Cc][Oo][Nn][Ff][Ii][Gg] [Ss][Ee][Tt]  dir dbfilename rename-command* appendonly requirepass",
+)
+"""The same for redis and its forks; its commands are known in any case."""
+
+
 CATALOGUE: tuple[DestructiveClass, ...] = (
     DestructiveClass(
         name="recursive_delete",
@@ -184,7 +203,9 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "bcdedit",
             "dmsetup remove*",
             "dmsetup wipe_table",
-            "losetup -d",
+            "losetup  -d -D --detach*",
+            "qemu-img  /dev/*",
+            "git bundle  /dev/*",
             "e2fsck  -y",
             "fsck  -y",
             "fsck.*  -y",
@@ -263,6 +284,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "switch_root",
             "depmod",
             "mount  -o=remount* --bind --move",
+            "fwupdmgr  install update downgrade",
         ),
         examples=(
             "echo x >> /etc/hosts",
@@ -441,6 +463,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "systemctl stop  *firewall* ufw* iptables* nftables* apparmor* auditd* fail2ban* ssh* *[Nn]etwork* dbus* systemd-* *security* *defend* clamav* rsyslog* cron* falco* osquery*",
             "systemctl kill  *firewall* ssh* *network* systemd-*",
             "systemctl revert",
+            "systemctl set-default",
             "service  stop",
             "chkconfig  off --del",
             "update-rc.d  remove disable",
@@ -587,8 +610,11 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "dropdb",
             "mysqladmin drop",
             "mysqladmin  -f --force",
-            "redis-cli  flushall flushdb FLUSHALL FLUSHDB [Ff][Ll][Uu][Ss][Hh]* del DEL unlink UNLINK shutdown SHUTDOWN",
-            "valkey-cli  [Ff][Ll][Uu][Ss][Hh]*",
+            *(
+                f"{client}{use}"
+                for client in ("redis-cli", "valkey-cli", "keydb-cli")
+                for use in _REDIS_USES
+            ),
             "pg_resetwal",
             "pg_dropcluster",
             "initdb",
@@ -602,6 +628,9 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "consul kv delete",
             "zkCli.sh  deleteall rmr",
             "kafka-topics*  --delete",
+            "kafka-consumer-groups*  --reset-offsets --delete* !--dry-run",
+            "kafka-delete-records*",
+            "elasticsearch-node  repurpose unsafe-bootstrap detach-cluster remove-settings remove-customs",
             "rabbitmqctl reset",
             "rabbitmqctl force_reset",
             "rabbitmqctl delete*",
@@ -689,20 +718,10 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
         reason="destroys resources of a cloud, a cluster or another machine",
         instead="show the plan (`plan`, `diff`, `--dry-run`) and let a person apply it",
         commands=(
-            "terraform destroy",
-            "terraform plan  -destroy",
-            "terraform apply  -destroy -auto-approve* --auto-approve* -replace*",
-            "terraform state rm",
-            "terraform state push",
-            "terraform workspace delete",
-            "terraform force-unlock",
-            "terraform taint",
+            *(f"{tool} {use}" for tool in ("terraform", "tofu") for use in _TERRAFORM_USES),
             "terragrunt destroy",
             "terragrunt run-all",
             "terragrunt apply  -auto-approve* --terragrunt-non-interactive",
-            "tofu destroy",
-            "tofu apply  -destroy -auto-approve*",
-            "tofu state rm",
             "pulumi destroy",
             "pulumi stack rm",
             "pulumi state delete",
@@ -753,7 +772,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "velero  delete",
             "rke remove",
             "talosctl reset",
-            "aws  --max-size=0 --desired-capacity=0 --desired-count=0 *delete* terminate* deregister* remove-* purge* destroy* disable-* revoke-* rb rm --delete schedule-key-deletion reset-* release-address detach-* stop-* cancel-* close-*",
+            "aws  --max-size=0 --desired-capacity=0 --desired-count=0 *delete* terminate* deregister* remove-* purge* destroy* disable-* revoke-* rb rm --delete schedule-key-deletion *lifecycle-configuration --backup-retention-period=0 *DELETE* reset-* release-address detach-* stop-* cancel-* close-*",
             "gcloud  delete remove* destroy reset terminate disable",
             "gsutil  rm rb -d",
             "bq  rm",
@@ -926,11 +945,25 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
         commands=(
             "apt  remove purge autoremove autopurge !-s !--simulate !--dry-run",
             "apt-get  remove purge autoremove autopurge !-s !--simulate !--dry-run",
+            "apt-get  --allow-remove-essential --force-yes",
+            "apt  --allow-remove-essential --force-yes",
             "aptitude  remove purge",
             "dpkg  -r -P --purge --remove --force*",
             "rpm  -e --erase",
             "dnf  remove erase autoremove",
             "yum  remove erase autoremove",
+            "dnf history  undo rollback",
+            "yum history  undo rollback",
+            "npm uninstall  -g --global",
+            "npm remove  -g --global",
+            "npm rm  -g --global",
+            "npm un  -g --global",
+            "pnpm uninstall  -g --global",
+            "pnpm remove  -g --global",
+            "pnpm rm  -g --global",
+            "pnpm un  -g --global",
+            "yarn global remove",
+            "bun remove  -g --global",
             "microdnf  remove",
             "zypper  rm remove",
             "pacman  -R* --remove",
@@ -1078,13 +1111,21 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
         name="remote_delete",
         reason="deletes something by a request to another machine",
         instead="look at it with GET first, and let a person delete it",
-        commands=("http  DELETE", "https  DELETE", "xh  DELETE", "httpie  DELETE"),
+        commands=(
+            "http  [Dd][Ee][Ll][Ee][Tt][Ee]",
+            "https  [Dd][Ee][Ll][Ee][Tt][Ee]",
+            "xh  [Dd][Ee][Ll][Ee][Tt][Ee]",
+            "xhs  [Dd][Ee][Ll][Ee][Tt][Ee]",
+            "httpie  [Dd][Ee][Ll][Ee][Tt][Ee]",
+            "curlie  [Dd][Ee][Ll][Ee][Tt][Ee]",
+        ),
         examples=("curl -X DELETE https://api.example/users/1", "http DELETE api.example/users/1"),
     ),
     DestructiveClass(
         name="other_delete",
         reason="tells a program to delete, drop or reset something",
         instead="list what would go (`list`, `show`, `--dry-run`), then let a person delete it",
+        commands=("atrm", "at  -r -d"),
         examples=(
             "nvm uninstall 18",
             "doveadm expunge -u alice mailbox INBOX all",

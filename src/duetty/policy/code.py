@@ -73,7 +73,7 @@ _STRINGS = re.compile(
 
 _SQL = re.compile(
     r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)\b
-      | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
+      | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|returning\b|limit\b|order\s+by\b|using\b(?!.*\bwhere\b)|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
       | \balter\s+table\b.*\bdrop\b | \bdetach\s+delete\b | \bdelete\s+n\b | flush(?:all|db)\b | dropdatabase | \.drop\( | dropcollection | dropindexes | delete(?:many|_many)\(\s*\{\s*\} | \.remove\(\s*\{?\s*\}?\s*\)
       | \.(?:delete|destroy)_all\b | \.all\(\)\.delete\(\) | objects\.[\w.()]*\.delete\(\)
       | \bpurge\s+(?:binary|master|table) | \breset\s+(?:master|slave) | \bshutdown\s*(?:;|$) | \bpg_terminate_backend | \bxp_cmdshell | \bcopy\b.*\bto\s+program | \\!\s*rm | \.shell\s+rm | \binto\s+(?:out|dump)file""",

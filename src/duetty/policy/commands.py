@@ -96,11 +96,28 @@ def prints_nothing(simple: Simple) -> bool:
     )
 
 
+_DUMPERS = frozenset(
+    "pg_dump pg_dumpall mysqldump mariadb-dump mongodump mongoexport redis-dump slapcat".split()
+)
+"""Programs that print a whole database: whatever is secret in it is among it."""
+
+
+def prints_without_end(simple: Simple) -> bool:
+    """`yes`, `cat /dev/zero`: a file that takes it fills the disk, and what was in it is gone."""
+    texts = [word.text for word in simple.words]
+    return texts[:1] == ["yes"] or (
+        texts[:1] == ["cat"]
+        and not {"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full"}.isdisjoint(texts)
+    )
+
+
 def reads_secrets(simple: Simple) -> bool:
     if not simple.words:
         return False
     name = program_name(simple.words[0].text)
     if name in ("env", "printenv", "set", "declare", "export") and len(simple.words) <= 2:
+        return True
+    if name in _DUMPERS:
         return True
     if name in ("tar", "zip", "7z") and any(
         word.text in ("~", "/", "~/", "/home", "/etc", "/root") for word in simple.words[1:]

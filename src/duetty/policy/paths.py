@@ -30,7 +30,7 @@ _SECRET_NAMES = re.compile(
     r"""(?:^|/)(?:
       \.env (?! \.(?:example|sample|template|dist|defaults?)$ ) (?:[.\-_][^/]*)?
     | \.?envrc | [._]netrc | \.pgpass | \.my\.cnf | \.npmrc | \.pypirc | \.yarnrc\.yml | \.htpasswd | \.s3cfg | \.boto
-    | \.git-credentials | \.vault-token | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
+    | \.git-credentials | \.git/config | \.vault-token | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
     | \.ssh | \.gnupg | \.aws | \.azure | \.kube | \.docker | \.config | \.oci | \.password-store | \.mozilla | \.local | keyrings
     | \.[a-z_]*_?history | \.histfile | fish_history | \.lesshst | \.viminfo
     | (?:ssh_host_)?[a-z0-9_]*(?:rsa|dsa|ecdsa|ed25519)(?:_key)? | authorized_keys | known_hosts

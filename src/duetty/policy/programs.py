@@ -95,8 +95,10 @@ def _copy(scanner: Scanner, use: Use) -> None:
             scanner.find("recursive_delete", use.what)
     if use.name in ("cp", "install", "ln") and "/dev/null" in sources:
         scanner.find("overwrite", use.what)
-    if use.name in ("scp", "rsync") and REMOTE.match(target):
-        return
+    if use.name in ("scp", "rsync"):
+        if REMOTE.match(target):
+            return
+        _remote_copy(scanner, use)
     if any(_PROGRAM.fullmatch(source) for source in sources) or any(
         simple.words[-1].text in _HIDDEN
         for word in use.words[1:]
@@ -235,6 +237,36 @@ def _kill(scanner: Scanner, use: Use) -> None:
         scanner.find("mass_kill", use.what)
 
 
+def _fetched(scanner: Scanner, use: Use) -> None:
+    """Other programs that download: to the file they are told, or to the last name of the address."""
+    for target in (
+        use.value("-o", "--out", "--output", "-O", "--output-file", "-P"),
+        use.clustered("o"),
+    ):
+        if target and target != "-":
+            scanner.written(target, use.what)
+            scanner.downloaded.add(normpath(target))
+    _named_by_address(scanner, use)
+
+
+def _named_by_address(scanner: Scanner, use: Use) -> None:
+    for text in use.operands():
+        if "://" in text or "." in text:
+            scanner.downloaded.add(
+                normpath(text.partition("?")[0].rpartition("/")[2] or "index.html")
+            )
+
+
+def _remote_copy(scanner: Scanner, use: Use) -> None:
+    """`scp host:x y`, `aws s3 cp s3://b/x y`: what comes from elsewhere."""
+    operands = use.operands()
+    if len(operands) > 1 and REMOTE.match(operands[-2]) and not REMOTE.match(operands[-1]):
+        source, target = operands[-2].rpartition("/")[2].rpartition(":")[2], operands[-1]
+        into = f"{target}/{source}" if target in (".", "..") or target.endswith("/") else target
+        scanner.downloaded.add(normpath(into))
+        scanner.written(into, use.what)
+
+
 def _curl(scanner: Scanner, use: Use) -> None:
     if (use.value("-X", "--request") or "").upper() == "DELETE" or (
         use.value("--method") or ""
@@ -246,11 +278,7 @@ def _curl(scanner: Scanner, use: Use) -> None:
     if target and target not in ("-", "/dev/null"):
         scanner.written(target, use.what)
         scanner.downloaded.add(normpath(target))
-    for text in use.operands():
-        if "://" in text or "." in text:
-            scanner.downloaded.add(
-                normpath(text.partition("?")[0].rpartition("/")[2] or "index.html")
-            )
+    _named_by_address(scanner, use)
     data = use.value("-d", "--data", "--data-raw", "--data-binary", "--json") or ""
     if sql_is_destructive(data) or re.search(r"_delete_by_query", use.what):
         scanner.find("database", use.what)
@@ -423,6 +451,12 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "kill": _kill,
     "curl": _curl,
     "wget": _curl,
+    **dict.fromkeys(
+        "aria2c axel fetch http https xh xhs httpie curlie lwp-download".split(), _fetched
+    ),
+    "aws": _remote_copy,
+    "gsutil": _remote_copy,
+    "sftp": _ftp,
     "find": _find,
     "gfind": _find,
     "bfs": _find,
@@ -430,7 +464,6 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "fdfind": _find,
     "ftp": _ftp,
     "lftp": _ftp,
-    "sftp": _ftp,
     "tftp": _ftp,
     "make": _make,
     "gmake": _make,

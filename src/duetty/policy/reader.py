@@ -34,7 +34,7 @@ _SETTERS = frozenset(
 )
 """Builtins after which a variable is not what it was."""
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?\+?=")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(\+?)=")
 _BLANK = " \t"
 _STARTS = frozenset("\n#\\0123456789<>&;|()")
 """What may begin something else than a word."""
@@ -311,20 +311,21 @@ class _Reader(WordReader):
                 self._double_bracket()
                 return
             if found := _ASSIGNMENT.match(raw):
-                self._assignment(found[1], raw[found.end() :], words)
+                self._assignment(found[1], raw[found.end() :], words, appends=bool(found[2]))
                 return
         command.words += words
 
-    def _assignment(self, name: str, raw_value: str, words: list[Word]) -> None:
+    def _assignment(self, name: str, raw_value: str, words: list[Word], *, appends: bool) -> None:
         if not raw_value and self.at < len(self.text) and self.text[self.at] == "(":
             inside, self.at = self._balanced(self.at + 1, "(", ")")
             reading = read(inside, depth=self.depth + 1, variables=self.variables)
             self._adopt(reading, keep_commands=False)
             values = [word for simple in reading.commands for word in simple.words]
-            self.variables[name] = (
-                tuple(w.text for w in values) if all(w.known for w in values) else None
-            )
-            self.command.assignments.append((name + "[]", Word(" ".join(w.text for w in values))))
+            before = self.variables.get(name, ()) if appends else ()
+            texts = (*(before or ()), *(word.text for word in values))
+            is_known = before is not None and all(word.known for word in values)
+            self.variables[name] = texts if is_known else None
+            self.command.assignments.append((name + "[]", Word(" ".join(texts))))
             return
         value = words[0] if words else Word("")
         text = value.text.partition("=")[2]

@@ -18,6 +18,7 @@ from duetty.policy.commands import (
     INTERPRETERS,
     NETWORK,
     prints_nothing,
+    prints_without_end,
     program_name,
     programs_of,
     reads_secrets,
@@ -129,6 +130,11 @@ _FINDERS = frozenset(
     "which command type brew npm yarn pyenv rbenv git go pwd realpath dirname readlink".split()
 )
 """Programs that print where another one is."""
+
+_OUTPUT_DISK = re.compile(
+    r"(?:^| )-(?:o|O|of|out|-out[a-z-]*|f|-file|w|-write)[ =]?/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|r?disk|dm-|mapper/|md|loop|nbd)[^ ]*$"
+)
+"""A disk as the value of an option that says where to write."""
 
 _SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
 _SQL_WORD = re.compile(r"\b(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
@@ -404,6 +410,9 @@ class _Scanner:
                 continue
             if name == "trap":
                 part = part[:1]
+            if name in ("mapfile", "readarray"):
+                # The callback is given the number and the text of a line.
+                self.try_text(f"{part[0].text} $1 $2", depth + 1)
             if name == "parallel":
                 stop = next(
                     (i for i, word in enumerate(part) if word.text.startswith(":::")), len(part)
@@ -480,6 +489,8 @@ class _Scanner:
                     self.find("database", text)
                 self.sweep(text, depth)
                 continue
+            if "/dev/" in text and (disk := _OUTPUT_DISK.search(f"{texts[index - 1]} {text}")):
+                self.find("device_write", disk[0])
             if subcommand and text[:1] != "-":
                 subcommand = False  # `git rm` is no rm
                 continue
@@ -544,7 +555,7 @@ class _Scanner:
             empties = (
                 sign in (">", ">|", "&>")
                 and simple.joined_by not in ("}", ")")  # a group prints what is in it
-                and prints_nothing(simple)
+                and (prints_nothing(simple) or prints_without_end(simple))
             )
             self.written(target.text, f"{sign} {target.text}", empties=empties)
             if simple.words and sign in (">", ">>", ">|") and target.text != "/dev/null":

@@ -16,7 +16,7 @@ AWK = frozenset("awk gawk mawk nawk original-awk".split())
 
 SQL = frozenset(
     "psql mysql mariadb sqlite3 sqlite cockroach clickhouse-client clickhouse duckdb sqlcmd mssql-cli bq mongosh mongo cqlsh snowsql trino presto usql pgcli mycli litecli beeline hive"
-    " spark-sql impala-shell db2 sqlplus isql osql tsql influx redis-cli arangosh cypher-shell ysqlsh questdb turso wrangler supabase edgedb surreal dolt rails django-admin artisan console prisma".split()
+    " spark-sql impala-shell db2 sqlplus isql osql tsql influx redis-cli valkey-cli keydb-cli arangosh cypher-shell ysqlsh questdb turso wrangler supabase edgedb surreal dolt rails django-admin artisan console prisma".split()
 )
 
 DATA = frozenset(
