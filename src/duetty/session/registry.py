@@ -50,6 +50,7 @@ from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.ending import Ending
 from duetty.session.gate import Gate, Judge
 from duetty.session.gates import Gates
+from duetty.session.handing import wait_handed_over
 from duetty.session.keeping import Keeping, Whom
 from duetty.session.lane import Lane
 from duetty.session.opening import (
@@ -398,6 +399,8 @@ class Registry:
         """
         if session.is_exited:
             raise SessionExited(session.name, session.exit_code)
+        if whom == "foreground":
+            await wait_handed_over(session, self._clock)
         await self._keeping.signal(session.profile.id, signal, whom)
 
     async def close(self, session: Session, *, first: Signals, grace_s: float) -> None:
@@ -416,6 +419,7 @@ class Registry:
         Raises:
             SessionExited: if there is nobody to interrupt.
         """
+        await wait_handed_over(session, self._clock)
         if not session.interrupt(actor=actor):
             await self.signal(session, Signals.SIGINT, whom="foreground")
 

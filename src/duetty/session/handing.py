@@ -1,0 +1,46 @@
+"""From a shell to the program of its line: the moment in which an interrupt would be lost.
+
+A shell announces a line, then forks, hands the terminal over and becomes the
+program. Ctrl-C that comes earlier reaches the shell, which drops it, and the
+program runs on. A person presses it again; a call was answered as done.
+"""
+
+import os
+from pathlib import Path
+
+import anyio
+
+from duetty.blocks import Phase
+from duetty.clock import Clock
+from duetty.session.session import LINE_EDITORS, Session
+
+HAND_OVER_S = -1.0
+"""How long a line may take to have its program. A loop of the shell itself never has one."""
+
+_LOOK_S = 0.005
+_BEGUN = frozenset({Phase.ENTERED, Phase.RUNNING})
+
+
+async def wait_handed_over(session: Session, clock: Clock) -> None:
+    """Return when a program has the terminal, or when the line that runs has none this long."""
+    while session.phase in _BEGUN and session.profile.shell in LINE_EDITORS:
+        begun_ns = _begun_ns(session)
+        if begun_ns is None or clock.wall_ns() - begun_ns > HAND_OVER_S * 1e9:
+            return
+        if not is_still_the_shell(session.descriptor(), session.profile.shell):
+            return
+        await anyio.sleep(_LOOK_S)
+
+
+def is_still_the_shell(master: int, shell: str) -> bool:
+    """The foreground group is led by the shell, or by a fork of it that has not become a program."""
+    try:
+        leader = Path(f"/proc/{os.tcgetpgrp(master)}/exe").readlink()
+    except OSError:  # no terminal any more, a leader that has ended, or another user's
+        return False
+    return leader.name.startswith(shell)
+
+
+def _begun_ns(session: Session) -> int | None:
+    block = session.open_block
+    return session.line.entered_at_ns if block is None else block.started_at_ns
