@@ -2,9 +2,10 @@
 
 import base64
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import anyio
@@ -46,6 +47,7 @@ class Arguments:
         # What has a JSON body says everything there; `server` may stand in both places.
         named = {name: field for name, field in fields.items() if not self._has_json}
         self._many = {name for name, field in named.items() if takes_many(field.annotation)}
+        self._kinds = {name: frozenset(_kinds(field.annotation)) for name, field in named.items()}
         self._names = {*named, "server"} - {self._raw_body, "encoding" if self._raw_body else None}
 
     async def read(self, request: Request) -> dict[str, object]:
@@ -68,7 +70,11 @@ class Arguments:
         ]
         if twice:
             raise BadArguments(f"{twice[0]}: given more than once")
-        return {name: values if name in self._many else values[0] for name, values in found.items()}
+        given = {
+            name: [_value(text, self._kinds.get(name, _TEXT)) for text in values]
+            for name, values in found.items()
+        }
+        return {name: values if name in self._many else values[0] for name, values in given.items()}
 
 
 def _fields(query: bytes) -> list[tuple[str, str]]:
@@ -83,6 +89,37 @@ def _fields(query: bytes) -> list[tuple[str, str]]:
         raise BadArguments(
             "the query is not well-formed", hint="it is UTF-8, percent-encoded"
         ) from error
+
+
+_TEXT: frozenset[type] = frozenset({str})
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+_WHOLE = re.compile(r"-?[0-9]{1,25}", re.ASCII)
+"""Longer ones are no number that any argument can be."""
+
+
+def _value(text: str, kinds: frozenset[type]) -> object:
+    """What a text of a query means for an argument of these kinds; itself where it means nothing,
+    so that the operation says what is wrong.
+    """
+    if bool in kinds and text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if int in kinds and _WHOLE.fullmatch(text):
+        return int(text)
+    return text
+
+
+def _kinds(annotation: object) -> Iterator[type]:
+    """The plain types that an argument may have, or the items of a list."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        yield from (type(value) for value in get_args(annotation))
+    elif origin is Annotated:
+        yield from _kinds(get_args(annotation)[0])
+    elif origin is not None:
+        for part in get_args(annotation):
+            yield from _kinds(part)
+    elif isinstance(annotation, type):
+        yield annotation
 
 
 def takes_many(annotation: object) -> bool:
