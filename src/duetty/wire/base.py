@@ -26,9 +26,13 @@ at a NUL, so one that holds it would mean something else there, or nothing.
 
 
 class Params(BaseModel):
-    """Arguments of an operation: an unknown one is an error, not a silence."""
+    """Arguments of an operation: an unknown one is an error, not a silence.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    Types are those of JSON as they are: `true` is no number and `"24"` neither. What
+    comes as text, a query, is turned into values where it is read.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, strict=True)
 
 
 class Result(BaseModel):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from duetty.ids import StateWord
 from duetty.wire.base import Params, SystemText
@@ -13,11 +13,6 @@ MAX_INPUT_CHARS = 1_000_000
 
 Format = Literal["styled", "plain"]
 SessionName = Annotated[str, Field(description="name of the session")]
-
-
-def _number(value: object) -> object:
-    """A query has texts only; a literal takes no text for a number."""
-    return int(value) if isinstance(value, str) and value.isdecimal() else value
 
 
 class Nothing(Params):
@@ -154,9 +149,7 @@ class SnapshotParams(SessionParams):
 
 
 class RecordingParams(SessionParams):
-    version: Annotated[Literal[2, 3], BeforeValidator(_number)] = Field(
-        3, description="of the asciicast format"
-    )
+    version: Literal[2, 3] = Field(3, description="of the asciicast format")
 
 
 class IdleParams(SessionParams):
