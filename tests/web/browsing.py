@@ -1,5 +1,6 @@
 """Chromium on a real server's page: what tests do and see there."""
 
+import re
 import shutil
 import time
 from collections.abc import Callable, Generator
@@ -33,7 +34,7 @@ FLAGS = [
 ]
 """The last one makes every name but loopback unknown, whatever a page tries."""
 
-WAIT_MS = 30_000
+WAIT_MS = 60_000
 """For a machine that is busy with something else."""
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
@@ -127,6 +128,19 @@ class Tab:
             for row in rows
         ]
 
+    def copied(self) -> str:
+        """What the clipboard holds."""
+        return cast(str, self.page.evaluate("navigator.clipboard.readText()"))
+
+    def wait_copied(self, wanted: str | re.Pattern[str]) -> None:
+        """Until the clipboard holds it: a page may write it only some time after the click."""
+        deadline_s = time.monotonic() + WAIT_MS / 1000
+        while not re.search(
+            wanted if isinstance(wanted, re.Pattern) else f"^{re.escape(wanted)}$", self.copied()
+        ):
+            assert time.monotonic() < deadline_s, self.copied()
+            self.page.wait_for_timeout(50)
+
     def type(self, text: str) -> None:
         self.page.keyboard.type(text)
 
@@ -150,25 +164,56 @@ def browsing(
     browser: Browser, server: ServerProcess, *, sign_in: bool = True, **options: Any
 ) -> Generator[Tab]:
     """A window of its own. Whatever the console complains about fails the test."""
-    settings: dict[str, Any] = {"viewport": DESKTOP, "color_scheme": "dark", **options}
-    context: BrowserContext = browser.new_context(**settings)
-    context.set_default_timeout(WAIT_MS)
-    expect.set_options(timeout=WAIT_MS)
-    tab = Tab(server, context.new_page())
-    tab.page.on("console", _note_complaint(tab.problems))
-    tab.page.on("pageerror", lambda error: tab.problems.append(f"page error: {error}"))
-    tab.page.on("request", _note_request(tab.asked))
+    window = Window(browser, server, sign_in=sign_in, **options)
     try:
+        with window.tab() as tab:
+            yield tab
+    finally:
+        window.close()
+
+
+class Window:
+    """One window, signed in once, for tests one after another: each finds nothing that another left there."""
+
+    def __init__(
+        self, browser: Browser, server: ServerProcess, *, sign_in: bool = True, **options: Any
+    ) -> None:
+        settings: dict[str, Any] = {"viewport": DESKTOP, "color_scheme": "dark", **options}
+        self._server = server
+        self._context: BrowserContext = browser.new_context(**settings)
+        self._context.set_default_timeout(WAIT_MS)
+        expect.set_options(timeout=WAIT_MS)
+        self._page = self._context.new_page()
         if sign_in:
             # The cookie alone, without a page that would be left at once; one test signs in as people do.
             link = str(server.client.post("/server/link")["link"])
-            assert context.request.get(link, max_redirects=0).status in (302, 303, 307)
+            assert self._context.request.get(link, max_redirects=0).status in (302, 303, 307)
+
+    @contextmanager
+    def tab(self) -> Generator[Tab]:
+        tab = Tab(self._server, self._page)
+        listeners: list[tuple[Any, Callable[[Any], None]]] = [
+            ("console", _note_complaint(tab.problems)),
+            ("pageerror", lambda error: tab.problems.append(f"page error: {error}")),
+            ("request", _note_request(tab.asked)),
+        ]
+        for event, listener in listeners:
+            tab.page.on(event, listener)
         yield tab
+        for event, listener in listeners:
+            tab.page.remove_listener(event, listener)
         assert not tab.problems, tab.problems
         hosts = {urlsplit(url).hostname for url in tab.asked if url.startswith("http")}
         assert hosts <= {"127.0.0.1"}, hosts
-    finally:
-        context.close()
+
+    def forget(self) -> None:
+        """Leave the page, with what it kept in the browser."""
+        if self._page.url.startswith("http"):
+            self._page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        self._page.goto("about:blank")
+
+    def close(self) -> None:
+        self._context.close()
 
 
 def _note_complaint(problems: list[str]) -> Callable[[ConsoleMessage], None]:

@@ -1,25 +1,17 @@
 """Commands in the page: marks, header, exit codes, copying, links, search over all history."""
 
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.server_process import ServerProcess
-from tests.web.browsing import Tab, browsing
+from tests.web.browsing import Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
 
-@pytest.fixture
-def tab(browser: Browser, server: ServerProcess) -> Iterator[Tab]:
-    permissions = ["clipboard-read", "clipboard-write"]
-    with browsing(browser, server, permissions=permissions) as opened:
-        yield opened
-
-
-def copied(tab: Tab) -> str:
-    return str(tab.page.evaluate("navigator.clipboard.readText()"))
+@pytest.fixture(scope="module")
+def window_options() -> dict[str, Any]:
+    return {"permissions": ["clipboard-read", "clipboard-write"]}
 
 
 def test_each_command_has_a_mark_at_its_row_with_how_it_ended(tab: Tab) -> None:
@@ -98,20 +90,16 @@ def test_command_output_and_markdown_are_copied(tab: Tab) -> None:
     tab.open("s")
     expect(tab.page.locator("#blocks li")).to_have_count(1)
 
-    def copy(what: str) -> str:
-        before = copied(tab)
+    def copy(what: str) -> None:
         tab.page.locator("#blocks").get_by_role("button", name="Actions for").click()
         tab.page.get_by_role("menuitem", name=what, exact=True).click()
-        tab.page.wait_for_function(
-            "async before => await navigator.clipboard.readText() !== before", arg=before
-        )
-        return copied(tab)
 
-    assert copy("Copy command") == "printf 'a\\nb\\n'; false"
-    assert copy("Copy output") == "a\nb"
-    assert copy("Copy as Markdown").startswith(
-        "```console\n/usr$ printf 'a\\nb\\n'; false\na\nb\n```\n\nexit code 1"
-    )
+    copy("Copy command")
+    tab.wait_copied("printf 'a\\nb\\n'; false")
+    copy("Copy output")
+    tab.wait_copied("a\nb")
+    copy("Copy as Markdown")
+    tab.wait_copied("```console\n/usr$ printf 'a\\nb\\n'; false\na\nb\n```\n\nexit code 1")
 
 
 def test_a_link_to_a_command_opens_it(tab: Tab) -> None:

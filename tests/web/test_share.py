@@ -69,7 +69,6 @@ def test_a_link_to_approve_answers_and_does_nothing_else(browser: Browser, tab: 
         card = guest.page.locator("[data-approval]")
         expect(card).to_contain_text("touch by-grace")
         expect(card.get_by_role("button", name="Edit")).to_have_count(0)
-        guest.page.wait_for_timeout(450)
         card.get_by_role("button", name="Approve once").click()
 
         expect(card).to_contain_text("Approved once by you")

@@ -343,9 +343,7 @@ def test_what_is_selected_is_copied_plain_and_with_colours(
         tab.view("s", "view.term.select(0, 1, 9)")
 
         tab.press("Control+Shift+C")
-        tab.page.wait_for_function(
-            "async () => await navigator.clipboard.readText() === 'red words'"
-        )
+        tab.wait_copied("red words")
         tab.page.get_by_role("button", name="More for s").click()
         tab.page.get_by_role("menuitem", name="Copy with colours").click()
         expect(tab.page.get_by_text("Copied with colours")).to_be_visible()
@@ -389,15 +387,18 @@ def test_a_software_renderer_is_never_used(tab: Tab) -> None:
     assert not [each for each in tab.asked if "addon-webgl" in each]
 
 
-def test_a_real_gpu_draws_the_terminal_that_has_the_attention(tab: Tab) -> None:
-    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
-    tab.page.add_init_script(f"({GPU})()")
+def test_a_real_gpu_draws_the_terminal_that_has_the_attention(
+    browser: Browser, server: ServerProcess
+) -> None:
+    server.client.post("/sessions", {"name": "s", "command": "bash"})
+    with browsing(browser, server) as tab:
+        tab.page.add_init_script(f"({GPU})()")
 
-    tab.open("s")
+        tab.open("s")
 
-    expect(tab.page.locator(".xterm canvas").first).to_be_attached()
-    assert [each for each in tab.asked if "addon-webgl" in each]
-    # What a renderer that is none says when it is asked for this much.
-    tab.problems[:] = [
-        each for each in tab.problems if "addon-webgl" not in each and "GL" not in each
-    ]
+        expect(tab.page.locator(".xterm canvas").first).to_be_attached()
+        assert [each for each in tab.asked if "addon-webgl" in each]
+        # What a renderer that is none says when it is asked for this much.
+        tab.problems[:] = [
+            each for each in tab.problems if "addon-webgl" not in each and "GL" not in each
+        ]

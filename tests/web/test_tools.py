@@ -17,8 +17,8 @@ from playwright.sync_api import Browser, Locator, WebSocketRoute, expect
 from duetty.upstreams import load_upstreams
 from tests.homes import settle_home
 from tests.server_process import ServerProcess, running_server
+from tests.web.axe import WINDOW, findings
 from tests.web.browsing import PHONE, Tab, browsing, written_home
-from tests.web.test_access import AXE, findings
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
@@ -276,10 +276,8 @@ def test_who_may_only_look_turns_nothing(browser: Browser, server: ServerProcess
 
 
 def test_nothing_serious_is_found_on_the_screen(browser: Browser, server: ServerProcess) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not installed: cd web && npm ci")
     start(server, "plain")
-    with browsing(browser, server, bypass_csp=True) as tab:
+    with browsing(browser, server, **WINDOW) as tab:
         tab.goto("tools")
         expect(tool(tab, "plain", "echo")).to_be_visible()
         tool(tab, "plain", "echo").get_by_text("All that it says").click()

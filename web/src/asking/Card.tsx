@@ -2,7 +2,7 @@
 // It never takes the focus away from a terminal, and no key or click answers what has only just appeared.
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CallError, socket } from "../protocol/socket";
-import { type ApprovalInfo, approve, decline, dismissCard, isCalm, isMine, leftMs, mayAnswer, mayEdit, mayStand, stir } from "../state/approvals";
+import { type ApprovalInfo, approve, calm, decline, dismissCard, isMeant, isMine, leftMs, mayAnswer, mayEdit, mayStand, stir } from "../state/approvals";
 import { openSession } from "../state/panes";
 import { base, navigate, sessionPath } from "../state/route";
 import { Button, Field, Input, Kbd, focusOnce, parts } from "../ui/ui";
@@ -162,10 +162,12 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const canEdit = info.command_line !== null && mayEdit();
   const canStand = info.standing_rule !== null && (info.session !== null || mayStand());
   const odd = seen(line);
+  /** Seen and said: what has only just appeared cannot be answered yet. */
+  const still = { "aria-disabled": !calm.value };
   const rule = `${info.standing_rule ?? ""}${covers === "session" ? `, in session '${info.session ?? ""}' only` : ""}`;
 
-  const answer = async (run: () => Promise<void>) => {
-    if (busy || !isCalm()) return;
+  const answer = async (event: Event, run: () => Promise<void>) => {
+    if (busy || !isMeant(event)) return;
     setBusy(true);
     setProblem("");
     try {
@@ -176,18 +178,18 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
     }
   };
   const told = note.trim() ? { note: note.trim() } : {};
-  const no = () => answer(() => decline(info.id, note.trim()));
-  const yes = () => open && answer(() => approve(info.id, told));
-  const yesEdited = () => answer(() => approve(info.id, { command_line: edited, ...told }));
-  const yesAlways = () =>
+  const no = (event: Event) => answer(event, () => decline(info.id, note.trim()));
+  const yes = (event: Event) => open && answer(event, () => approve(info.id, told));
+  const yesEdited = (event: Event) => answer(event, () => approve(info.id, { command_line: edited, ...told }));
+  const yesAlways = (event: Event) =>
     open &&
-    answer(async () => {
+    answer(event, async () => {
       if (covers !== "own") return approve(info.id, { covers, ...(covers === "standing" ? { rule: info.standing_rule } : {}), ...told });
       if (own) await socket.call("rules.save", own);
       await approve(info.id, told);
     });
-  const change = (to: Mode) => {
-    if (!isCalm()) return;
+  const change = (event: Event, to: Mode) => {
+    if (!isMeant(event)) return;
     setMode(to);
     if (to === "ask") card.current?.focus();
   };
@@ -199,14 +201,14 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
       if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
       if (event.key === "Escape" && mode !== "ask") {
         event.preventDefault();
-        change("ask");
+        change(event, "ask");
         return;
       }
       if (/^(INPUT|TEXTAREA)$/.test((event.target as HTMLElement).tagName) || mode !== "ask") return;
-      const run = { d: no, a: yes, e: canEdit ? () => change("edit") : undefined }[event.key.toLowerCase()];
+      const run = { d: no, a: yes, e: canEdit ? () => change(event, "edit") : undefined }[event.key.toLowerCase()];
       if (!run) return;
       event.preventDefault();
-      void run();
+      void run(event);
     };
     element.addEventListener("keydown", press);
     return () => element.removeEventListener("keydown", press);
@@ -279,37 +281,37 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
             </Field>
           )}
           <footer>
-            <Button look="danger" disabled={busy} data-first ref={focus ? focusIfFree : null} onClick={() => void no()}>
+            <Button look="danger" disabled={busy} data-first ref={focus ? focusIfFree : null} {...still} onClick={(event) => void no(event)}>
               Decline <Kbd>D</Kbd>
             </Button>
             {!noting && mode === "ask" && (
-              <Button look="quiet" onClick={() => isCalm() && setNoting(true)}>
+              <Button look="quiet" {...still} onClick={(event) => isMeant(event) && setNoting(true)}>
                 Add a note…
               </Button>
             )}
-            {mode !== "ask" && <Button onClick={() => change("ask")}>Back</Button>}
+            {mode !== "ask" && <Button {...still} onClick={(event) => change(event, "ask")}>Back</Button>}
             {mode === "ask" && canEdit && (
-              <Button disabled={busy} onClick={() => change("edit")}>
+              <Button disabled={busy} {...still} onClick={(event) => change(event, "edit")}>
                 Edit… <Kbd>E</Kbd>
               </Button>
             )}
             {mode === "ask" && canStand && (
-              <Button disabled={busy} onClick={() => change("allow")}>
+              <Button disabled={busy} {...still} onClick={(event) => change(event, "allow")}>
                 Allow…
               </Button>
             )}
             {mode === "ask" && (
-              <Button class={css.yes ?? ""} disabled={busy || !open} title={open ? "" : "Open all of it first"} onClick={() => void yes()}>
+              <Button class={css.yes ?? ""} disabled={busy || !open} title={open ? "" : "Open all of it first"} {...still} onClick={(event) => void yes(event)}>
                 Approve once <Kbd>A</Kbd>
               </Button>
             )}
             {mode === "edit" && (
-              <Button class={css.yes ?? ""} disabled={busy || !edited.trim() || edited === line} onClick={() => void yesEdited()}>
+              <Button class={css.yes ?? ""} disabled={busy || !edited.trim() || edited === line} {...still} onClick={(event) => void yesEdited(event)}>
                 Approve the edited line
               </Button>
             )}
             {mode === "allow" && (
-              <Button class={css.yes ?? ""} disabled={busy || !open || (covers === "own" && !own)} onClick={() => void yesAlways()}>
+              <Button class={css.yes ?? ""} disabled={busy || !open || (covers === "own" && !own)} {...still} onClick={(event) => void yesAlways(event)}>
                 Save rule and approve
               </Button>
             )}

@@ -15,7 +15,11 @@ const byId = signal<ReadonlyMap<string, ApprovalInfo>>(new Map());
 export const told = signal(false);
 /** Answered by this page. */
 const mine = new Set<string>();
+/** Whether everything has stood still in sight long enough for an answer to be meant. */
+export const calm = signal(false);
 let calmFrom = 0;
+let frame = 0;
+let settling = 0;
 
 const byTime = (a: ApprovalInfo, b: ApprovalInfo) => a.asked_at.localeCompare(b.asked_at);
 
@@ -31,11 +35,24 @@ export const cardsOf = (session: { id: string }) => [...byId.value.values()].fil
 
 export const leftMs = (each: ApprovalInfo) => Math.max(0, untilMs(each.expires_at));
 
-/** Whether everything has stood still long enough for an answer to be meant. */
-export const isCalm = () => performance.now() >= calmFrom;
+/** By when a person did it: what they pressed while the page was busy is heard only later. */
+export const isMeant = (event: Event) => calm.value && event.timeStamp >= calmFrom;
 
 export function stir(): void {
-  calmFrom = performance.now() + SETTLE_MS;
+  calm.value = false;
+  cancelAnimationFrame(frame);
+  clearTimeout(settling);
+  const settle = () => {
+    calmFrom = performance.now();
+    calm.value = true;
+  };
+  // Counted from when it is painted, which a busy machine does late.
+  const painted = () => {
+    settling = setTimeout(settle, SETTLE_MS);
+  };
+  frame = requestAnimationFrame(() => {
+    frame = requestAnimationFrame(painted);
+  });
 }
 document.addEventListener("visibilitychange", stir);
 
