@@ -4,7 +4,8 @@ It knows lines, ids and which requests wait for an answer, and nothing of what M
 means, so it imports neither the SDK nor the server and stays small. When the
 server goes and another comes, the bridge says the handshake and the subscriptions
 again and the host does not notice; a tool call that was on its way is answered with an error, since
-sending it again could run a command twice.
+sending it again could run a command twice. While a server starts, the first questions of a
+host are answered from a file (`first_answers.py`), and what else it says is held until the server is there.
 """
 
 import json
@@ -12,11 +13,12 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from duetty.errors import BadSetting, DuettyError, ServerUnreachable
+from duetty.cli.spawning import SPAWN_S, SpawnedServer
+from duetty.errors import BadSetting, DuettyError
 
 CHUNK_BYTES = 256 * 1024
 MAX_LINE_BYTES = 16 * 1024 * 1024 - 1
@@ -34,6 +36,9 @@ LAST_ANSWERS_S = 1.0
 
 MAX_SUBSCRIBED = 100
 """What a server takes from one connection."""
+
+FirstAnswer = Callable[[bytes], bytes | None]
+"""The whole answer to a message of a host that has no server yet; None, if only that can give it."""
 
 HELLO = "duetty/hello"
 INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
@@ -58,16 +63,19 @@ class Bridge:
         self,
         socket_path: Path,
         *,
-        start_server: Callable[[], object],
+        start_server: Callable[[], SpawnedServer],
         stdin: int,
         stdout: int,
         dialect: str | None = None,
+        first_answer: FirstAnswer = lambda line: None,
     ) -> None:
         self._path = str(socket_path)
         self._start_server = start_server
         self._stdin = stdin
         self._stdout = stdout
         self._dialect = dialect
+        self._first_answer = first_answer
+        self._has_host = True
         self._server: socket.socket | None = None
         self._from_host = _Lines(MAX_LINE_BYTES)
         self._from_server = _Lines(None)
@@ -83,13 +91,15 @@ class Bridge:
             ServerUnreachable: if there is no server at first and none can be started.
             BadSetting: if the server does not know the dialect.
         """
-        self._connect()
-        while True:
+        if not self._reach(0):
+            self._start(listens=True)
+        while self._has_host:
             ready = self._wait_ready(None)
             if self._server is not None and self._server.fileno() in ready:
                 self._pump_server()
-            if self._stdin in ready and not self._pump_host():
-                break
+            if self._stdin in ready:
+                for line in self._heard():
+                    self._forward(line)
         self._wait_last_answers()
 
     def _wait_ready(self, wait_s: float | None) -> set[int]:
@@ -101,15 +111,15 @@ class Bridge:
 
     # --- host → server --------------------------------------------------------
 
-    def _pump_host(self) -> bool:
-        """Pass on what the host said; false at its end."""
+    def _heard(self) -> Iterator[bytes]:
+        """What the host said."""
         chunk = os.read(self._stdin, CHUNK_BYTES)
+        self._has_host = bool(chunk)
         for line in self._from_host.feed(chunk or b"\n"):
             if line is None:
                 self._answer(None, INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
             elif line.strip():
-                self._forward(line)
-        return bool(chunk)
+                yield line
 
     def _forward(self, line: bytes) -> None:
         seen = _look_at(line)
@@ -117,9 +127,17 @@ class Bridge:
             try:
                 self._connect()
             except DuettyError as error:
-                if seen.key is not None and seen.method is not None:
-                    self._answer(seen.key, INTERNAL_ERROR, error.message)
+                self._refuse(seen, error)
                 return
+        self._remember(seen, line)
+        if seen.cancels is not None:
+            self._pending.pop(seen.cancels, None)
+        if seen.key is not None and seen.method is not None:
+            self._pending[seen.key] = (seen.method, line)
+        self._send(line)
+
+    def _remember(self, seen: _Seen, line: bytes) -> None:
+        """What the next server has to be told of this one's past."""
         if seen.method == "initialize":
             self._initialize, self._initialized = line, None
             self._subscribed.clear()
@@ -129,11 +147,6 @@ class Bridge:
             self._subscribed.pop(seen.uri, None)
         elif seen.uri is not None and len(self._subscribed) < MAX_SUBSCRIBED:
             self._subscribed[seen.uri] = line
-        if seen.cancels is not None:
-            self._pending.pop(seen.cancels, None)
-        if seen.key is not None and seen.method is not None:
-            self._pending[seen.key] = (seen.method, line)
-        self._send(line)
 
     def _send(self, line: bytes) -> None:
         if self._server is None:
@@ -168,6 +181,10 @@ class Bridge:
         error = {"code": code, "message": message}
         request_id: object = json.loads(key) if key is not None else None
         self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode())
+
+    def _refuse(self, seen: _Seen, error: DuettyError) -> None:
+        if seen.key is not None and seen.method is not None:
+            self._answer(seen.key, INTERNAL_ERROR, error.message)
 
     def _write(self, line: bytes) -> None:
         rest = memoryview(line + b"\n")
@@ -207,13 +224,46 @@ class Bridge:
 
     def _connect(self) -> None:
         """A connection to the server, which is started if there is none."""
-        if self._reach(0):
-            return
-        self._start_server()
-        if not self._reach(ANSWER_S):
-            raise ServerUnreachable(
-                f"no server answers at {self._path}", hint="is it of an older version?"
-            )
+        if not self._reach(0):
+            self._start(listens=False)
+
+    def _start(self, *, listens: bool) -> None:
+        """Start a server and wait for it; what the host says meanwhile is answered, or held."""
+        server = self._start_server()
+        until_s = time.monotonic() + SPAWN_S
+        held: list[bytes] = []
+        try:
+            while not self._try():
+                server.check()
+                if time.monotonic() >= until_s:
+                    raise server.give_up()
+                if not self._has_host and not held:
+                    return
+                if not listens or not self._has_host or sum(map(len, held)) > MAX_LINE_BYTES:
+                    time.sleep(RETRY_S)
+                elif self._stdin in self._wait_ready(RETRY_S):
+                    held += self._unanswered()
+        except DuettyError as error:
+            for line in held:
+                self._refuse(_look_at(line), error)
+            raise
+        server.came_up()
+        for line in held:
+            self._forward(line)
+
+    def _unanswered(self) -> list[bytes]:
+        """Answer what can be answered without a server; what is left is for that."""
+        left: list[bytes] = []
+        for line in self._heard():
+            answer, seen = self._first_answer(line), _look_at(line)
+            if answer is not None:
+                self._remember(seen, line)
+                self._write(answer)
+            elif seen.method == "notifications/initialized" and self._initialize is not None:
+                self._initialized = line
+            else:
+                left.append(line)
+        return left
 
     def _reach(self, wait_s: float) -> bool:
         until_s = time.monotonic() + wait_s

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, cast
 
-from jsonschema import Draft202012Validator
-
 from duetty.errors import BadArguments
 
 Check = Callable[[Mapping[str, Any]], None]
@@ -21,19 +19,25 @@ class _Problem(Protocol):
 
 def check_of(schema: Mapping[str, Any]) -> Check:
     """A function that raises `BadArguments` for arguments that do not fit the schema."""
-    validator = Draft202012Validator(schema)
     known = frozenset(schema["properties"])
     fits = quick_fit(schema)
 
     def check(arguments: Mapping[str, Any]) -> None:
         if fits(arguments):
             return
-        problems = cast("Iterable[_Problem]", validator.iter_errors(arguments))  # pyright: ignore[reportUnknownMemberType]  # no types
-        told = [_sentence(problem, known) for problem in problems]
+        told = [_sentence(problem, known) for problem in _problems(schema, arguments)]
         if told:
             raise BadArguments("; ".join(told))
 
     return check
+
+
+def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterable[_Problem]:
+    # Loaded when first needed: a tenth of what a host waits for at a start, and most calls fit.
+    from jsonschema import Draft202012Validator
+
+    validator = Draft202012Validator(schema)
+    return cast("Iterable[_Problem]", validator.iter_errors(arguments))  # pyright: ignore[reportUnknownMemberType]  # no types
 
 
 _TYPES: Mapping[str, type] = {"string": str, "boolean": bool, "integer": int}
