@@ -1048,6 +1048,8 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "teleconsole",
             "chisel  client server",
             "gs-netcat",
+            "ztcp",
+            "zmodload  zsh/net/*",
             "pwncat",
             "meterpreter",
             "msfconsole",

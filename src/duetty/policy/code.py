@@ -34,7 +34,7 @@ _REACHES = re.compile(
 """Ways to a function by a name that is made at run time."""
 
 _DECODES = re.compile(
-    r"b64decode|b64_decode|base64_decode|decode64|fromhex|unhexlify|atob|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|chr\(",
+    r"b64decode|b64_decode|base64_decode|decode_base64|decode64|fromhex|unhexlify|atob|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|chr\(",
     re.IGNORECASE,
 )
 _EVALUATES = re.compile(

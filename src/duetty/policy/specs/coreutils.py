@@ -235,7 +235,7 @@ COREUTILS: dict[str, Spec] = {
     "times": spec(""),
     "umask": spec("-S"),
     "ulimit": spec("-aHScdfflmnpstuv", "count", check=_ulimit),
-    "sleep": spec("", "count", at_most=1),
+    "sleep": spec("", "code", at_most=1),
     # names and attributes of files
     "ls": spec(_LS, "names"),
     "dir": spec(_LS, "names"),
