@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from duetty.errors import BadArguments, Deadline, SessionBusy, WaitTimeout
+from duetty.session import runs
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
@@ -158,15 +159,30 @@ async def test_a_slow_prompt_shifts_no_result(
     assert (second.exit_code, second.output) == (0, "two")
 
 
-async def test_an_rc_file_that_starts_another_shell_costs_one_wait_and_is_told(
-    engine: Engine, home: Path
+async def test_an_rc_file_that_takes_long_is_waited_for(
+    engine: Engine, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(runs, "SHELL_START_S", 0.3)
+    (home / ".bashrc").write_text("sleep 1\n")
+    await engine.open(command="bash")
+
+    first = await engine.run("echo one")
+    info = await engine.call("session.get", session="s")
+
+    assert (first.completed_by, first.output) == ("mark", "one")
+    assert info.integration == "bash"
+
+
+async def test_an_rc_file_that_starts_another_shell_costs_one_wait_and_is_told(
+    engine: Engine, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "SHELL_START_S", 1.0)
     (home / ".bashrc").write_text("exec bash --norc\n")
     await engine.open(command="bash")
 
     first = await engine.run("echo one")
     info = await engine.call("session.get", session="s")
-    second = await engine.run("echo two", max_wait_ms=3_000)
+    second = await engine.run("echo two", max_wait_ms=60_000)
 
     assert "one" in first.output
     assert (info.integration, info.integration_reason is not None) == ("none", True)

@@ -461,6 +461,23 @@ class Journal:
         """
         return b"".join(self.chunks(start, end))
 
+    def recent(self, start: int, end: int) -> bytes | None:
+        """A range that is in the pages being written to, without a look at the disk; else None.
+
+        Owner's thread only: what a viewer is sent was mostly printed a moment ago.
+        """
+        first = start - self._window_start
+        if (
+            first < 0
+            or not start < end <= min(self._end, self._window_end)
+            or self._intake is not None
+            or self._is_copied
+            or self.degraded is not None
+            or start < self._extents[-1].base
+        ):
+            return None
+        return bytes(self._shown[first : end - self._window_start])
+
     def chunks(self, start: int, end: int, size: int = READ_STEP_BYTES) -> Iterator[bytes]:
         """The bytes of a range, piece by piece.
 

@@ -11,8 +11,10 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -364,6 +366,24 @@ def start_keeper(
             str(told.get("message")), hint=hint if isinstance(hint, str) else None
         )
     return fields.number(told, "pid", low=1, high=1 << 30)
+
+
+def start_keeper_ahead(socket_path: Path, log_path: Path) -> Callable[[], None]:
+    """Begin to start a keeper where there is none; what is returned waits until that is over.
+
+    A keeper takes as long as its interpreter does to start, and its server has other things to do
+    meanwhile. What goes wrong is not told here: whoever connects afterwards finds it again.
+    """
+    if socket_path.exists():
+        return lambda: None
+
+    def start() -> None:
+        with suppress(KeeperUnavailable):
+            start_keeper(socket_path, log_path)
+
+    starting = threading.Thread(target=start, name="keeper-start", daemon=True)
+    starting.start()
+    return starting.join
 
 
 def _launch(

@@ -208,7 +208,7 @@ class Keyboard:
         return forwarded
 
     def _toggle(self, actor: Actor) -> None:
-        if self._session.log.followers:
+        if self._session.log.is_wanted(KeysTyped):
             self._publish(TOGGLE, (_NAMED_TOGGLE,))
         if self._holds:
             self.release(reason="toggle")
@@ -221,7 +221,7 @@ class Keyboard:
             # Nobody but the program is to see a password, and nobody can take it away.
             self._session.write(data, actor=actor)
             return len(data)
-        if is_captured or self._session.log.followers:
+        if is_captured or self._session.log.is_wanted(KeysTyped):
             for start in range(0, len(data), EVENT_BYTES):
                 part = data[start : start + EVENT_BYTES]
                 keys = parse_keys(part)

@@ -4,14 +4,14 @@ Bytes are read from the journal by offset, so that a follower costs no memory
 however slow it is, and can go on from any byte that the journal still has.
 """
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import anyio
 
 from duetty.errors import OutputExpired
-from duetty.events import Entry, Lagged, Subscription, ViewersChanged
+from duetty.events import Entry, KeysTyped, Lagged, Subscription, ViewersChanged
 from duetty.ids import Offset, Seq
 from duetty.session.session import Session
 from duetty.session.viewers import Size, Viewer, ViewerKind
@@ -84,8 +84,12 @@ class Follower:
 
     def read(self, start: int, limit: int) -> bytes | None:
         """Bytes from an offset on; None if some of them are gone."""
+        journal = self.session.journal
+        end = min(start + limit, int(journal.end))
+        if (recent := journal.recent(start, end)) is not None:
+            return recent
         try:
-            return self.session.journal.read(start, min(start + limit, self.end))
+            return journal.read(start, end)
         except OutputExpired:
             return None
 
@@ -137,6 +141,14 @@ class Follower:
         """Until there are entries, or bytes if those are wanted, or the session is gone."""
         self._entries.wants_output = output
         await self._entries.wait()
+
+    def skip_keys(self) -> None:
+        """This viewer is not told what people type: it sees what the program makes of it."""
+        self._entries.skips = KeysTyped
+
+    def tell_output(self, tell: Callable[[], bool] | None) -> None:
+        """Call this in the very turn in which the program prints; when it says no, `wait` ends."""
+        self._entries.on_output = tell
 
     def wake(self) -> None:
         """Let whoever waits look again."""

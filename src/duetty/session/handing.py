@@ -14,7 +14,7 @@ from duetty.blocks import Phase
 from duetty.clock import Clock
 from duetty.session.session import LINE_EDITORS, Session
 
-HAND_OVER_S = -1.0
+HAND_OVER_S = 1.0
 """How long a line may take to have its program. A loop of the shell itself never has one."""
 
 _LOOK_S = 0.005

@@ -2,11 +2,15 @@
 
 import fcntl
 import os
+import struct
 import termios
 from contextlib import suppress
 
-LFLAG = 3
-"""Index of the local modes in what `tcgetattr` returns."""
+_SETTINGS = bytes(60)
+"""Room for the kernel's `struct termios`: four words of modes, then control characters."""
+
+_LOCAL = struct.Struct("@12xI")
+"""The fourth word, the local modes. `tcgetattr` makes a list of objects of all of it, for each key."""
 
 _TIOCGPTPEER = 0x5441
 
@@ -14,8 +18,8 @@ _TIOCGPTPEER = 0x5441
 def line_settings(fd: int) -> tuple[bool, bool]:
     """(echo, canonical) of the terminal."""
     try:
-        flags = termios.tcgetattr(fd)[LFLAG]
-    except termios.error:
+        (flags,) = _LOCAL.unpack_from(fcntl.ioctl(fd, termios.TCGETS, _SETTINGS))
+    except OSError:
         return True, True
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
 

@@ -27,6 +27,9 @@ CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "de
 SHELL_START_S = 5.0
 """How long the first line waits for a shell's first prompt before it is typed anyway."""
 
+SHELL_STARTS = 6
+"""How many times as long it waits for one that reads nothing yet."""
+
 PROMPT_READY_S = 1.0
 """How long a line waits for a slow prompt function before it is typed anyway."""
 
@@ -234,10 +237,13 @@ class Run:
         session = self.session
         if session.phase is not Phase.SILENT or session.profile.shell is None:
             return
-        with anyio.move_on_after(SHELL_START_S) as bound:
-            while session.phase is Phase.SILENT and not session.is_exited:
-                await session.pulse.wait()
-        if bound.cancelled_caught:
+        for _ in range(SHELL_STARTS):
+            with anyio.move_on_after(SHELL_START_S) as bound:
+                while session.phase is Phase.SILENT and not session.is_exited:
+                    await session.pulse.wait()
+            if not bound.cancelled_caught or (await session.look()).word != "running":
+                break  # else nobody reads yet: a busy machine, or rc files that take long
+        if session.phase is Phase.SILENT and not session.is_exited:
             session.profile.shell = None
             session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
 

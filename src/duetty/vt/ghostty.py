@@ -6,9 +6,9 @@ next call, so nothing here outlives the terminal it was read from.
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from duetty.vt.abi import load
 from duetty.vt.cells import PLAIN, Style
@@ -116,6 +116,9 @@ FORMATS: Final = {
 }
 
 
+T = TypeVar("T")
+
+
 class Notes:
     """What the callbacks saw since the last `reset`."""
 
@@ -211,15 +214,23 @@ class _RenderState:
 
     def take_dirty(self) -> Iterator[int] | None:
         """The rows that changed since the last take, or None for all of them."""
+        is_all = self.is_all_dirty()
+        rows = list(self.dirty_rows())
+        self.clean()
+        return None if is_all else iter(rows)
+
+    def is_all_dirty(self) -> bool:
         dirty = ffi.new("int*")
         _check(
             lib.ghostty_render_state_get(self._state[0], lib.GHOSTTY_RENDER_STATE_DATA_DIRTY, dirty)
         )
-        rows = list(self._dirty_rows())
-        _check(lib.ghostty_render_state_clean(self._state[0]))
-        return None if dirty[0] == lib.GHOSTTY_RENDER_STATE_DIRTY_FULL else iter(rows)
+        return dirty[0] == lib.GHOSTTY_RENDER_STATE_DIRTY_FULL
 
-    def _dirty_rows(self) -> Iterator[int]:
+    def clean(self) -> None:
+        _check(lib.ghostty_render_state_clean(self._state[0]))
+
+    def dirty_rows(self) -> Iterator[int]:
+        """The rows that changed since the state was clean; each can be read while it is the last."""
         self.start()
         while lib.ghostty_render_state_row_iterator_next_dirty(self._rows[0], self._y):
             yield self._y[0]
@@ -500,6 +511,24 @@ class Native:
         self._dirty.update(self.terminal)
         dirty = self._dirty.take_dirty()
         return frozenset(range(self.number("rows")) if dirty is None else dirty)
+
+    def changed_rows(self, read: Callable[[NativeRow], T]) -> dict[int, T] | None:
+        """The rows that changed since the last take, as `read` makes them; None for all of them.
+
+        They are read where the change was seen: nothing is scrolled or copied for it.
+        """
+        if self._dirty is None:
+            return None
+        state = self._dirty
+        state.update(self.terminal)
+        top = self.number("total_rows") - self.number("rows")
+        found = (
+            None
+            if state.is_all_dirty()
+            else {row: read(NativeRow(self, state, top + row)) for row in state.dirty_rows()}
+        )
+        state.clean()
+        return found
 
     def _scroll(self, tag: int, row: int) -> None:
         _scroll_viewport(self.terminal, ffi.new("DuettyScrollViewport*", (tag, row, 0))[0])

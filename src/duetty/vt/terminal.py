@@ -260,6 +260,14 @@ class Terminal:
         self._joined = set()
         return dirty
 
+    def take_changed(self) -> dict[int, GridRow] | None:
+        """As `take_dirty`, with the rows as they are now; None: read the whole grid."""
+        joined, changed = self._joined, self._native.changed_rows(pieces)
+        if joined or changed is None:
+            self.take_dirty()
+            return None
+        return changed
+
     # --- contents -------------------------------------------------------------
 
     def screen(self, *, styled: bool) -> Screen:
