@@ -127,6 +127,10 @@ def _elsewhere(request: Request, dispatcher: Dispatcher) -> str | None:
     return None if server is None or dispatcher.is_this(server) else server
 
 
+MAX_DIGITS = 25
+"""Of a number in a query. What is longer is none that can be meant, and slow to read."""
+
+
 def _params(request: Request) -> dict[str, Any]:
     query = request.query_params
     params: dict[str, Any] = {
@@ -135,7 +139,7 @@ def _params(request: Request) -> dict[str, Any]:
     }
     for name in ("interval_ms", "idle_timeout_ms", "quiesce_ms"):
         if name in query:
-            if not query[name].isdecimal():
+            if not query[name].isdecimal() or len(query[name]) > MAX_DIGITS:
                 raise BadArguments(f"{name}: a whole number, not negative")
             params[name] = int(query[name])
     return params

@@ -35,6 +35,10 @@ TOLD_EVENTS: dict[str, str] = {
 
 EVENT_WORDS = (*sorted(SCREEN_EVENTS), "activity", "approval", *sorted(set(TOLD_EVENTS.values())))
 
+_PARAMETERS = frozenset(
+    {"events", "format", "interval_ms", "idle_timeout_ms", "quiesce_ms", "session", "server"}
+)
+
 MAX_INTERVAL_MS = 60_000
 MAX_IDLE_MS = 300_000
 
@@ -67,6 +71,11 @@ def parse_wanted(params: dict[str, Any], *, needs_activity: bool) -> Wanted:
     Raises:
         BadArguments: if they are none.
     """
+    if unknown := sorted(set(params) - _PARAMETERS):
+        raise BadArguments(
+            f"{unknown[0][:60]}: no parameter of this",
+            hint=f"known: {', '.join(sorted(_PARAMETERS))}",
+        )
     words = params.get("events")
     if not isinstance(words, list) or not all(word in EVENT_WORDS for word in words):  # pyright: ignore[reportUnknownVariableType] - JSON
         raise BadArguments(

@@ -98,6 +98,11 @@ class Flow:
         """What may still be sent before something is acknowledged."""
         return WINDOW_BYTES - self.in_flight
 
+    @property
+    def is_held(self) -> bool:
+        """Nothing goes on before something is acknowledged, or only snapshots do."""
+        return self.flooded or self.room <= 0
+
     def key(self, now_s: float) -> None:
         """The viewer typed something."""
         self._key_s = now_s

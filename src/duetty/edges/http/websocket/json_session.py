@@ -38,21 +38,24 @@ class _Connection:
 
     async def run(self) -> None:
         await self._socket.send_json({"connected": True})
-        self._socket.tasks.start_soon(self._follow, self._view.is_exited)
         with self._dispatcher.captures(self._socket.actor) as captures:
             self._socket.tasks.start_soon(captures.keep)
+            id_ = self._view.info().id
             requests = Requests(
                 self._dispatcher,
                 self._socket,
                 captures,
                 session=lambda: self._view.name,
+                also=lambda: (id_,),
                 subscribe=self._subscribe,
             )
+            self._socket.tasks.start_soon(self._follow, requests, self._view.is_exited)
             await requests.run()
 
-    async def _follow(self, was_exited: bool) -> None:
+    async def _follow(self, requests: Requests, was_exited: bool) -> None:
         # One that comes after the end wants to read what is left.
         await self._feed.run(until_exit=not was_exited)
+        await requests.settle()
         self._socket.end(DETACHED if self._view.ended == "detached" else SESSION_ENDED)
 
     async def _subscribe(self, request: Request) -> None:

@@ -9,7 +9,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.http11 import Request
 
-from duetty.edges.http.websocket.socket import ABORT
+from duetty.edges.http.websocket.socket import ABORT, SEND_NOW
 
 log = logging.getLogger("duetty.websocket.uvicorn")
 log.setLevel(logging.WARNING)
@@ -34,3 +34,17 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             # For peers that take nothing: closing politely would wait for them to read.
             scope = cast("dict[str, Any]", self.scope)
             scope["extensions"][ABORT] = {"call": self.transport.abort}
+            scope["extensions"][SEND_NOW] = {"call": self._send_now}
+
+    def _send_now(self, data: bytes) -> bool:
+        """A binary message between those of `send`, which are whole when it returns."""
+        if (
+            self.close_sent
+            or self.disconnected
+            or not self.handshake_complete
+            or not self.writable.is_set()
+        ):
+            return False
+        self.conn.send_binary(data)
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        return True

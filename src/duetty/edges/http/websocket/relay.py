@@ -5,6 +5,7 @@ request is a call of this node, which forwards it: permitted, judged and recorde
 as any. What belongs to the connection itself (`subscribe`, a capture) goes along.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import cast
@@ -25,6 +26,7 @@ from duetty.edges.http.websocket.socket import (
 )
 from duetty.errors import BadArguments, DuettyError
 from duetty.ops import Dispatcher, RelayedSocket, RemoteNode, permit
+from duetty.wire.results import SessionInfo
 
 Endpoint = Callable[[Doors, WebSocket], Awaitable[None]]
 
@@ -56,14 +58,13 @@ def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Endpoint:
             flow = websocket.query_params.get("flow")
             query = f"?{urlencode({'flow': flow})}" if flow is not None and kind == "raw" else ""
             target = f"/sessions/{quote(found.id, safe='')}/ws/{kind}{query}"
+            kind_of_relay = _Raw if kind == "raw" else _Json
             async with doors.dispatcher.relayed_socket(actor, node, target) as there:
                 await doors.serve(
                     websocket,
                     actor,
-                    lambda socket: (
-                        _Raw(doors.dispatcher, socket, there, node, found.id, acks=flow == "ack")
-                        if kind == "raw"
-                        else _Json(doors.dispatcher, socket, there, node, found.id)
+                    lambda socket: kind_of_relay(
+                        doors.dispatcher, socket, there, node, found, acks=flow == "ack"
                     ).run(),
                 )
         except DuettyError as error:
@@ -72,14 +73,19 @@ def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Endpoint:
     return either
 
 
-class _Raw:
+class _Relay(ABC):
+    """Two WebSockets as one: what comes from the other node is shown here until either ends."""
+
+    _requests: Requests | None = None
+    """What is asked here, where anything is."""
+
     def __init__(
         self,
         dispatcher: Dispatcher,
         socket: Socket,
         there: RelayedSocket,
         node: RemoteNode,
-        session: str,
+        session: SessionInfo,
         *,
         acks: bool,
     ) -> None:
@@ -89,61 +95,64 @@ class _Raw:
         self._node = node
         self._session = session
         self._acks = acks
-        self._may_type: bool | None = None
 
     async def run(self) -> None:
         self._socket.tasks.start_soon(self._pass_back)
         with suppress(anyio.EndOfStream):
-            while (message := await self._socket.receive()) is not None:
-                if (self._acks and isinstance(message, str)) or self._types():
-                    await self._there.send(message)
+            await self._serve()
+
+    async def _pass_back(self) -> None:
+        with suppress(anyio.EndOfStream):
+            while True:
+                await self._show(await self._there.receive())
+        if self._requests is not None:
+            await self._requests.settle()
+        self._socket.end(Closing(*self._there.ended))
+
+    @abstractmethod
+    async def _serve(self) -> None:
+        """Take what the viewer says, until it goes."""
+
+    @abstractmethod
+    async def _show(self, message: str | bytes) -> None:
+        """Give the viewer what the node said."""
+
+
+class _Raw(_Relay):
+    _may_type: bool | None = None
+
+    async def _serve(self) -> None:
+        while (message := await self._socket.receive()) is not None:
+            if (self._acks and isinstance(message, str)) or self._types():
+                await self._there.send(message)
 
     def _types(self) -> bool:
         """As with a session here: what may not be typed is not, and the viewer looks on."""
         if self._may_type is None:
             try:
-                self._dispatcher.begin_typing(self._socket.actor, self._node, self._session)
+                self._dispatcher.begin_typing(self._socket.actor, self._node, self._session.id)
                 self._may_type = True
             except DuettyError:
                 self._may_type = False
         return self._may_type
 
-    async def _pass_back(self) -> None:
-        with suppress(anyio.EndOfStream):
-            while True:
-                message = await self._there.receive()
-                if isinstance(message, bytes):
-                    await self._socket.send_bytes(message)
-        self._socket.end(Closing(*self._there.ended))
+    async def _show(self, message: str | bytes) -> None:
+        if isinstance(message, bytes):
+            await self._socket.send_bytes(message)
 
 
-class _Json:
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        socket: Socket,
-        there: RelayedSocket,
-        node: RemoteNode,
-        session: str,
-    ) -> None:
-        self._dispatcher = dispatcher
-        self._socket = socket
-        self._there = there
-        self._node = node
-        self._session = session
-
-    async def run(self) -> None:
-        self._socket.tasks.start_soon(self._pass_back)
-        requests = Requests(
+class _Json(_Relay):
+    async def _serve(self) -> None:
+        self._requests = Requests(
             self._dispatcher,
             self._socket,
             None,
-            session=lambda: self._session,
+            session=lambda: self._session.id,
+            also=lambda: (self._session.name,),
             subscribe=self._pass_on,
             server=self._node.name,
         )
-        with suppress(anyio.EndOfStream):
-            await requests.run()
+        await self._requests.run()
 
     async def _pass_on(self, request: Request) -> None:
         is_reading = request.method == "subscribe" and "input" not in _words(request)
@@ -152,13 +161,9 @@ class _Json:
             encoded({"id": request.id, "method": request.method, "params": request.params})
         )
 
-    async def _pass_back(self) -> None:
-        with suppress(anyio.EndOfStream):
-            while True:
-                message = await self._there.receive()
-                with suppress(DuettyError):  # what is not JSON is not for this socket
-                    await self._socket.send_json(parsed(message))
-        self._socket.end(Closing(*self._there.ended))
+    async def _show(self, message: str | bytes) -> None:
+        with suppress(DuettyError):  # what is not JSON is not for this socket
+            await self._socket.send_json(parsed(message))
 
 
 def _words(request: Request) -> list[object]:

@@ -1,7 +1,7 @@
 """Requests of the JSON WebSockets: read, called one at a time, answered by id."""
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,6 +14,9 @@ from duetty.ops import Captures, Dispatcher, UnknownOperation
 
 MAX_WAITS = 32
 """Waits of one connection that are under way; everything else is done one at a time."""
+
+SETTLE_S = 5.0
+"""How long an ending connection stays for answers that are under way."""
 
 HELD_S = 1.0
 """A call that takes longer, because a person is asked first, does not hold up the next ones."""
@@ -57,20 +60,26 @@ class Requests:
         captures: Captures | None,
         *,
         session: Callable[[], str] | None,
+        also: Callable[[], Collection[str]] = tuple,
         subscribe: Subscribe,
         server: str | None = None,
     ) -> None:
-        """`captures` are those of this connection; None where another node keeps them, `server`:
+        """`also` are further names of that session, such as its id. `captures` are those of this connection; None where another node keeps them, `server`:
         then `subscribe` is given whatever belongs to the connection.
         """
         self._dispatcher = dispatcher
         self._socket = socket
         self._captures = captures
         self._session = session
+        self._also = also
         self._subscribe = subscribe
         self._server = server
         self._owner = f"ws-{secrets.token_hex(4)}"
         self._waits = 0
+        self._short = 0
+        """Answers under way that nobody asked to wait for."""
+
+        self._settled = anyio.Event()
         self._idle: dict[str, anyio.CancelScope] = {}
 
     async def run(self) -> None:
@@ -79,6 +88,15 @@ class Requests:
             if isinstance(message, bytes):
                 continue  # as published: they mean nothing here
             await self._take(message)
+
+    async def settle(self) -> None:
+        """Until what was asked for is answered, for whoever is about to end the connection: a call
+        that removes the session is one of its own. Waits are not waited for.
+        """
+        with anyio.move_on_after(SETTLE_S):
+            while self._short:
+                self._settled = anyio.Event()
+                await self._settled.wait()
 
     async def _take(self, text: str) -> None:
         try:
@@ -98,6 +116,7 @@ class Requests:
 
     async def _do(self, request: Request) -> None:
         if request.method == "subscribe":
+            self._check_session(request.session, request.params.get("session"))
             await self._subscribe(request)
             return
         found = find_method(request.method)
@@ -105,25 +124,48 @@ class Requests:
             raise UnknownOperation(
                 f"no method {request.method[:60]!r}", hint="see docs/websocket.md for the methods"
             )
+        named = found[0].arguments(request.params)
+        if "session" in found[1].params.model_fields:
+            self._check_session(request.session, named.get("session"))
         if self._captures is None and found[0].operation == "input.capture":
             await self._subscribe(request)
             return
         if self._waits >= MAX_WAITS:
             raise Exhausted(f"{MAX_WAITS} waits are under way on this connection")
+        is_short = not found[1].waits
         self._waits += 1
+        self._short += is_short
         done = anyio.Event()
-        self._socket.tasks.start_soon(self._answer, request, done)
-        if not found[1].waits:
+        self._socket.tasks.start_soon(self._answer, request, done, is_short)
+        if is_short:
             with anyio.move_on_after(HELD_S):
                 await done.wait()
 
-    async def _answer(self, request: Request, done: anyio.Event) -> None:
+    def _check_session(self, *named: object) -> None:
+        """A session that is named is the one that is meant: of two names one would be ignored.
+
+        Raises:
+            BadArguments: if another is named than the one this connection, or this request, is about.
+        """
+        told = {name for name in named if isinstance(name, str)}  # another kind: the operation says
+        if self._session is None:
+            if len(told) > 1:
+                raise BadArguments("session: the request names two")
+        elif not told <= {self._session(), *self._also()}:
+            raise BadArguments(
+                "session: this connection is about another one",
+                hint="leave it out, or use /ws/json",
+            )
+
+    async def _answer(self, request: Request, done: anyio.Event, is_short: bool) -> None:
         try:
             is_idle = request.method in SUPERSEDING
             call = self._idle_result(request) if is_idle else self._result(request)
             await self._socket.send_json(request.answer(**await outcome(call)))
         finally:
             self._waits -= 1
+            self._short -= is_short
+            self._settled.set()
             done.set()
 
     async def _idle_result(self, request: Request) -> Any:
@@ -147,6 +189,8 @@ class Requests:
         name = method.operation
         session = self._session() if self._session else request.session
         if session is not None and "session" in operation.params.model_fields:
+            if not isinstance(arguments.get("session"), str | None):
+                raise BadArguments("session: a name")
             arguments["session"] = session
         if is_of_session(operation) and "session" not in arguments:
             raise SessionRequired(

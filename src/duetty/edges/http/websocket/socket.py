@@ -28,6 +28,9 @@ CLOSE_S = 2.0
 ABORT = "duetty.abort"
 """The extension of the scope that drops the connection at once."""
 
+SEND_NOW = "duetty.send_now"
+"""The extension of the scope that sends a binary message without waiting, if that can be done."""
+
 MAX_CONNECTIONS = 256
 """WebSockets that are not about one session; those about one count as its viewers."""
 
@@ -54,6 +57,9 @@ class Socket:
         self.tasks = tasks
         self.closing = DONE
         self._websocket = websocket
+        now = websocket.scope["extensions"].get(SEND_NOW)
+        self.send_now: Callable[[bytes], bool] = _not_now if now is None else now["call"]
+        """Send a binary message in this turn of the loop; False if the peer is behind or gone."""
 
     def end(self, closing: Closing) -> None:
         """Close for this reason; everything that serves the connection is cancelled."""
@@ -94,6 +100,10 @@ class Socket:
                     await self._websocket.close(self.closing.code, self.closing.reason)
         if bound.cancelled_caught:
             self._websocket.scope["extensions"][ABORT]["call"]()
+
+
+def _not_now(data: bytes) -> bool:
+    return False
 
 
 def encoded(message: object) -> str:

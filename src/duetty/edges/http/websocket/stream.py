@@ -37,6 +37,9 @@ class Stream:
         self._is_streaming = False
         """The viewer has the bytes up to `sent`: what is left out from there on is a gap."""
 
+        self._is_waiting = False
+        """Everything was told, and the next byte is waited for."""
+
         self._typed: deque[bytes] = deque()
         self._typed_bytes = 0
         self._was_typed = anyio.Event()
@@ -59,8 +62,10 @@ class Stream:
     # --- what the viewer does -----------------------------------------------------
 
     def ack(self, offset: int) -> None:
+        was_held = self._flow.is_held
         self._flow.ack(offset)
-        self._wake()
+        if was_held:
+            self._wake()
 
     def change_mode(self, mode: Mode) -> None:
         if mode != self._mode:
@@ -70,13 +75,20 @@ class Stream:
             self._thumb = None
             self._wake()
 
-    def type(self, data: bytes) -> None:
-        """What a person typed; written in order, and nothing else waits for it.
+    async def type(self, data: bytes) -> None:
+        """What was typed; written in order, and nothing else waits for it.
+
+        A person's keys are written here and now. An agent's may have to wait for an
+        answer, so they have a task of their own.
 
         Raises:
+            DuettyError: if a person's keys cannot be written.
             InputRejected: if too much waits already.
         """
         self._flow.key(anyio.current_time())
+        if self._view is not None and self._view.types_at_once and not self._typed_bytes:
+            await self._view.write(data)
+            return
         if self._typed_bytes + len(data) > TYPED_BYTES:
             raise InputRejected("what was typed before has not been taken yet")
         self._typed_bytes += len(data)
@@ -116,6 +128,8 @@ class Stream:
             ) as view,
         ):
             self._view = view
+            view.skip_keys()
+            view.tell_output(self._send_now)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(view.keep_looking)
                 tasks.start_soon(self._write_typed, view)
@@ -154,7 +168,9 @@ class Stream:
         if pause is None:
             return
         if pause.seconds is None:
+            self._is_waiting = True
             await view.wait(output=pause.output)
+            self._is_waiting = False
         else:
             with anyio.move_on_after(pause.seconds):
                 await view.wait(output=pause.output)
@@ -199,6 +215,26 @@ class Stream:
             case Snap(final=final):
                 await self._send_snapshot(view, final=final)
         return None
+
+    def _send_now(self) -> bool:
+        """Send what was just printed, in the same turn of the loop: an echo is not kept waiting.
+
+        False if there is more to it than that.
+        """
+        view, flow = self._view, self._flow
+        if view is None or not self._is_waiting or self._needs_snapshot or self._mode != "stream":
+            return False
+        now_s, end = anyio.current_time(), view.end
+        step = flow.next(end, now_s, viewers=view.viewers)
+        if not isinstance(step, Bytes):
+            return False
+        data = view.read(step.start, step.limit)
+        if not data or not self._socket.send_now(
+            packed(Kind.OUTPUT, self.number, step.start, data)
+        ):
+            return False
+        flow.sent_bytes(len(data), now_s)
+        return flow.sent >= end
 
     async def _send_output(self, view: View, limit: int) -> bool:
         """False if the bytes are gone: the journal turned over, or its disk is full."""
