@@ -145,6 +145,16 @@ class Deciding(Judging):
                 ended["approval"] = approval
             self._trail.record("outcome", **ended)
 
+    def keys_rest_on(self, actor: Actor, session: Session) -> tuple[object, ...] | None:
+        """What the decision on keys that this actor types depends on, and all that it depends on.
+
+        While it stays the same, so does the decision. None: each key is a call of its own,
+        because it is recorded, or (an agent's) judged by the line that it is part of.
+        """
+        if actor.kind != "person" or self._settings.audit_reads:
+            return None
+        return self._digest, session.cwd, session.profile.tags, session.gate is None
+
     def refused(self, call: Call, operation: Doing, error: DuettyError) -> None:
         """Record a call that got no further than its credential or its arguments."""
         if self._is_recorded(operation):

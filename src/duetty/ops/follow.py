@@ -83,6 +83,8 @@ class View:
         self._services = services
         self._actor = actor
         self._follower = follower
+        self._typing_rests_on: tuple[object, ...] | None = None
+        """What keys were last allowed on; see `write`."""
 
     # --- what there is ----------------------------------------------------------
 
@@ -233,6 +235,19 @@ class View:
     def wake(self) -> None:
         self._follower.wake()
 
+    def skip_keys(self) -> None:
+        """What people type is no news for this viewer."""
+        self._follower.skip_keys()
+
+    def tell_output(self, tell: Callable[[], bool] | None) -> None:
+        """Call this in the very turn in which the program prints; when it says no, `wait` ends."""
+        self._follower.tell_output(tell)
+
+    @property
+    def types_at_once(self) -> bool:
+        """`write` waits for nobody: a person is not asked about their own keys."""
+        return self._actor.kind == "person"
+
     # --- what the viewer does ---------------------------------------------------
 
     def set_size(self, *, cols: int, rows: int) -> None:
@@ -258,9 +273,20 @@ class View:
         session.log.append(ViewersChanged(viewers=len(session.viewers)))
 
     async def write(self, data: bytes) -> None:
-        """What a person typed here; subject to capture."""
+        """What a person typed here; subject to capture.
+
+        Decided on as any call; the next keys rest on the same decision, as long as nothing
+        that it was made on has changed. Whoever types waits for each of them.
+        """
+        session = self._follower.session
+        rests_on = self._services.deciding.keys_rest_on(self._actor, session)
+        if rests_on is not None and rests_on == self._typing_rests_on:
+            session.keyboard.type(data, actor=self._actor)
+            return
+        self._typing_rests_on = None
         encoded = base64.b64encode(data).decode()
         await self.call("input.type", {"data": encoded, "encoding": "base64"})
+        self._typing_rests_on = rests_on
 
     async def write_verbatim(self, data: bytes) -> None:
         """Bytes for the program, whoever has the keyboard."""
