@@ -1,6 +1,6 @@
 """The server: puts the parts together, starts and ends them in order.
 
-lock → token → store → keeper → sessions → sockets      and back
+lock → token → store → edges → keeper (started with the lock) → sessions → sockets      and back
 """
 
 import asyncio
@@ -14,6 +14,7 @@ import secrets
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 import uvicorn
 
 from duetty import __version__
@@ -49,6 +51,7 @@ from duetty.edges.mcp import PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
+from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
 from duetty.ops.upstreams import upstreams_of
 from duetty.processes import Processes
@@ -72,7 +75,17 @@ SWEEP_S = 60.0
 """Between two looks for exited sessions that are too old."""
 
 EPHEMERAL_S = 30.0
-"""How long a server that was spawned by a client stays with no session and no request."""
+"""How long a server that was spawned by a client waits for its first session, as published."""
+
+LINGER_S = 2.0
+"""How long it stays after its last session and client: a client that has just found it can still
+make its call."""
+
+LOOK_S = 0.25
+"""Between two looks whether anybody needs it."""
+
+ENDING_S = 15.0
+"""How long a starting server waits for one that has closed its sockets and is about to end."""
 
 log = logging.getLogger("duetty.server")
 
@@ -116,6 +129,7 @@ class Server:
         self._hostname = ""
         self._ip_rules = IpRules()
         self._tls: ssl.SSLContext | None = None
+        self._wait_keeper: Callable[[], None] = lambda: None
 
     def run(self, *, announce: Callable[[Announcement], None]) -> None:
         """Serve until told to stop.
@@ -138,6 +152,9 @@ class Server:
         raise_descriptor_limit()
         with _locked(self._paths):
             token = load_token(self._paths.token_file)
+            self._wait_keeper = start_keeper_ahead(
+                self._paths.keeper_socket, self._paths.keeper_log
+            )
             with Store.open(self._paths.database) as store:
                 if store.repaired is not None:
                     log.error("store_repaired", extra=asdict(store.repaired))
@@ -198,7 +215,6 @@ class Server:
             self._url = url_of(tcp[0], scheme=self._scheme, prefix=self._prefix)
             unix = unix_socket(self._paths.server_socket)
             try:
-                await registry.restore()
                 await self._serve_edges(
                     registry, store, police, token, [*tcp, unix], announce, tasks
                 )
@@ -320,6 +336,8 @@ class Server:
             ),
             self._tls,
         )
+        await anyio.to_thread.run_sync(self._wait_keeper)
+        await registry.restore()
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(access.close_expired)
@@ -394,17 +412,23 @@ class Server:
 
     async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
         """A server that nobody asked to stay goes when nobody needs it."""
-        unused_s = 0.0
-        while unused_s < EPHEMERAL_S:
-            await anyio.sleep(1)
-            busy = (
+        used_s = self._clock.monotonic_s()
+        requests = 0
+        stays_s = EPHEMERAL_S
+        while self._clock.monotonic_s() - used_s < stays_s:
+            await anyio.sleep(LOOK_S)
+            if registry.alive or self._processes.running:
+                stays_s = LINGER_S
+            if (
                 registry.alive
                 or web.server_state.connections
+                or web.server_state.total_requests != requests
                 or mcp.connections
                 or self._processes.running
                 or not self._ephemeral
-            )
-            unused_s = 0.0 if busy else unused_s + 1
+            ):
+                used_s = self._clock.monotonic_s()
+                requests = web.server_state.total_requests
         self.stop(False)
 
     def _on_signals(self) -> None:
@@ -471,16 +495,14 @@ def _locked(paths: Paths) -> Generator[None]:
     """One server for one instance; the lock goes with the process, however it ends."""
     fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not _taken(fd, paths):
             pid = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
             address = _read(paths.address_file) or "an address it has not told yet"
             raise InstanceBusy(
                 f"a server for instance {paths.instance!r} runs already: pid {pid} at {address}",
                 hint="use it, end it with `duetty stop`, or take over with `duetty server --replace`",
                 details={"pid": pid, "address": address},
-            ) from None
+            )
         try:
             os.truncate(fd, 0)
             os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
@@ -491,6 +513,34 @@ def _locked(paths: Paths) -> Generator[None]:
         yield
     finally:
         os.close(fd)
+
+
+def _taken(fd: int, paths: Paths) -> bool:
+    """Whether the lock is ours now. One that ends closes its sockets first: whoever found nobody
+    there and started us must not be told that somebody is.
+    """
+    deadline_s = time.monotonic() + ENDING_S
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if _listens(paths.server_socket) or time.monotonic() > deadline_s:
+                return False
+            time.sleep(0.02)
+        else:
+            return True
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(path))
+        except TimeoutError:
+            return True  # it is there and has much to do
+        except OSError:
+            return False
+        return True
 
 
 def is_locked(paths: Paths) -> bool:

@@ -1,6 +1,7 @@
 """Several servers of one user, and when one of them ends."""
 
 import json
+import subprocess
 import time
 from pathlib import Path
 
@@ -42,11 +43,22 @@ def test_an_instance_runs_once_and_again_after_it_was_killed(home: Path) -> None
         second.end()
 
 
+LINGER_S = 0.5
+"""How long such a server stays after its last session, in these tests."""
+
+
 def ephemeral(home: Path) -> ServerProcess:
-    """A server that nobody asked to stay, which does not wait long for somebody to need it."""
+    """A server that nobody asked to stay."""
     server = ServerProcess(home)
-    server.start_with("duetty.server.EPHEMERAL_S = 3.0", "--ephemeral")
+    server.start_with(f"duetty.server.LINGER_S = {LINGER_S}", "--ephemeral")
     return server
+
+
+def stay(server: ServerProcess) -> None:
+    """Three times as long as it would take to end: that it did not is what is shown."""
+    assert server.process is not None
+    with pytest.raises(subprocess.TimeoutExpired):
+        server.process.wait(3 * LINGER_S)
 
 
 def test_an_ephemeral_server_ends_with_its_last_session_and_its_keeper_with_it(home: Path) -> None:
@@ -56,7 +68,7 @@ def test_an_ephemeral_server_ends_with_its_last_session_and_its_keeper_with_it(h
         for name in ("one", "two"):
             server.client.post("/sessions", {"name": name, "command": "cat"})
         server.command("kill", "one")
-        time.sleep(2 * 3.0)  # it would have ended by now: that it did not is what is shown
+        stay(server)
         stays = server.command("list", "--names").stdout
         server.command("kill", "two")
         ended = server.wait_ended()
@@ -79,7 +91,7 @@ def test_an_ephemeral_server_that_is_told_to_stay_outlives_its_last_session(home
         server.client.post("/sessions", {"name": "last", "command": "cat"})
         server.command("persist", "on")
         server.command("kill", "last")
-        time.sleep(2 * 3.0)  # as above
+        stay(server)
         stays = server.command("list").returncode
         server.command("persist", "off")
 

@@ -2,16 +2,12 @@
 
 import argparse
 import os
-import subprocess
-import sys
 import time
 
+from duetty.cli.spawning import SPAWN_S, SpawnedServer
 from duetty.client import Client
 from duetty.config import Paths, find_paths
 from duetty.errors import ServerUnreachable
-
-SPAWN_S = 15.0
-"""For a spawned server to answer. It takes half a second; a loaded machine takes longer."""
 
 
 def add_instance(parser: argparse.ArgumentParser) -> None:
@@ -60,35 +56,12 @@ def reach_or_spawn(arguments: argparse.Namespace) -> Client:
 
 
 def _spawn(paths: Paths) -> None:
-    argv = [
-        sys.executable,
-        "-m",
-        "duetty",
-        "server",
-        "--ephemeral",
-        "--quiet",
-        "--bind",
-        "127.0.0.1:0",
-    ]
-    process = subprocess.Popen(  # noqa: S603 - ourselves
-        [*argv, "--instance", paths.instance],
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
+    server = SpawnedServer(paths.instance)
     deadline_s = time.monotonic() + SPAWN_S
     client = Client(paths.server_socket)
-    while time.monotonic() < deadline_s:
-        if paths.server_socket.exists() and client.is_up():
-            return
-        if process.poll() is not None:
-            break
+    while not (paths.server_socket.exists() and client.is_up()):
+        server.check()
+        if time.monotonic() > deadline_s:
+            raise server.give_up()
         time.sleep(0.02)
-    if process.poll() is None:
-        process.kill()
-    said = process.communicate()[1].decode(errors="replace").strip()
-    raise ServerUnreachable(
-        f"a server could not be started: {said or 'it did not answer'}", hint="try `duetty server`"
-    )
+    server.came_up()

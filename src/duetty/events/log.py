@@ -35,12 +35,18 @@ class EventLog:
     def followers(self) -> int:
         return len(self._subscriptions)
 
+    def is_wanted(self, kind: type[Event]) -> bool:
+        """Whether anybody who follows is told of events of this kind."""
+        return any(each.skips is not kind for each in self._subscriptions)
+
     def append(self, event: Event) -> Seq:
         self._seq = Seq(self._seq + 1)
         if self._subscriptions:
             entry = Entry(seq=self._seq, at_ns=self._clock.wall_ns(), event=event)
+            kind = type(event)
             for subscription in self._subscriptions:
-                subscription.offer(entry)
+                if subscription.skips is not kind:
+                    subscription.offer(entry)
         if self.tap is not None:
             self.tap(event)
         return self._seq
@@ -48,8 +54,7 @@ class EventLog:
     def printed(self) -> None:
         """The journal has more bytes: wakes whoever reads them; no entry, no copy."""
         for subscription in self._subscriptions:
-            if subscription.wants_output:
-                subscription.wake()
+            subscription.printed()
 
     @contextmanager
     def subscribe(self) -> Generator[Subscription[Entry]]:

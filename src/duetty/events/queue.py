@@ -1,6 +1,7 @@
 """A follower's bounded queue: what it cannot take it is told it missed."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
 import anyio
@@ -24,11 +25,25 @@ T = TypeVar("T", bound=Numbered)
 class Subscription(Generic[T]):
     """One follower's queue; between a check and `wait` there must be no await."""
 
-    __slots__ = ("_arrived", "_closed", "_missed_through", "_queue", "wants_output")
+    __slots__ = (
+        "_arrived",
+        "_closed",
+        "_missed_through",
+        "_queue",
+        "on_output",
+        "skips",
+        "wants_output",
+    )
 
     def __init__(self) -> None:
         self.wants_output = True
         """Whether output wakes it; one that cannot take more has no use for that."""
+
+        self.on_output: Callable[[], bool] | None = None
+        """Is told of output at once; only if it says no, whoever waits is woken. Never raises."""
+
+        self.skips: type[object] | None = None
+        """Events that are not for this follower, and do not wake it."""
 
         self._queue: deque[T] = deque()
         self._missed_through: Seq | None = None
@@ -47,6 +62,16 @@ class Subscription(Generic[T]):
         else:
             self._queue.append(entry)
         self._arrived.set()
+
+    def printed(self) -> None:
+        """There is output: it is taken at once, or whoever waits looks again.
+
+        After what has arrived already, never before it.
+        """
+        if self.wants_output and not self._arrived.is_set():
+            if self.on_output is not None and self.on_output():
+                return
+            self._arrived.set()
 
     def wake(self) -> None:
         """Something happened that is no entry: whoever waits looks again."""

@@ -119,7 +119,7 @@ class Mirror:
 
     def seen(self) -> Seen:
         terminal = self._terminal
-        self._grid = self._read_grid(terminal.take_dirty())
+        self._grid = self._read_grid()
         cursor = terminal.cursor
         if self._modes is None:
             self._modes = terminal.modes(), terminal.native.cursor_shape()
@@ -135,14 +135,14 @@ class Mirror:
             modes=modes,
         )
 
-    def _read_grid(self, dirty: frozenset[int]) -> tuple[GridRow, ...]:
-        """The screen; of one that was read before, only from the first changed row to the last."""
-        before = self._grid
-        if len(before) != self._rows:
+    def _read_grid(self) -> tuple[GridRow, ...]:
+        """The screen; of one that was read before, only the rows that changed."""
+        changed = self._terminal.take_changed()
+        if changed is None or len(self._grid) != self._rows:
             return self._terminal.grid()
-        if not dirty:
-            return before
-        first, last = min(dirty), max(dirty)
-        native = self._terminal.native
-        read = native.rows(first=self._rows_above() + first, count=last - first + 1)
-        return (*before[:first], *[pieces(row) for row in read], *before[last + 1 :])
+        if not changed:
+            return self._grid
+        rows = list(self._grid)
+        for at, row in changed.items():
+            rows[at] = row
+        return tuple(rows)

@@ -1,7 +1,7 @@
 """`duetty mcp`, and under it `install`, `uninstall` and `test`.
 
-What those three need, and `cli.reach`, is imported only when it is used: with it come
-HTTP and TLS, a fifth of the memory that the bridge holds for as long as its host lives.
+What those three need is imported only when it is used: with it come HTTP and TLS,
+a fifth of the memory that the bridge holds for as long as its host lives.
 """
 
 import argparse
@@ -9,7 +9,10 @@ import os
 import sys
 
 from duetty.cli.bridge import Bridge
-from duetty.config import find_paths
+from duetty.cli.first_answers import FirstAnswers
+from duetty.cli.spawning import SpawnedServer
+from duetty.config import Paths, find_paths, load_settings
+from duetty.errors import DuettyError
 
 HOSTS = ("claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini", "zed")
 
@@ -66,18 +69,22 @@ def _bridge(arguments: argparse.Namespace) -> int:
             "This is for an MCP host, which speaks to it in JSON-RPC. End it with Ctrl-D.",
             file=sys.stderr,
         )
+    paths = find_paths(os.environ, instance=arguments.instance)
     bridge = Bridge(
-        find_paths(os.environ, instance=arguments.instance).mcp_socket,
-        start_server=lambda: _start_server(arguments),
+        paths.mcp_socket,
+        start_server=lambda: SpawnedServer(paths.instance),
         stdin=sys.stdin.fileno(),
         stdout=sys.stdout.fileno(),
         dialect=arguments.dialect,
+        first_answer=FirstAnswers(lambda: arguments.dialect or _default_dialects(paths)),
     )
     bridge.run()
     return 0
 
 
-def _start_server(arguments: argparse.Namespace) -> None:
-    from duetty.cli.reach import reach_or_spawn
-
-    reach_or_spawn(arguments)
+def _default_dialects(paths: Paths) -> str:
+    """As the server will find them; none, where it will refuse its settings."""
+    try:
+        return ",".join(load_settings(paths, os.environ).settings.mcp_dialects)
+    except DuettyError:
+        return ""
