@@ -1,6 +1,5 @@
 """Chromium on a real server's page: what tests do and see there."""
 
-import re
 import shutil
 import time
 from collections.abc import Callable, Generator
@@ -132,13 +131,11 @@ class Tab:
         """What the clipboard holds."""
         return cast(str, self.page.evaluate("navigator.clipboard.readText()"))
 
-    def wait_copied(self, wanted: str | re.Pattern[str]) -> None:
+    def wait_copied(self, wanted: str, *, and_more: bool = False) -> None:
         """Until the clipboard holds it: a page may write it only some time after the click."""
         deadline_s = time.monotonic() + WAIT_MS / 1000
-        while not re.search(
-            wanted if isinstance(wanted, re.Pattern) else f"^{re.escape(wanted)}$", self.copied()
-        ):
-            assert time.monotonic() < deadline_s, self.copied()
+        while (found := self.copied()) != wanted and not (and_more and found.startswith(wanted)):
+            assert time.monotonic() < deadline_s, found
             self.page.wait_for_timeout(50)
 
     def type(self, text: str) -> None:

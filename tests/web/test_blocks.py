@@ -1,5 +1,6 @@
 """Commands in the page: marks, header, exit codes, copying, links, search over all history."""
 
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect
@@ -99,7 +100,9 @@ def test_command_output_and_markdown_are_copied(tab: Tab) -> None:
     copy("Copy output")
     tab.wait_copied("a\nb")
     copy("Copy as Markdown")
-    tab.wait_copied("```console\n/usr$ printf 'a\\nb\\n'; false\na\nb\n```\n\nexit code 1")
+    tab.wait_copied(
+        "```console\n/usr$ printf 'a\\nb\\n'; false\na\nb\n```\n\nexit code 1,", and_more=True
+    )
 
 
 def test_a_link_to_a_command_opens_it(tab: Tab) -> None:

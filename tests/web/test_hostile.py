@@ -2,6 +2,7 @@
 
 import base64
 import time
+from typing import Any
 
 import pytest
 from playwright.sync_api import expect

@@ -153,6 +153,17 @@ def test_looking_at_a_session_does_not_change_its_size(tab: Tab) -> None:
     assert (info["cols"], info["rows"]) == (77, 19)
 
 
+def test_sending_attached_terminals_away_leaves_the_page_where_it_is(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    tab.server.client.post("/sessions/s/detach")
+
+    tab.server.client.post("/sessions/s/run", {"input": "echo still seen"})
+    tab.wait_text("s", "\nstill seen")
+    expect(tab.page.get_by_role("alert")).to_have_count(0)
+
+
 def test_a_session_made_in_the_page_has_the_size_of_the_window(tab: Tab) -> None:
     tab.goto()
     tab.page.get_by_role("button", name="New session").first.click()

@@ -25,7 +25,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.pty]
 PROGRAM = Path(__file__).parents[1] / "upstreams/server.py"
 WAIT_S = 60
 
-NAMES = ("seen", "accepted", "changed", "turned", "undone", "ended", "killed", "guest", "plain")
+NAMES = (
+    *("seen", "accepted", "changed", "turned", "undone", "ended", "killed", "guest", "plain"),
+    "called",
+)
 """One upstream for each test that wants one: what a person did to it stays."""
 
 
@@ -263,6 +266,24 @@ def test_one_that_died_is_seen_to_come_back_without_a_reload(tab: Tab) -> None:
 
     expect(card(tab, "killed")).to_contain_text("came back once")
     expect(card(tab, "killed")).to_have_attribute("data-state", "ready")
+
+
+def test_how_often_a_tool_was_called_is_told_with_the_last_calls(tab: Tab) -> None:
+    start(tab.server, "called", trusted=True)
+    for words in ("one", "two"):
+        body = {"tool": "echo", "arguments": {"text": words}}
+        tab.server.client.post("/upstreams/called/call", body)
+    tab.goto("tools?q=called")
+
+    tool(tab, "called", "echo").get_by_text("2 calls, the last").click()
+    last = tool(tab, "called", "echo").get_by_role("listitem")
+    expect(last).to_have_count(2)
+    expect(last.first).to_contain_text("allow, ✓ done")
+    expect(tool(tab, "called", "fails")).not_to_contain_text("call")
+    last.first.get_by_role("link", name="local").click()
+
+    records = tab.server.client.get("/audit", operation="upstreams.call", kind="call")
+    expect(tab.page).to_have_url(re.compile(f"audit\\?call={records[0]['call']}"))
 
 
 def test_who_may_only_look_turns_nothing(browser: Browser, server: ServerProcess) -> None:

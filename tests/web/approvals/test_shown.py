@@ -202,16 +202,15 @@ def test_a_program_cannot_draw_a_card(tab: Tab, agent: Mcp, session: str) -> Non
     assert drawn.get_by_role("button").all_inner_texts() == ["✕"]
 
 
-def test_a_card_lies_above_what_covers_the_terminal(tab: Tab, agent: Mcp, session: str) -> None:
+def test_a_card_stays_when_its_session_is_removed(tab: Tab, agent: Mcp, session: str) -> None:
     tab.open(session)
     call = ask(agent, "touch above")
-    expect(card(tab)).to_be_visible()
+    expect(decline(tab)).to_be_enabled()
 
-    tab.page.evaluate("duettyViews.get('s').ended.value = {reason: 'detached'}")
-    expect(tab.page.get_by_text("You were detached")).to_be_visible()
-    answered(tab, "Decline")
+    tab.server.client.delete(f"/sessions/{session}")
 
-    expect(card(tab)).to_contain_text("Declined by you")
+    expect(tab.page.get_by_role("heading", name="s was removed")).to_be_visible()
+    expect(card(tab)).to_contain_text("Taken back")
     agent.answer(call)
 
 
@@ -267,4 +266,6 @@ def test_what_the_agent_says_is_marked_as_its_words(tab: Tab, agent: Mcp, sessio
     expect(card(tab).locator("q")).to_have_text("the testsU+202E need it")
     expect(card(tab)).to_contain_text("its own words, not checked")
     answered(tab, "Decline")
+    expect(card(tab)).to_contain_text("Declined by you")
+    expect(card(tab).locator("q")).to_have_text("the testsU+202E need it")
     agent.answer(call)

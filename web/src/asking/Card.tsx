@@ -372,6 +372,11 @@ function Outcome({ info }: { info: ApprovalInfo }) {
           <pre class={css.line}>{seen(info.edited).nodes}</pre>
         </>
       )}
+      {info.said !== null && (
+        <p class={parts.hint}>
+          The agent said: <q><Shown text={info.said} most={500} /></q>
+        </p>
+      )}
       {info.note !== null && (
         <p class={parts.hint}>
           Told to the agent: “<Shown text={info.note} />”

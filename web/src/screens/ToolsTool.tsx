@@ -1,8 +1,9 @@
 // One tool: what it says of itself, what is known, and whether agents may use it.
 import type { JSX } from "preact";
-import { navigate } from "../state/route";
-import { type ToolInfo, type UpstreamInfo, accept, isOn, mayChange, turn } from "../state/tools";
-import { Button, parts } from "../ui/ui";
+import { untilMs } from "../state/clock";
+import { base, navigate } from "../state/route";
+import { type ToolCall, type ToolInfo, type UpstreamInfo, accept, callsOf, isCut, isOn, mayChange, turn } from "../state/tools";
+import { Button, ago, parts } from "../ui/ui";
 import { Diff } from "./Diff";
 import { Words } from "./Words";
 import css from "./Tools.late.module.css";
@@ -13,6 +14,8 @@ const RISKS: Record<ToolInfo["risk"], { word: string; sign: string }> = {
   destructive: { word: "may destroy", sign: "▲" },
   unknown: { word: "risk unknown", sign: "?" },
 };
+
+const MOST_CALLS = 5;
 
 const PINS: Record<ToolInfo["pin"], string> = { known: "", new: "new", changed: "changed since you accepted it" };
 
@@ -68,6 +71,7 @@ export function Tool({ upstream, tool }: { upstream: UpstreamInfo; tool: ToolInf
           </Button>
         </div>
       )}
+      <Calls calls={callsOf(upstream, tool)} />
       <details class={css.about}>
         <summary>All that it says</summary>
         {more && (
@@ -105,6 +109,43 @@ export function Tool({ upstream, tool }: { upstream: UpstreamInfo; tool: ToolInf
         </dl>
       </details>
     </li>
+  );
+}
+
+const since = (call: ToolCall) => {
+  const time = ago(-untilMs(new Date(call.atMs).toISOString()));
+  return time === "now" ? "just now" : `${time} ago`;
+};
+
+/** How often it was called, and the last times: by whom, what was decided, how it ended. */
+function Calls({ calls }: { calls: ToolCall[] }) {
+  const [last] = calls;
+  if (!last) return null;
+  return (
+    <details class={css.about}>
+      <summary>
+        {calls.length === 1 && !isCut.value ? "One call" : `${calls.length}${isCut.value ? "+" : ""} calls`}, the last {since(last)}
+      </summary>
+      <ol class={css.calls}>
+        {calls.slice(0, MOST_CALLS).map((each) => (
+          <li key={each.id}>
+            <a
+              href={`${base}audit?call=${each.id}`}
+              onClick={(event) => {
+                event.preventDefault();
+                navigate(`audit?call=${each.id}`);
+              }}
+            >
+              <Words text={each.actor} most={60} />
+            </a>
+            <span>
+              {each.decision}, {each.outcome === "done" ? "✓ done" : each.outcome ? `✗ ${each.outcome}` : "▸ running"}
+            </span>
+            <time title={new Date(each.atMs).toLocaleString()}>{since(each)}</time>
+          </li>
+        ))}
+      </ol>
+    </details>
   );
 }
 

@@ -10,11 +10,48 @@ export type { ToolInfo, UpstreamInfo } from "../protocol/operations";
 /** Well within the time after which a call without an answer means a dead connection. */
 const WAIT_MS = 10_000;
 const PAUSE_MS = 1_000;
+/** Records of the trail that are looked through: a call has two, itself and how it ended. */
+const RECORDS = 1_000;
 
 export const upstreams = signal<UpstreamInfo[] | null>(null);
 export const problem = signal("");
 /** What was switched here and is not answered yet. */
 const switched = signal<ReadonlyMap<string, boolean>>(new Map());
+
+/** One call of a tool, as the trail has it. */
+export interface ToolCall {
+  id: string;
+  atMs: number;
+  actor: string;
+  decision: string;
+  /** done, or the code of an error; empty while it goes on */
+  outcome: string;
+}
+const called = signal<ReadonlyMap<string, ToolCall[]>>(new Map());
+/** Whether the trail goes back further than was looked. */
+export const isCut = signal(false);
+export const callsOf = (upstream: UpstreamInfo, tool: ToolInfo) => called.value.get(keyOf(upstream, tool)) ?? [];
+
+const inside = (value: unknown) => (typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {});
+const text = (value: unknown) => (typeof value === "string" ? value : "");
+
+async function loadCalls(): Promise<void> {
+  if (!socket.may("admin")) return;
+  const records = await socket.call("audit.list", { operation: "upstreams.call", limit: RECORDS });
+  const outcomes = new Map<string, string>();
+  const found = new Map<string, ToolCall[]>();
+  for (const each of records) {
+    const id = text(each["call"]);
+    if (each["kind"] === "outcome") outcomes.set(id, text(each["outcome"]));
+    if (each["kind"] !== "call") continue;
+    const { upstream, tool } = inside(each["arguments"]);
+    const key = `${text(upstream)} ${text(tool)}`;
+    const call = { id, atMs: Number(each["at_ns"]) / 1e6, actor: text(inside(each["actor"])["name"]), decision: text(inside(each["decision"])["decision"]), outcome: outcomes.get(id) ?? "" };
+    found.set(key, [...(found.get(key) ?? []), call]);
+  }
+  called.value = found;
+  isCut.value = records.length === RECORDS;
+}
 
 /** Takes every change until the function that is returned is called. */
 export function followUpstreams(): () => void {
@@ -29,6 +66,7 @@ export function followUpstreams(): () => void {
         seq = list.seq;
         upstreams.value = list.upstreams;
         problem.value = "";
+        await loadCalls().catch(complain);
       } catch (error) {
         if (gone) return;
         seq = null;

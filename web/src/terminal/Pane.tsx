@@ -303,7 +303,7 @@ function Gutter({ view }: { view: TerminalView }) {
 }
 
 function Ended({ name, reason, hint }: { name: string; reason: string; hint?: string | undefined }) {
-  const words: Record<string, string> = { removed: `${name} was removed`, detached: "You were detached", revoked: "Your access was taken back" };
+  const words: Record<string, string> = { removed: `${name} was removed` };
   return (
     <div class={css.centre} role="alert">
       <h2>{words[reason] ?? reason}</h2>
