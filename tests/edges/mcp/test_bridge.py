@@ -138,7 +138,7 @@ def test_the_configuration_that_the_server_prints_works_as_it_stands(home: Path)
                 {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
             ).encode(),
             capture_output=True,
-            timeout=20,
+            timeout=60,
             check=False,
         )
         started.send_signal(signal.SIGTERM)

@@ -179,7 +179,7 @@ async def test_a_wait_that_times_out_is_a_result_with_the_screen(
     async with connected(way, server) as client:
         name = await opened(client, command="sh -c 'while :; do echo tick; sleep 0.01; done'")
         late = await client.call_tool(
-            "wsh_await_quiesce", {"session": name, "timeout_ms": 3_000, "max_wait_ms": 100}
+            "wsh_await_quiesce", {"session": name, "timeout_ms": 60_000, "max_wait_ms": 100}
         )
 
     assert late.is_error

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import anyio
 import mcp_types as t
+from anyio.abc import TaskGroup
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
@@ -23,6 +24,7 @@ from duetty.edges.mcp.arguments import Check, check_of
 from duetty.edges.mcp.asking import by_request, by_task, can_be_asked
 from duetty.edges.mcp.dialect import Answer, Caller, Calls, Dialect, Json, Resource, Tool, failed
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
+from duetty.edges.mcp.later import later
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain import (
     MAX_ENVELOPES,
@@ -157,14 +159,21 @@ class Core:
         self._envelopes: dict[bytes, Envelope] = {}
         self._http_peers: dict[str, Peer] = {}
         self._server_info = b""
+        self._group: TaskGroup | None = None
         self.tasks = Tasks()
         self.watches = Watches(self._find_resource)
+
+    @property
+    def group(self) -> TaskGroup:
+        """For what goes on beside a request, or outlives it."""
+        assert self._group is not None
+        return self._group
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Owns what outlives a request: tasks, and watches of subscribers."""
         async with anyio.create_task_group() as group:
-            self.tasks.group = self.watches.group = group
+            self._group = self.tasks.group = self.watches.group = group
             yield
             group.cancel_scope.cancel()
 
@@ -307,12 +316,32 @@ class Core:
         """The whole response; an error is left to the transport, as each tells it in its own way."""
         if call.progress_token is None:
             report = None
-        outcome = await _with_progress(report, use, partial(use.shaped, result_json, use.calls))
+        outcome = await self._with_progress(
+            report, use, partial(use.shaped, result_json, use.calls)
+        )
         if isinstance(outcome, MCPError):
             return outcome
         if call.envelope is not None:
             outcome += b',"resultType":"complete","_meta":' + self._server_info
         return response_json(call.id, outcome)
+
+    async def _with_progress(
+        self, report: Report | None, use: Use, wait: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Wait, and meanwhile tell a caller who asked for it how it goes."""
+        if use.tool.tail is None or report is None:
+            return await wait()
+        is_over = False
+
+        async def tell(progress: float, total: float | None, message: str | None) -> None:
+            if not is_over:
+                await report(progress, total, message)
+
+        with later(self.group, PROGRESS_S, partial(_tell_progress, tell, use)):
+            try:
+                return await wait()
+            finally:
+                is_over = True
 
     # --- tools ----------------------------------------------------------------
 
@@ -333,7 +362,7 @@ class Core:
             return await self._answered(context, use, task, becomes_task=becomes_task)
         if use.may_be_asked_about:
             use = replace(use, calls=replace(use.calls, host=by_request(context)))
-        outcome = await _with_progress(_reporter(context), use, use.outcome)
+        outcome = await self._with_progress(_reporter(context), use, use.outcome)
         return _told(outcome)
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
@@ -372,7 +401,7 @@ class Core:
         """The result, if it comes soon; a question, if there is one; a task to ask after, if not."""
         try:
             with anyio.move_on_after(TASK_AFTER_S if becomes_task else None):
-                await _with_progress(_reporter(context), use, task.wait_done_or_question)
+                await self._with_progress(_reporter(context), use, task.wait_done_or_question)
         except BaseException:
             task.scope.cancel()
             self.tasks.forget(task)
@@ -611,30 +640,16 @@ def _reporter(context: Context) -> Report | None:
     return context.session.report_progress
 
 
-async def _with_progress(
-    report: Report | None, use: Use, wait: Callable[[], Awaitable[Any]]
-) -> Any:
-    """Wait, and meanwhile tell a caller who asked for it how it goes."""
-    if use.tool.tail is None or report is None:
-        return await wait()
-    came: list[Any] = []
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_tell_progress, report, use)
-        came.append(await wait())
-        tasks.cancel_scope.cancel()
-    return came[0]
-
-
 async def _tell_progress(report: Report, use: Use) -> None:
-    """Seconds gone by, and the newest output, until cancelled."""
+    """Seconds gone by, the first ones already, and the newest output, until cancelled."""
     assert use.tool.tail is not None
     bound_ms = use.tool.bound_ms(use.arguments)
     elapsed_s = 0.0
     while True:
-        await anyio.sleep(PROGRESS_S)
         elapsed_s += PROGRESS_S
         try:
             tail = await use.tool.tail(use.calls, use.arguments)
         except DuettyError:
             tail = None  # not there yet, or gone: the call itself says so
         await report(elapsed_s, None if bound_ms is None else bound_ms / 1000, tail)
+        await anyio.sleep(PROGRESS_S)

@@ -104,7 +104,9 @@ class McpEdge:
         request = Request(scope)
         try:
             actor = self._admit(request)
-            names = request.path_params.get("dialect") or request.query_params.get("dialect")
+            names = request.path_params.get("dialect")
+            if not names and scope["query_string"]:
+                names = request.query_params.get("dialect")
             transports = await self._loaded()
             await transports.served(names)
         except DuettyError as error:

@@ -5,8 +5,8 @@ forms are the SDK's: the handshake era is answered with an event stream from the
 moment, the modern one with JSON, unless there is something to tell before the answer.
 """
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from typing import cast
@@ -23,6 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller, Json
+from duetty.edges.mcp.later import later
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain import PlainCall, plain_call, progress_json
 from duetty.edges.mcp.sdk import in_flight, request_key
@@ -130,13 +131,12 @@ def _headers(scope: Scope) -> dict[bytes, bytes] | None:
 def _agree(call: PlainCall, headers: dict[bytes, bytes]) -> bool:
     """Whether the headers of a modern request say what its body says."""
     name = headers.get(b"mcp-name", b"")
-    version = from_json(call.envelope or b"{}").get(t.PROTOCOL_VERSION_META_KEY)
     return (
         headers.get(b"mcp-method") == b"tools/call"
         and name.decode("latin-1") == call.name
         and call.name.isascii()
         and not name.startswith(b"=?")
-        and headers[b"mcp-protocol-version"].decode("latin-1") == version
+        and headers[b"mcp-protocol-version"].decode("latin-1") == call.version
     )
 
 
@@ -192,7 +192,7 @@ async def _modern(core: Core, call: PlainCall, use: Use, receive: Receive, send:
         assert call.progress_token is not None
         await stream.event(progress_json(call.progress_token, progress, total, message))
 
-    async with _watched(receive, stream):
+    with _watched(core.group, receive, stream):
         outcome = await core.answer_plain(call, use, report)
         if isinstance(outcome, MCPError):
             status = ERROR_CODE_HTTP_STATUS.get(outcome.error.code, 200)
@@ -203,24 +203,26 @@ async def _modern(core: Core, call: PlainCall, use: Use, receive: Receive, send:
         if stream.is_open:
             await stream.end(outcome)
         else:
+            stream.is_over = True
             await _send(send, status, outcome)
 
 
-@asynccontextmanager
-async def _watched(receive: Receive, stream: "_Stream") -> AsyncGenerator[None]:
+@contextmanager
+def _watched(group: TaskGroup, receive: Receive, stream: "_Stream") -> Generator[None]:
     """Cancels what is within when the client goes; starts to look only where it takes a while."""
+    scope = anyio.CancelScope()
 
-    async def watch(tasks: TaskGroup) -> None:
-        await anyio.sleep(WATCH_AFTER_S)
-        tasks.start_soon(_ping, stream)
-        while (await receive())["type"] != "http.disconnect":
-            pass
-        tasks.cancel_scope.cancel()
+    async def watch() -> None:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_ping_later, stream)
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            if not stream.is_over:
+                scope.cancel()
+            tasks.cancel_scope.cancel()
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch, tasks)
+    with scope, later(group, WATCH_AFTER_S, watch):
         yield
-        tasks.cancel_scope.cancel()
 
 
 # --- the handshake era --------------------------------------------------------------
@@ -241,10 +243,8 @@ async def _handshake(
     with anyio.CancelScope() as scope:
         peer.calls[key] = scope
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(partial(_ping, stream, says_when=True))
+            with later(core.group, PING_S, partial(_ping, stream, says_when=True)):
                 outcome = await core.answer_plain(call, use, report)
-                tasks.cancel_scope.cancel()
         finally:
             if peer.calls.get(key) is scope:
                 del peer.calls[key]
@@ -279,6 +279,7 @@ class _Stream:
         self._send = send
         self._headers = headers
         self.is_open = False
+        self.is_over = False
 
     async def open(self) -> None:
         self.is_open = True
@@ -290,6 +291,8 @@ class _Stream:
         await self.raw(b"event: message\r\ndata: " + message + b"\r\n\r\n")
 
     async def raw(self, frame: bytes) -> None:
+        if self.is_over:
+            return
         if not self.is_open:
             await self.open()
         await self._send({"type": "http.response.body", "body": frame, "more_body": True})
@@ -297,14 +300,20 @@ class _Stream:
     async def end(self, message: bytes | None) -> None:
         if message is not None:
             await self.event(message)
+        self.is_over = True
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _ping_later(stream: _Stream) -> None:
+    await anyio.sleep(PING_S)
+    await _ping(stream)
 
 
 async def _ping(stream: _Stream, *, says_when: bool = False) -> None:
     while True:
-        await anyio.sleep(PING_S)
         when = f" - {datetime.now(UTC)}".encode() if says_when else b""
         await stream.raw(b": ping" + when + b"\r\n\r\n")
+        await anyio.sleep(PING_S)
 
 
 async def _send(

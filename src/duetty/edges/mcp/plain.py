@@ -17,6 +17,8 @@ from duetty.edges.mcp.dialect import Answer, Json, Picture
 RESERVED = "io.modelcontextprotocol/"
 """Names in `_meta` that belong to the protocol."""
 
+VERSION = RESERVED + "protocolVersion"
+
 _MESSAGE = frozenset(("jsonrpc", "id", "method", "params"))
 _PARAMS = frozenset(("name", "arguments", "_meta"))
 MAX_ENVELOPES = 256
@@ -38,6 +40,9 @@ class PlainCall:
     progress_token: str | int | None = None
     envelope: bytes | None = None
     """The protocol's own part of `_meta`, for the modern era."""
+
+    version: object = None
+    """The revision that it names."""
 
 
 def plain_call(raw: bytes | bytearray) -> PlainCall | None:
@@ -88,6 +93,7 @@ def _call(id_: str | int, params: Json) -> PlainCall | None:
         arguments=cast("Json", arguments),
         progress_token=token,
         envelope=envelope_of(reserved) if reserved else None,
+        version=reserved.get(VERSION),
     )
 
 

@@ -73,6 +73,9 @@ class Transports:
         Raises:
             BadSetting: if there is no dialect of such a name.
         """
+        found = self._served.get(names or self._default)
+        if found is not None:
+            return found
         dialect = chosen(names or self._default, self._dialects)
         async with self._starting:
             found = self._served.get(dialect.name)
