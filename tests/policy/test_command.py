@@ -170,7 +170,7 @@ def test_a_waiting_script_gets_its_answer_at_once() -> None:
         first = json.loads(process.stdout.readline())
     finally:
         process.stdin.close()
-        process.wait(timeout=10)
+        process.wait(timeout=60)
         process.stdout.close()
 
     assert first["decision"] == "allow"

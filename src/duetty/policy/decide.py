@@ -59,15 +59,15 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
         return Allow(rule="person", reason="by_profile", canonical=_canonical(analysis))
     if analysis is None:
         return _without_command_line(call, profile, rule)
-    proven = analysis.proven
-    if proven is not None:
-        return Allow(rule=_spec_of(proven), reason="proven", canonical=_canonical(analysis))
-    classes = analysis.scan.classes
+    recognised, proof, scan = analysis
+    if type(proof) is Proof:
+        return Allow(rule=_spec_of(proof), reason="proven", canonical=_canonical(analysis))
     if profile is Profile.OPEN:
-        return Allow(rule=rule, reason="by_profile", classes=classes)
-    if classes:
+        return Allow(rule=rule, reason="by_profile", classes=scan.classes)
+    if scan.findings:
+        classes = scan.classes
         first = CLASSES[classes[0]]
-        what = analysis.scan.findings[0].what
+        what = scan.findings[0].what
         return _ask(
             call,
             f"catalogue:{first.name}",
@@ -76,14 +76,14 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
             classes=classes,
             instead=first.instead,
         )
-    if analysis.doubt is not None:
-        return _ask(call, rule, "not_provable", analysis.doubt)
+    if scan.unreadable:
+        return _ask(call, rule, "not_provable", scan.unreadable[0])
     if profile is Profile.GUARDED:
         return Allow(rule=rule, reason="by_profile")
-    if isinstance(analysis.recognised, Unproven):
-        return _ask(call, rule, "not_provable", analysis.recognised.why)
-    assert isinstance(analysis.proof, Refuted)
-    return _ask(call, rule, "not_allowlisted", analysis.proof.why)
+    if isinstance(recognised, Unproven):
+        return _ask(call, rule, "not_provable", recognised.why)
+    assert isinstance(proof, Refuted)
+    return _ask(call, rule, "not_allowlisted", proof.why)
 
 
 def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision:

@@ -29,6 +29,13 @@ PLAIN_WORD = re.compile(_PLAIN + r"(?=[ \t\n\r;&|()]|\Z)")
 PLAIN_WORD_BEHIND = re.compile(r"[ \t\r]+(?!#)(" + _PLAIN + r")(?=[ \t\n\r;&|()]|\Z)")
 """The same with the blanks before it."""
 
+_IN_DOUBLE = re.compile(r'[^"\\$`]+')
+"""What is itself between double quotes."""
+
+_NESTING = re.compile(r"[$`\\]")
+_SKIPPED = {signs: re.compile(rf"[^\\'\"{re.escape(signs)}]*") for signs in ("()", "{}", "[]")}
+"""What need not be looked at on the way to the end of a pair."""
+
 _WELL_KNOWN = {"HOME": "~", "PWD": ".", "OLDPWD": "..", "IFS": " "}
 
 
@@ -164,8 +171,10 @@ class WordReader(ABC):
             elif char == "`":
                 self._backquote(building, quoted=True)
             else:
-                building.text += char
-                self.at += 1
+                plain = _IN_DOUBLE.match(text, self.at)
+                assert plain is not None
+                building.text += plain[0]
+                self.at = plain.end()
         self.reading.unreadable.append("a quote without an end")
 
     # --- expansions -----------------------------------------------------------------
@@ -299,8 +308,9 @@ class WordReader(ABC):
         """The text up to the matching sign, and where to go on; quotes are respected."""
         text = self.text
         level = 1
+        skipped = _SKIPPED[opening + closing]
         at = start
-        while at < len(text):
+        while (at := skipped.match(text, at).end()) < len(text):  # type: ignore[union-attr]
             char = text[at]
             if char == "\\":
                 at += 1
@@ -332,16 +342,14 @@ class WordReader(ABC):
                 self.reading.unreadable.append("nested too deeply")
                 return
             inner = type(self)(inside, self.depth + 1, self.variables, self.reading)
-            while inner.at < len(inside):
-                char = inside[inner.at]
-                if char == "$":
+            while (found := _NESTING.search(inside, inner.at)) is not None:
+                inner.at = found.start()
+                if found[0] == "$":
                     inner._dollar(_Building(), quoted=True)
-                elif char == "`":
+                elif found[0] == "`":
                     inner._backquote(_Building(), quoted=True)
-                elif char == "\\":
-                    inner.at += 2
                 else:
-                    inner.at += 1
+                    inner.at += 2
 
 
 def _expand_braces(text: str) -> list[str]:

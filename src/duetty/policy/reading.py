@@ -46,12 +46,12 @@ class Simple:
         producers: "list[Simple | None] | None" = None,
         joined_by: str = "",
     ) -> None:
-        self.words: list[Word] = [] if words is None else words
+        self.words: list[Word] = words or []
         self.assignments: list[tuple[str, Word]] = []
         self.redirects: list[Redirect] = []
-        self.bodies: list[str] = [] if bodies is None else bodies
+        self.bodies: list[str] = bodies or []
         """Here-documents and here-strings that it reads."""
-        self.producers: list[Simple | None] = [] if producers is None else producers
+        self.producers: list[Simple | None] = producers or []
         """Commands piped into it, the nearest last; None stands for one that cannot be named."""
         self.joined_by = joined_by
         """What stood before it: `|`, `&&`, `;` …"""

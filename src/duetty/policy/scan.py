@@ -59,8 +59,14 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
     `whole`: every class is looked for, not only until a command has one.
     """
     scanner = _Scanner(whole=whole)
+    scanner.is_exact = True
+    commands, joins, _ = line
+    if not joins:
+        words = [new(Word, (word, type(word) is Glob, (), False)) for word in commands[0].words]
+        scanner.run(words, Simple(words), 0)
+        return scanner.result()
     before: Simple | None = None
-    for command, join in zip(line.commands, ("", *line.joins), strict=True):
+    for command, join in zip(commands, ("", *joins), strict=True):
         # As `exact` makes them.
         words = [new(Word, (word, type(word) is Glob, (), False)) for word in command.words]
         simple = Simple(words, joined_by=join)
@@ -131,6 +137,9 @@ _FINDERS = frozenset(
 )
 """Programs that print where another one is."""
 
+_HOLDS = re.compile(r"[ \t\n]|bin/|/dev/")
+"""What a word has that may hold a command, or be one."""
+
 _OUTPUT_DISK = re.compile(
     r"(?:^| )-(?:o|O|of|out|-out[a-z-]*|f|-file|w|-write)[ =]?/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|r?disk|dm-|mapper/|md|loop|nbd)[^ ]*$"
 )
@@ -155,6 +164,7 @@ class _Scanner:
         "commands",
         "downloaded",
         "findings",
+        "is_exact",
         "made",
         "seen",
         "steps",
@@ -172,6 +182,8 @@ class _Scanner:
         self.aliases: dict[str, str] = {}
         self.seen: set[tuple[str, ...]] = set()
         self.steps = 0
+        self.is_exact = False
+        """Whether no word so far can hold a command: nothing was read but words."""
         self.sweeps = True
         """Whether later words are tried as programs; not within such a try."""
         self.whole = whole
@@ -195,6 +207,7 @@ class _Scanner:
         return any(command[0] in names for command in self.commands)
 
     def reading(self, reading: Reading, depth: int) -> None:
+        self.is_exact = False
         self.unreadable += reading.unreadable
         functions = reading.functions
         for simple in reading.commands:
@@ -290,38 +303,38 @@ class _Scanner:
             if not name.isalnum() or not name.isascii() or first.guessed:
                 self._named_oddly(name, first, words, simple, depth)
         name = _OTHER_NAMES.get(name, name)
-        texts = [word.text for word in words]
+        texts = [text for text, _, _, _ in words]
         texts[0] = name
         argv = tuple(texts)
         self.seen.add(argv)
         self.commands.append(argv)
-        known = traits(name)
+        catalogued, special, runs, interprets, sends, swept, takes_verbs, subscripted = traits(name)
         found = len(self.findings)
-        if known.catalogued:
+        if catalogued:
             for pattern in matching(name, texts[1:]):
                 self.find(pattern.name, " ".join(texts))
         listed = len(self.findings) > found
         use: Use | None = None
-        if known.special is not None:
+        if special is not None:
             use = Use(name, words, texts, simple, depth)
-            known.special(self, use)
-        if known.is_subscripted:
+            special(self, use)
+        if subscripted:
             self._subscripts(texts, depth)
         if self.downloaded or self.made:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
             self._aliased(self.aliases[name], words, depth)
-        if known.runs_others or [word for word in words if word.inner]:
+        if runs or (not self.is_exact and [1 for _, _, inner, _ in words if inner]):
             self._inner(name, words, texts, simple, depth)
             fed.fed(
                 self,
                 use or Use(name, words, texts, simple, depth),
-                is_interpreter=known.is_interpreter,
+                is_interpreter=interprets,
             )
-        if known.sends:
+        if sends:
             self._sent(name, words, texts, simple)
         if (
-            known.is_swept
+            swept
             and self.sweeps
             # What is found by its place need not be searched for; what runs elsewhere must be.
             and (len(self.findings) == found or name in RUNNERS or self.whole)
@@ -329,7 +342,7 @@ class _Scanner:
         ):
             self._swept(name, words, texts, simple, depth)
         if (
-            known.takes_verbs
+            takes_verbs
             and len(texts) > 1
             # The catalogue has read the verb of what it lists.
             and (not listed if self.whole else len(self.findings) == found)
@@ -477,7 +490,9 @@ class _Scanner:
         candidates = tried_after(name, texts)
         tried = 0
         subcommand = skips_messages
-        for index in range(1, len(texts)):
+        # Most commands have no word that could be one.
+        holds_some = not candidates.isdisjoint(texts) or _HOLDS.search("\0".join(texts))
+        for index in range(1, len(texts)) if holds_some else ():
             text = texts[index]
             if skips_messages and (
                 (texts[index - 1][:1] == "-" and _MESSAGE.fullmatch(texts[index - 1]))
