@@ -29,6 +29,8 @@ LIMIT_BYTES = 16 << 20
 LIFE_BYTES = 8 << 20
 """A filler that is not killed in time waits for it, so that nothing is dropped unchecked."""
 
+BEGIN_S = 60.0
+
 
 def lines(first: int, count: int) -> bytes:
     return b"".join(b"%015d\n" % number for number in range(first, first + count))
@@ -57,13 +59,17 @@ def produce(fd: int) -> NoReturn:
     os._exit(0)
 
 
-def fill(directory: Path, fd: int) -> None:
+def fill(directory: Path, fd: int, begun: int) -> None:
     """Fill until the stream ends."""
     journal = Journal.open(directory, limit_bytes=LIMIT_BYTES)
-    stop_at = journal.end + LIFE_BYTES
+    first = journal.end
+    stop_at = first + LIFE_BYTES
     while journal.end < stop_at:
         select.select([fd], [], [])
+        was_first = journal.end == first
         filled = journal.fill(fd)
+        if was_first and journal.end > first:
+            os.write(begun, b".")
         if journal.wants_snapshot:
             journal.turn_over(b"%d" % journal.end, cols=80, rows=24)
         if filled.ended:
@@ -72,10 +78,11 @@ def fill(directory: Path, fd: int) -> None:
     signal.pause()
 
 
-def fill_ahead(directory: Path, fd: int) -> None:
+def fill_ahead(directory: Path, fd: int, begun: int) -> None:
     """The same with an intake, whose thread is killed wherever it is."""
     journal = Journal.open(directory, limit_bytes=LIMIT_BYTES)
-    stop_at = journal.end + LIFE_BYTES
+    first = journal.end
+    stop_at = first + LIFE_BYTES
     ended = False
     while journal.end < stop_at and not ended:
         if journal.wants_snapshot:  # the one before may have been killed when its segment was full
@@ -85,7 +92,10 @@ def fill_ahead(directory: Path, fd: int) -> None:
         reading = threading.Thread(target=read_all, args=(intake, fd), daemon=True)
         reading.start()
         while reading.is_alive() or journal.ahead_bytes:
+            was_first = journal.end == first
             journal.take(10_000)
+            if was_first and journal.end > first:
+                os.write(begun, b".")
         ended = intake.last is ReadEnd.OVER
         journal.close_intake()
     if ended:
@@ -106,11 +116,11 @@ def read_all(intake: Intake, fd: int) -> None:
                 select.select([fd], [], [], 0.01)
 
 
-def fork_filler(directory: Path, fd: int, kind: str) -> int:
-    """Its pid. Its first byte may be long in coming, on a machine that is busy."""
+def fork_filler(directory: Path, fd: int, kind: str, *, begun: int) -> int:
+    """Its pid. It tells `begun` when it has filled something."""
     pid = os.fork()
     if pid == 0:
-        fill_ahead(directory, fd) if kind == "ahead" else fill(directory, fd)
+        fill_ahead(directory, fd, begun) if kind == "ahead" else fill(directory, fd, begun)
         os._exit(0)
     return pid
 
@@ -127,21 +137,6 @@ def check(directory: Path, verified: int) -> tuple[int, int]:
     assert tail.exact
     assert tail.snapshot in (b"%d" % tail.base, None), tail
     return end, journal.repairs.recovered_bytes
-
-
-def wait_growth(directory: Path) -> None:
-    """Until the filler has begun to write: the newest segment has another time of change.
-
-    Bounded, since writing to a mapped page that is dirty already changes no time.
-    """
-    before = changed_ns(directory)
-    deadline_s = time.monotonic() + 0.3
-    while changed_ns(directory) == before and time.monotonic() < deadline_s:
-        time.sleep(0.0005)
-
-
-def changed_ns(directory: Path) -> int:
-    return max((path.stat().st_mtime_ns for path in directory.glob("*.segment")), default=0)
 
 
 def main(directory: Path, kind: str, *, kills: int, seed: int) -> dict[str, int]:
@@ -167,20 +162,23 @@ def kill_again_and_again(
 ) -> dict[str, int]:
     Journal.create(directory, limit_bytes=LIMIT_BYTES).close()
     verified = uncommitted = fruitful = 0
+    begun, beginning = os.pipe()
     for number in range(kills):
-        filler = fork_filler(directory, reader, kind)
-        if number % 2:
-            wait_growth(directory)  # else it may be killed while it opens the journal
+        filler = fork_filler(directory, reader, kind, begun=beginning)
+        if number % 2:  # else it may be killed while it opens the journal
+            assert select.select([begun], [], [], BEGIN_S)[0], "the filler did not begin"
         time.sleep(chance.uniform(0, 0.02))
         os.kill(filler, signal.SIGKILL)
         os.waitpid(filler, 0)
+        while select.select([begun], [], [], 0)[0]:
+            os.read(begun, 1)
         before = verified
         verified, recovered = check(directory, before)
         uncommitted += recovered > 0
         fruitful += verified > before
 
     os.kill(producer, signal.SIGTERM)
-    _, status = os.waitpid(fork_filler(directory, reader, kind), 0)
+    _, status = os.waitpid(fork_filler(directory, reader, kind, begun=beginning), 0)
     assert status == 0, f"the last filler ended with {status}"
     os.waitpid(producer, 0)
     verified, _ = check(directory, verified)

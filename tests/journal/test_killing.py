@@ -19,11 +19,11 @@ def test_a_server_killed_at_any_instant_loses_and_doubles_no_byte(
         env={"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
     assert ran.returncode == 0, ran.stderr
     outcome = json.loads(ran.stdout)
-    assert outcome["fruitful"] >= 20
+    assert outcome["fruitful"] >= 50
     assert outcome["bytes"] > 1 << 17

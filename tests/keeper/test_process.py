@@ -121,7 +121,7 @@ def test_a_session_outlives_its_server_and_is_adopted_with_the_same_process(
     pid = int(server.stdout.readline())
 
     server.kill()
-    server.wait(5)
+    server.wait(60)
     server.stdin.close()
     server.stdout.close()
     client = keeper.connect()
@@ -242,6 +242,11 @@ def test_signals_reach_the_process_the_foreground_or_everyone(keeper: RunningKee
 
     os.write(opened.master, b"sleep 1001 & sleep 1002\n")
     jobs = eventually(lambda: children_of(opened.session.pid), lambda pids: len(pids) == 2)
+    eventually(
+        lambda: [Path(f"/proc/{pid}/comm").read_text() for pid in jobs],
+        lambda names: set(names) == {"sleep\n"},
+    )
+    eventually(lambda: os.tcgetpgrp(opened.master), lambda group: group in jobs)
     client.call("signal", {"session": "s", "signal": signal.SIGINT, "whom": "foreground"})
     background = eventually(lambda: children_of(opened.session.pid), lambda pids: len(pids) == 1)
     client.call("signal", {"session": "s", "signal": signal.SIGKILL, "whom": "all"})
@@ -343,7 +348,7 @@ def test_another_user_is_not_served(keeper: RunningKeeper) -> None:
     told = subprocess.run(
         [sys.executable, "-c", script, str(keeper.socket)],
         capture_output=True,
-        timeout=10,
+        timeout=60,
         check=True,
     )
 

@@ -82,6 +82,16 @@ _STATUS_KEYS: Any = ffi.new(
     "GhosttyTerminalData[2]",
     [lib.GHOSTTY_TERMINAL_DATA_ACTIVE_SCREEN, lib.GHOSTTY_TERMINAL_DATA_VT_GROUND],
 )
+_CURSOR_KEYS: Any = ffi.new(
+    "GhosttyTerminalData[3]",
+    [
+        lib.GHOSTTY_TERMINAL_DATA_CURSOR_Y,
+        lib.GHOSTTY_TERMINAL_DATA_CURSOR_X,
+        lib.GHOSTTY_TERMINAL_DATA_CURSOR_VISIBLE,
+    ],
+)
+_DIRTY: int = lib.GHOSTTY_RENDER_STATE_DATA_DIRTY
+_DIRTY_FULL: int = lib.GHOSTTY_RENDER_STATE_DIRTY_FULL
 _ALTERNATE: int = lib.GHOSTTY_TERMINAL_SCREEN_ALTERNATE
 
 _ROW_WRAPPED = 1 << 32
@@ -139,7 +149,7 @@ class Notes:
 class NativeRow:
     """One row of a render state; valid until its iterator moves on."""
 
-    __slots__ = ("_at", "_has_cursor", "_native", "_states", "cells", "is_wrapped")
+    __slots__ = ("_at", "_has_cursor", "_native", "_states", "cells")
 
     def __init__(self, native: "Native", states: "_RenderState", at: int) -> None:
         self._native = native
@@ -147,7 +157,10 @@ class NativeRow:
         self._at = at
         self._has_cursor = False
         self.cells = states.cells()
-        self.is_wrapped = states.is_wrapped()
+
+    @property
+    def is_wrapped(self) -> bool:
+        return self._states.is_wrapped()
 
     def style(self, col: int) -> Style:
         self._select(col)
@@ -170,12 +183,13 @@ class NativeRow:
 class _RenderState:
     """A copy of the rows in the viewport, with a place in it."""
 
-    __slots__ = ("_buffer", "_cells", "_row", "_rows", "_state", "_style", "_view", "_y")
+    __slots__ = ("_buffer", "_cells", "_extent", "_row", "_rows", "_state", "_style", "_view", "_y")
 
     def __init__(self) -> None:
         self._state: Any = _owned("GhosttyRenderState*", lib.ghostty_render_state_new)
         self._rows: Any = None
         self._cells: Any = None
+        self._extent: Any = ffi.new("int*")
 
     def close(self) -> None:
         lib.ghostty_render_state_free(self._state[0])
@@ -220,11 +234,9 @@ class _RenderState:
         return None if is_all else iter(rows)
 
     def is_all_dirty(self) -> bool:
-        dirty = ffi.new("int*")
-        _check(
-            lib.ghostty_render_state_get(self._state[0], lib.GHOSTTY_RENDER_STATE_DATA_DIRTY, dirty)
-        )
-        return dirty[0] == lib.GHOSTTY_RENDER_STATE_DIRTY_FULL
+        extent = self._extent
+        _check(lib.ghostty_render_state_get(self._state[0], _DIRTY, extent))
+        return extent[0] == _DIRTY_FULL
 
     def clean(self) -> None:
         _check(lib.ghostty_render_state_clean(self._state[0]))
@@ -292,6 +304,7 @@ class Native:
 
     __slots__ = (
         "__weakref__",
+        "_cursor",
         "_dirty",
         "_handle",
         "_opening",
@@ -318,6 +331,9 @@ class Native:
         self._seen_rows = 0
         self._room = 1.0
         self._dirty: _RenderState | None = None
+        self._cursor: Any = None
+        """Room for the cursor's place, once somebody asks for it."""
+
         self._opening = b""
         self._configure()
 
@@ -450,11 +466,17 @@ class Native:
         return self._status[0] == _ALTERNATE
 
     def cursor(self) -> Cursor:
-        return Cursor(
-            row=self.number("cursor_row"),
-            col=self.number("cursor_col"),
-            visible=self.flag("cursor_visible"),
-        )
+        if self._cursor is None:
+            out = ffi.new("uint16_t[3]")
+            self._cursor = out, ffi.new("void*[3]", [out, out + 1, out + 2])
+        out, values = self._cursor
+        _check(_get_multi(self.terminal, 3, _CURSOR_KEYS, values, self._written))
+        return Cursor(row=out[0], col=out[1], visible=bool(out[2] & 0xFF))
+
+    @property
+    def is_settled(self) -> bool:
+        """No sequence and no character was left unfinished by the last write."""
+        return bool(self._status[1] & 0xFF)
 
     def link(self, *, row: int, col: int) -> str | None:
         ref = _sized("GhosttyGridRef")
