@@ -49,7 +49,7 @@ def test_the_quiet_one_of_two_wins(http: httpx.Client) -> None:
     http.post("/sessions", json={"name": "busy", "command": BUSY})
     http.post("/sessions", json={"name": "quiet", "command": "cat", "tags": ["q"]})
 
-    first = http.get("/idle", params={"timeout_ms": 200, "format": "plain"}).json()
+    first = http.get("/idle", params={"timeout_ms": 1_500, "format": "plain"}).json()
     by_tag = http.get("/idle", params={"timeout_ms": 100, "tag": "x, q"}).json()
 
     assert (first["session"], by_tag["session"]) == ("quiet", "quiet")
@@ -60,7 +60,7 @@ def test_the_quiet_one_of_two_wins(http: httpx.Client) -> None:
 def test_only_busy_sessions_end_in_a_timeout(http: httpx.Client) -> None:
     http.post("/sessions", json={"name": "busy", "command": BUSY})
 
-    answer = http.get("/idle", params={"timeout_ms": 300, "max_wait_ms": 400})
+    answer = http.get("/idle", params={"timeout_ms": 60_000, "max_wait_ms": 400})
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (408, "idle_timeout")
 
@@ -93,6 +93,6 @@ def test_a_fresh_wait_counts_the_silence_from_now(http: httpx.Client) -> None:
     http.post("/sessions", json={"name": "one", "command": "cat"})
     http.get("/idle", params={"timeout_ms": 200})
 
-    answer = http.get("/idle", params={"timeout_ms": 300, "fresh": "true", "max_wait_ms": 100})
+    answer = http.get("/idle", params={"timeout_ms": 30_000, "fresh": "true", "max_wait_ms": 100})
 
     assert answer.json()["error"]["code"] == "idle_timeout"

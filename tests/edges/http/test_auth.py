@@ -23,7 +23,7 @@ def viewing(
     server: ServerProcess, query: str = "", *, origin: str | None = None, **headers: str
 ) -> Generator[ClientConnection]:
     url = f"{server.url().replace('http', 'ws', 1)}/ws/view{query}"
-    with connect(url, additional_headers=headers, origin=origin, open_timeout=20) as socket:  # type: ignore[arg-type]
+    with connect(url, additional_headers=headers, origin=origin, open_timeout=60) as socket:  # type: ignore[arg-type]
         yield socket
 
 
@@ -333,7 +333,7 @@ def test_revoking_a_token_closes_its_websockets_and_no_others(
 
         with pytest.raises(ConnectionClosed) as closed:
             going.recv(20)
-        staying.ping().wait(20)
+        staying.ping().wait(60)
 
     assert closed.value.rcvd is not None
     assert closed.value.rcvd.code == 1008

@@ -26,6 +26,9 @@ MESSAGE_S = 60.0
 LINGER_S = 1.0
 """How long a refused connection may go on sending what nobody reads, so that it hears why."""
 
+READ_FIRST_S = 0.05
+"""A loop that was held up sees its timers before its sockets: what came meanwhile is read first."""
+
 MAX_ANCESTORS = 64
 
 MAX_CONNECTIONS = 4_096
@@ -192,5 +195,12 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             self._bound = None
 
     def _on_too_slow(self) -> None:
+        self._bound = self.loop.call_later(READ_FIRST_S, self._cut_off)
+
+    def timeout_keep_alive_handler(self) -> None:
+        close = super().timeout_keep_alive_handler
+        self.timeout_keep_alive_task = self.loop.call_later(READ_FIRST_S, close)
+
+    def _cut_off(self) -> None:
         if not self.transport.is_closing():
             self.transport.abort()
