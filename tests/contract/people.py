@@ -51,4 +51,4 @@ def answering(server: ServerProcess) -> Generator[None]:
         yield
     finally:
         ended.set()
-        thread.join(10)
+        thread.join(60)

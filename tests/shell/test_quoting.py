@@ -33,7 +33,7 @@ def test_what_a_shell_quotes_reads_back_as_it_was(
         [*(part.encode() for part in WRITERS[writer]), *words],
         capture_output=True,
         check=True,
-        timeout=10,
+        timeout=60,
         env={"LC_ALL": locale, "PATH": "/usr/bin:/bin"},
     )
     quoted = shell.stdout.split(b"\0")[:-1]

@@ -1,0 +1,179 @@
+"""Odd requests and odd surroundings, through the real server: each has its code, and says what it is about."""
+
+import http.client
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+import anyio
+import pytest
+
+from duetty.client.viewing import Viewing
+from tests.contract.doors import DOORS, opened
+from tests.contract.people import looking
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+
+Json = dict[str, Any]
+
+
+@pytest.fixture(params=DOORS)
+def door(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def posted(
+    server: ServerProcess, body: bytes, path: str = "/terminal", **headers: str
+) -> tuple[int, Json]:
+    address = urlsplit(server.url())
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+    given = {"Authorization": f"Bearer {server.token()}", "Content-Type": "application/json"}
+    try:
+        connection.request("POST", path, body, given | headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read())
+    finally:
+        connection.close()
+
+
+@contextmanager
+def attached(server: ServerProcess, session: str) -> Generator[None]:
+    """A terminal that shows one session and no list of them."""
+    viewing = Viewing.connect(server.paths.server_socket)
+    try:
+        viewing.open(session, kind="attach", cols=80, rows=24)
+        while not any(isinstance(told, dict) and told["type"] == "view" for told in viewing.receive()):
+            pass
+        yield
+    finally:
+        viewing.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"[]", b'"x"', b"{", b"null", b"7", b"\xff\xfe", b"", b"{}", b'{"action": "list", "action": "list"}'],
+)
+def test_a_body_that_is_no_request_is_told_like_any_bad_payload(
+    server: ServerProcess, body: bytes
+) -> None:
+    status, told = posted(server, body)
+
+    error = told["error"]
+    assert (status, error["code"]) == (400, "PM_TERM_INVALID_PAYLOAD")
+    assert error["details"]["trace_id"] == error["details"]["metadata"]["trace_id"]
+    assert set(error["details"]) == {"fields", "allowed", "retriable", "retry", "trace_id", "metadata"}
+    assert error["details"]["fields"]
+    assert error["details"]["metadata"]["alias"]["normalised"] is False
+
+
+def test_a_key_that_stands_twice_at_any_depth_is_refused(server: ServerProcess) -> None:
+    body = b'{"action": "execute", "execution": {"command": "echo one", "command": "echo two"}}'
+
+    status, told = posted(server, body)
+    other = posted(server, b'{"name": "one", "name": "two"}', "/sessions")
+
+    assert (status, told["error"]["code"]) == (400, "PM_TERM_INVALID_PAYLOAD")
+    assert "command" in told["error"]["message"]
+    assert (other[0], other[1]["error"]["code"]) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("mebibytes", [2, 8])
+def test_a_body_that_is_too_large_is_answered_before_the_connection_closes(
+    server: ServerProcess, mebibytes: int
+) -> None:
+    body = json.dumps({"action": "list", "compat": {"x": "x" * (mebibytes << 20)}}).encode()
+
+    status, told = posted(server, body)
+
+    assert (status, told["error"]["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("mode", ["interactive", "headless"])
+async def test_a_directory_that_is_not_there_is_told_under_the_field_that_named_it(
+    server: ServerProcess, door: str, mode: str
+) -> None:
+    run: Json = {"action": "execute", "invocation": {"mode": mode}}
+    with looking(server):
+        async with opened(door, server) as ask:
+            default = await ask(
+                **run, execution={"command": "echo x"}, runtime={"default_cwd": "/nowhere", **({"rows": 30} if mode == "interactive" else {})}
+            )
+            own = await ask(
+                **run,
+                execution={"command": "echo x", "cwd": "/nowhere"},
+                runtime={"default_cwd": "/"},
+            )
+
+    assert (default.code, own.code) == ("PM_TERM_INVALID_PAYLOAD",) * 2
+    assert list(default.details["fields"]) == ["runtime.default_cwd"]
+    assert list(own.details["fields"]) == ["execution.cwd"]
+
+
+async def test_the_id_of_a_session_is_as_well_known_in_the_other_mode_as_its_name(
+    server: ServerProcess, door: str
+) -> None:
+    with looking(server):
+        async with opened(door, server) as ask:
+            made = await ask(action="create", runtime={"rows": 31})
+            listed = server.client.get(f"/sessions/{made.session}")
+            told = [
+                await ask(
+                    action="read_output", invocation={"mode": "headless"}, target={"session": name}
+                )
+                for name in (made.session, listed["id"])
+            ]
+            await ask(action="terminate", target={"session": made.session})
+
+    assert [each.code for each in told] == ["PM_TERM_NOT_FOUND"] * 2
+    assert [each.details["reason"] for each in told] == ["other_mode"] * 2
+    assert "interactive" in (told[1].error or {})["hint"]
+
+
+async def test_the_exit_code_of_a_terminal_that_has_ended_is_read(
+    server: ServerProcess, door: str
+) -> None:
+    with looking(server):
+        async with opened(door, server) as ask:
+            made = await ask(action="create", runtime={"rows": 32})
+            its = {"session": made.session}
+            before = await ask(action="execute", execution={"command": "true"}, target=its)
+            last = await ask(action="execute", execution={"command": "exit 7"}, target=its)
+            with anyio.fail_after(60):
+                read = await ask(action="read_output", target=its)
+                while read.result["state"] != "exited":
+                    read = await ask(action="read_output", target=its, execution={"timeout": 1_000})
+
+    assert before.result["exit_code"] == 0
+    assert last.result["exit_code"] == 7
+    assert read.result["exit_code"] == 7
+
+
+async def test_a_terminal_that_shows_another_session_shows_no_new_one(
+    server: ServerProcess, door: str
+) -> None:
+    server.client.post("/sessions", {"name": f"mine-{door}"})
+    async with opened(door, server) as ask:
+        with looking(server):
+            made = await ask(action="create", runtime={"rows": 33})
+        its = {"session": made.session}
+        with attached(server, f"mine-{door}"):
+            unseen = [
+                await ask(action="execute", execution={"command": "touch unseen"}),
+                await ask(action="create"),
+                await ask(action="execute", execution={"command": "touch unseen"}, target=its),
+            ]
+        with attached(server, made.session):
+            new = await ask(action="create")
+            seen = await ask(action="execute", execution={"command": "echo seen"}, target=its)
+            free = await ask(action="execute", execution={"command": "echo free"})
+        await ask(action="terminate", target=its)
+
+    assert [each.code for each in unseen] == ["PM_TERM_GUI_UNAVAILABLE"] * 3
+    assert all(each.details["retriable"] for each in unseen)
+    assert new.code == "PM_TERM_GUI_UNAVAILABLE"
+    assert seen.result["output"].strip() == "seen"
+    assert free.session == made.session
+    assert not (server.home / "unseen").exists()
