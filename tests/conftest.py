@@ -8,8 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import spreading
+
+# On a busy machine any example may take long; and the same tree gives the same answer every time.
+# `HYPOTHESIS_PROFILE=default` looks for new examples.
+settings.register_profile(
+    "duetty", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "duetty"))
 
 NEEDS = {"shells": ("bash", "zsh", "fish", "dash"), "tmux": ("tmux",), "browser": ("chromium",)}
 

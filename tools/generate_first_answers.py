@@ -40,6 +40,7 @@ async def first_answers() -> str:
 async def _asked(
     transports: Transports, name: str, version: str
 ) -> list[tuple[str, dict[str, Any]]]:
+    asked: list[tuple[str, Any]]
     if version == MODERN:
         meta = {"protocolVersion": MODERN, "clientCapabilities": {}, "clientInfo": CLIENT}
         params: Any = {"_meta": {META + key: value for key, value in meta.items()}}

@@ -57,6 +57,7 @@ from duetty.ops.upstreams import upstreams_of
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry
 from duetty.store import Store
+from duetty.turns import ask_short_turns
 from duetty.upstreams import load_upstreams
 
 DRAIN_S = 5.0
@@ -350,6 +351,7 @@ class Server:
             await anyio.sleep(0.001)
         write_private(self._paths.address_file, self._url)
         gc.freeze()  # what a start makes stays: no collection has to look at it again
+        ask_short_turns()  # every key and every echo waits for this thread
         warnings = self._warnings(str(sockets[0].getsockname()[0]))
         if warnings:
             log.warning(

@@ -105,7 +105,7 @@ class Tmux:
             check=True,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
         ).stdout
 
 

@@ -58,8 +58,9 @@ def test_bytes_piped_into_send_are_sent_as_they_are(server: ServerProcess, sessi
 
 
 def test_keys_are_pressed_by_name(server: ServerProcess, session: str) -> None:
-    server.command("send", session, "sleep 100", "--enter")
-    server.command("wait", session, "--state", "running")
+    # A key is typed as it is: before the program has the terminal, the shell would drop it.
+    server.command("send", session, "sh -c 'echo u''p; exec sleep 100'", "--enter")
+    server.command("wait", session, "--regex", "\nup")
     server.command("keys", session, "Ctrl-C")
 
     assert server.command("wait", session, "--state", "prompt").returncode == 0
@@ -197,7 +198,7 @@ def test_run_streams_lines_while_the_command_goes_on(server: ServerProcess) -> N
         first = [running.stdout.readline() for _ in range(2)]
     finally:
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=20)
+        running.communicate(timeout=60)
 
     assert first == ["line 1\n", "line 2\n"]
 
@@ -230,22 +231,26 @@ def test_watch_tells_what_runs_and_how_it_ends(server: ServerProcess, session: s
     reading.start()
     try:
         _wait(lambda: any(each.get("session") == session for each in seen))
-        time.sleep(0.3)  # its streams are being opened; there is no word for "all are"
+        until_s = time.monotonic() + 60
+        while not any(each.get("change") == "finished" for each in seen):
+            # Its streams are being opened; there is no word for "all are".
+            assert time.monotonic() < until_s
+            server.command("run", "-s", session, "true")
         server.command("run", "-s", session, "false")
-        _wait(lambda: any(each.get("change") == "finished" for each in seen))
+        _wait(lambda: any(each.get("exit_code") == 1 for each in seen))
     finally:
         watching.send_signal(signal.SIGINT)
-        watching.wait(10)
-        reading.join(10)
+        watching.wait(60)
+        reading.join(60)
         watching.stdout.close()
 
     blocks = [each for each in seen if each.get("event") == "block" and each["session"] == session]
-    assert [each["change"] for each in blocks] == ["started", "finished"]
-    assert (blocks[0]["command_line"], blocks[1]["exit_code"]) == ("false", 1)
+    assert [each["change"] for each in blocks[-2:]] == ["started", "finished"]
+    assert (blocks[-2]["command_line"], blocks[-1]["exit_code"]) == ("false", 1)
 
 
 def _wait(fact: Any) -> None:
-    until_s = time.monotonic() + 20
+    until_s = time.monotonic() + 60
     while not fact():
         assert time.monotonic() < until_s
         time.sleep(0.02)

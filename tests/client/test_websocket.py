@@ -28,7 +28,7 @@ def serving(home: Path, talk: Callable[[ServerConnection], None]) -> Generator[P
             yield path
         finally:
             server.shutdown()
-            thread.join(10)
+            thread.join(60)
 
 
 def received(client: WebSocket, count: int) -> list[Message]:
@@ -77,7 +77,7 @@ def test_a_ping_is_answered(home: Path) -> None:
     answered = threading.Event()
 
     def talk(connection: ServerConnection) -> None:
-        connection.ping().wait(10)
+        connection.ping().wait(60)
         answered.set()
         connection.send("thanks")
         connection.recv()

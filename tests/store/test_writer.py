@@ -136,12 +136,12 @@ def test_blocks_saved_while_text_is_being_made_arrive_too(tmp_path: Path) -> Non
 
     def slow() -> str:
         asked.set()
-        assert answer.wait(5)
+        assert answer.wait(60)
         return "slow"
 
     with Store.open(tmp_path / "store.db") as store:
         store.save_block(a_block(1), slow)
-        assert asked.wait(5)
+        assert asked.wait(60)
         store.save_block(a_block(2), lambda: "quick")
         answer.set()
 

@@ -41,6 +41,8 @@ class WebSocket:
         self._frames = _Frames()
         self._early = rest
         self._unsent = bytearray()
+        # Room for each read anew would be asked of the kernel, and given back, for every key.
+        self._room = memoryview(bytearray(_READ_BYTES))
 
     @classmethod
     def connect(cls, socket_path: Path, resource: str) -> "WebSocket":
@@ -108,7 +110,7 @@ class WebSocket:
         if self._frames.is_closed:
             raise ConnectionLost("the server closed the connection")
         try:
-            received = self._socket.recv(_READ_BYTES)
+            received = bytes(self._room[: self._socket.recv_into(self._room)])
         except BlockingIOError:
             return early
         except OSError as error:

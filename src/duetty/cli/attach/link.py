@@ -72,10 +72,17 @@ class Link:
     def lost_for_s(self, now_s: float) -> float:
         return now_s - self._lost_s
 
+    @property
+    def interest(self) -> tuple[int, int] | None:
+        """The descriptor to poll, and for what; None while the link is lost."""
+        if self._viewing is None:
+            return None
+        wanted = select.POLLIN | (select.POLLOUT if self._viewing.has_unsent else 0)
+        return self._viewing.fileno(), wanted
+
     def register(self, poll: select.poll) -> None:
-        if self._viewing is not None:
-            wanted = select.POLLIN | (select.POLLOUT if self._viewing.has_unsent else 0)
-            poll.register(self._viewing.fileno(), wanted)
+        if (interest := self.interest) is not None:
+            poll.register(*interest)
 
     def is_ready(self, ready: set[int]) -> bool:
         return self._viewing is not None and self._viewing.fileno() in ready

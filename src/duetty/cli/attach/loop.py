@@ -22,6 +22,7 @@ from duetty.cli.attach.showing import Showing
 from duetty.client.client import RemoteError
 from duetty.client.viewing import Message, Output, Snapshot, Told
 from duetty.errors import ServerUnreachable
+from duetty.turns import ask_short_turns
 
 FRAME_S = 1 / 60
 ECHO_S = 0.1
@@ -92,6 +93,9 @@ class Attachment:
         self._ending: Ending | None = None
         self._notice: str | None = None
         self._unseen_bytes = 0
+        self._poll = select.poll()
+        self._polled: object = None
+        """What is polled for; made anew only when that changes."""
         # Moments, in seconds of the monotonic clock.
         self._notice_until_s = NEVER_S
         self._asked_s: float | None = None
@@ -112,6 +116,7 @@ class Attachment:
         try:
             self._link.connect(self._session, **self._size(), offset=None)
             self._wait_opened()
+            ask_short_turns()
             with self._outer.raw():
                 try:
                     return self._drive()
@@ -173,14 +178,17 @@ class Attachment:
             self._link.acknowledge(self._offset)
 
     def _wait_ready(self, now_s: float) -> set[int]:
-        poll = select.poll()
-        poll.register(self._outer.wake, select.POLLIN)
-        if self._link.takes_input:
-            poll.register(self._outer.stdin, select.POLLIN)
-        self._link.register(poll)
+        wanted = self._link.interest, self._link.takes_input
+        if wanted != self._polled:
+            self._polled = wanted
+            self._poll = select.poll()
+            self._poll.register(self._outer.wake, select.POLLIN)
+            if self._link.takes_input:
+                self._poll.register(self._outer.stdin, select.POLLIN)
+            self._link.register(self._poll)
         until_s = min(each for each in self._deadlines() if each is not None)
         wait_ms = None if until_s == NEVER_S else max(0.0, (until_s - now_s) * 1000)
-        return {fd for fd, _ in poll.poll(wait_ms)}
+        return {fd for fd, _ in self._poll.poll(wait_ms)}
 
     def _deadlines(self) -> list[float | None]:
         """When something is to be done even if nothing happens."""

@@ -61,10 +61,10 @@ class Mirror:
     @property
     def is_updating(self) -> bool:
         """The program is within a frame of its own and asked not to be shown half drawn."""
-        return self._terminal.native.mode(2026)
+        return self._known_modes()[0].synchronized_output
 
     def feed(self, data: bytes) -> None:
-        if _INTRODUCER in data or self._terminal.native.unfinished():
+        if _INTRODUCER in data or not self._terminal.native.is_settled:
             # Only a sequence can change a mode, or the cursor's shape.
             self._modes = None
         changes = self._terminal.feed(data)
@@ -121,9 +121,7 @@ class Mirror:
         terminal = self._terminal
         self._grid = self._read_grid()
         cursor = terminal.cursor
-        if self._modes is None:
-            self._modes = terminal.modes(), terminal.native.cursor_shape()
-        modes, shape = self._modes
+        modes, shape = self._known_modes()
         return Seen(
             rows=self._grid,
             cols=self._cols,
@@ -134,6 +132,12 @@ class Mirror:
             cursor_shape=0 if shape == _STEADY_BLOCK else shape,
             modes=modes,
         )
+
+    def _known_modes(self) -> tuple[Modes, int]:
+        """The modes, and the cursor's shape."""
+        if self._modes is None:
+            self._modes = self._terminal.modes(), self._terminal.native.cursor_shape()
+        return self._modes
 
     def _read_grid(self) -> tuple[GridRow, ...]:
         """The screen; of one that was read before, only the rows that changed."""

@@ -66,10 +66,24 @@ class Surface:
         )
 
     def frame(self, seen: Seen, *, notice: str | None = None) -> Frame:
+        if self._is_bare(seen):
+            self._window = WHOLE
+            frame = _frame(seen, self._cells(seen.rows))
+            return frame if notice is None else _with_notice(frame, notice)
         whole = self._compose(seen, self._scene)
         self._window = choose_window(whole, self._window, cols=self.cols, rows=self.rows)
         frame = fit(whole, self._window, cols=self.cols, rows=self.rows)
         return frame if notice is None else _with_notice(frame, notice)
+
+    def _is_bare(self, seen: Seen) -> bool:
+        """The program has the whole terminal to itself: there is nothing to compose or to cut."""
+        scene = self._scene
+        return (
+            not scene.overlays
+            and not scene.layout.placed
+            and scene.cols == self.cols == seen.cols
+            and scene.rows == self.rows == len(seen.rows)
+        )
 
     def bare_frame(self, seen: Seen) -> Frame:
         """Only the program's own screen, as if there had never been anything else."""
@@ -134,6 +148,17 @@ class Surface:
             tracking=seen.modes.mouse_tracking,
             format=seen.modes.mouse_format,
         )
+
+
+def _frame(seen: Seen, rows: tuple[CellRow, ...]) -> Frame:
+    return Frame(
+        rows=rows,
+        cols=seen.cols,
+        cursor_row=seen.cursor_row,
+        cursor_col=seen.cursor_col,
+        cursor_visible=seen.cursor_visible,
+        cursor_shape=seen.cursor_shape,
+    )
 
 
 def _with_notice(frame: Frame, notice: str) -> Frame:
