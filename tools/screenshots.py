@@ -120,7 +120,7 @@ def draw(server: ServerProcess) -> None:
                 "x": 58,
                 "y": 5,
                 "width": 32,
-                "height": 5,
+                "height": 4,
                 "background": {"bg": {"r": 28, "g": 33, "b": 48}},
                 "spans": [
                     {"text": " What I found\n", "bold": True, "fg": "yellow"},

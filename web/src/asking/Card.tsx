@@ -5,7 +5,7 @@ import { CallError, socket } from "../protocol/socket";
 import { type ApprovalInfo, approve, calm, decline, dismissCard, isMeant, isMine, leftMs, mayAnswer, mayEdit, mayStand, stir } from "../state/approvals";
 import { openSession } from "../state/panes";
 import { base, navigate, sessionPath } from "../state/route";
-import { Button, Field, Input, Kbd, focusOnce, parts } from "../ui/ui";
+import { Button, Field, Input, Kbd, Spoken, focusOnce, parts } from "../ui/ui";
 import { OwnRule, type Save, canBeRule } from "./OwnRule";
 import { Shown, seen } from "./Shown";
 import css from "./card.late.module.css";
@@ -132,7 +132,9 @@ function Facts({ info, beside }: { info: ApprovalInfo; beside: boolean }) {
       {info.suggestion !== null && (
         <>
           <dt>Instead</dt>
-          <dd>{info.suggestion}</dd>
+          <dd>
+            <Spoken text={info.suggestion} />
+          </dd>
         </>
       )}
     </dl>

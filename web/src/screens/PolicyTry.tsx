@@ -4,7 +4,7 @@ import { socket } from "../protocol/socket";
 import { notify } from "../state/notices";
 import { type PolicyWhy, type Tried, checked, isChanged, isChecked, rules, text, why } from "../state/policy";
 import { adjust, route } from "../state/route";
-import { Button, Field, Input, parts } from "../ui/ui";
+import { Button, Field, Input, Spoken, parts } from "../ui/ui";
 import { Decision } from "./PolicyRules";
 import { Words } from "./Words";
 import css from "./Policy.late.module.css";
@@ -200,7 +200,9 @@ function Answer({ answer, command }: { answer: PolicyWhy; command: string }) {
         {answer.suggestion && (
           <div>
             <dt>Safer</dt>
-            <dd>{answer.suggestion}</dd>
+            <dd>
+              <Spoken text={answer.suggestion} />
+            </dd>
           </div>
         )}
         {answer.unreadable.length > 0 && (

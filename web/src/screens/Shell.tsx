@@ -96,7 +96,7 @@ export function Shell() {
         </a>
         <button type="button" class={css.search} onClick={() => ask({ is: "palette" })}>
           <b aria-hidden="true">⌕</b>
-          <span>Search sessions, commands, actions…</span>
+          <span>Search everything…</span>
           <Kbd>{shownKeys("Ctrl+K")}</Kbd>
         </button>
         <nav class={css.nav} aria-label="Screens">

@@ -16,6 +16,8 @@ export function Button({ look = "plain", icon, class: extra, ...rest }: ButtonPr
 }
 
 export const Kbd = ({ children }: { children: ComponentChildren }) => <kbd class={css.kbd}>{children}</kbd>;
+/** Words of the server's own in which `code` stands between backticks. */
+export const Spoken = ({ text }: { text: string }) => <>{text.split("`").map((each, at) => (at % 2 ? <code key={at}>{each}</code> : each))}</>;
 export const Tag = ({ name }: { name: string }) => <span class={css.tag}>#{name}</span>;
 
 /** State by shape as well as by colour; the word stands beside it. */
