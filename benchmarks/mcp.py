@@ -61,7 +61,8 @@ async def run(effort: Effort) -> list[Table]:
                     'Calls: `wsh_run_command("echo hello", view="output")`, median, in turns with `echo` of a bare '
                     "server of the same SDK, over the same transport and by the same client.",
                     "CPU: of the server and bridge together, beside the CPU of the bare server.",
-                    "Cold start: from starting `duetty mcp` to the answer of `tools/list`.",
+                    "Cold start: from starting `duetty mcp` to the answer of `tools/list`. Without a server the bridge "
+                    "gives it while one starts; `wsh_create_session`, the first call, waits for that one.",
                 ],
             )
         )
@@ -226,11 +227,14 @@ async def _starts(server: ServerProcess, effort: Effort) -> list[Line]:
         warm.append(taken_s)
         sizes.append(size)
     cold: list[float] = []
+    first: list[float] = []
     for _ in range(max(2, rounds // 3)):
         with temporary_home() as home:
             alone = ServerProcess(home)
             try:
-                cold.append((await anyio.to_thread.run_sync(_start, alone))[0])
+                listed_s, called_s = await anyio.to_thread.run_sync(_start_to_call, alone)
+                cold.append(listed_s)
+                first.append(called_s)
             finally:
                 await anyio.to_thread.run_sync(alone.command, "stop")
     return [
@@ -245,6 +249,10 @@ async def _starts(server: ServerProcess, effort: Effort) -> list[Line]:
             measured=ms(median(cold)),
             target=f"≤ {ms(COLD_S)}",
             met=median(cold) <= COLD_S,
+        ),
+        Line(
+            what="the same, to the answer of a first call",
+            measured=ms(median(first)),
         ),
         Line(
             what="memory of the bridge",
@@ -262,6 +270,17 @@ def _start(server: ServerProcess) -> tuple[float, int]:
         host.ask("tools/list")
         taken_s = time.perf_counter() - began_s
         return taken_s, psutil.Process(host.process.pid).memory_info().rss
+
+
+def _start_to_call(server: ServerProcess) -> tuple[float, float]:
+    """To the list of tools, which the bridge has, and to an answer that only a server can give."""
+    began_s = time.perf_counter()
+    with hosted(server) as host:
+        host.shake_hands()
+        host.ask("tools/list")
+        listed_s = time.perf_counter() - began_s
+        host.call("wsh_create_session", name="first")
+        return listed_s, time.perf_counter() - began_s
 
 
 async def _tokens(server: ServerProcess) -> Line:

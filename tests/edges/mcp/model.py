@@ -70,10 +70,8 @@ async def edit_in_vim(model: Model) -> None:
     path.write_text("one\ntwo\nthree\n")
     opened = await model.run(f"vim -u NONE -N {shlex.quote(str(path))}")
     assert opened["completed_by"] == "fullscreen"
-    await model.press("Enter", text=":2s/two/zwei/")
-    await model.press("Enter", text=":wq")
-    await model.settle()
-    assert (await model.run("echo left"))["output"] == "left"
+    left = await model.run(":2s/two/zwei/ | wq")
+    assert (left["completed_by"], left["state"], left["exit_code"]) == ("mark", "prompt", 0)
     assert path.read_text() == "one\nzwei\nthree\n"
 
 
@@ -116,16 +114,15 @@ async def drive_repl_and_pager(model: Model) -> None:
     """Compute something in Python's REPL, look at a page in less, leave both."""
     begun = await model.run("python3 -q")
     assert begun["completed_by"] == "input"
-    await model.press("Enter", text="squares = [n * n for n in range(10)]")
-    await model.press("Enter", text="print('sum', sum(squares))")
-    await model.use("wsh_await_quiesce", session=model.session, until="sum 285", max_wait_ms=30_000)
-    await model.press("Ctrl-D")
-    await model.settle()
+    await model.run("squares = [n * n for n in range(10)]")
+    summed = await model.run("print('sum', sum(squares))")
+    assert "sum 285" in summed["output"]
+    left = await model.run("exit()")
+    assert (left["completed_by"], left["exit_code"]) == ("mark", 0)
     paged = await model.run("seq 1 500 | less")
     assert paged["completed_by"] == "fullscreen"
-    await model.press("Enter", text="/^250$")
-    await model.settle()
-    assert "250" in (await model.screen()).splitlines()[0]
+    found = await model.run("/^250$", view="screen", format="plain")
+    assert found["screen"]["lines"][0] == "250"
     await model.press("q")
     await model.settle()
     assert (await model.run("echo out"))["output"] == "out"
@@ -161,12 +158,9 @@ async def three_servers(model: Model) -> None:
 import sys, urllib.request
 urllib.request.urlopen('http://127.0.0.1:' + sys.argv[1]).read()" $p 2>/dev/null && echo up || echo down; done"""
     assert (await model.run(probe))["output"].split() == ["up", "up", "up"]
-    await model.use("wsh_send_input", session=names[1], keys=["Ctrl-C"])
-    await model.use(
-        "wsh_run_command", session=names[1], input="echo stopped", view="output", max_wait_ms=30_000
-    )
+    await model.use("wsh_manage_session", session=names[1], action="kill")
     assert (await model.run(probe))["output"].split() == ["up", "down", "up"]
-    for name in names:
+    for name in (names[0], names[2]):
         await model.use("wsh_manage_session", session=name, action="kill")
 
 
@@ -179,9 +173,8 @@ async def recover_from_fullscreen(model: Model) -> None:
     assert listed["state"] == "fullscreen"
     assert "half a line" in await model.screen()
     await model.press("Escape")
-    await model.press("Enter", text=":q!")
-    await model.settle()
-    assert (await model.run("echo back"))["output"] == "back"
+    left = await model.run(":q!")
+    assert (left["completed_by"], left["state"]) == ("mark", "prompt")
 
 
 TASKS: dict[str, Callable[[Model], Awaitable[None]]] = {

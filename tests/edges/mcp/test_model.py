@@ -13,13 +13,13 @@ from tests.server_process import ServerProcess
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
 MOST_CALLS = {
-    "edit a file in vim": 5,
+    "edit a file in vim": 2,
     "bisect a repository": 4,
     "answer an interactive installer": 4,
-    "drive a REPL and less": 13,
+    "drive a REPL and less": 9,
     "find a line in 50,000": 1,
-    "run three servers, stop one": 13,
-    "recover from an editor left open": 8,
+    "run three servers, stop one": 11,
+    "recover from an editor left open": 6,
 }
 MOST_BYTES = 12_000
 

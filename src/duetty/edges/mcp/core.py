@@ -48,6 +48,7 @@ from duetty.edges.mcp.sdk import (
     Context,
     DuettyServer,
     cancelled_id,
+    client_name,
     connection_of,
     declares_tasks,
     http_session,
@@ -258,6 +259,7 @@ class Core:
         if peer is not None:
             peer.version, peer.is_modern = context.protocol_version, False
             peer.can_be_asked = can_be_asked(context)
+            peer.client = client_name(context)
 
     def _lose(self, session: str) -> None:
         self._http_peers.pop(session).go()
@@ -279,7 +281,9 @@ class Core:
         if len(self._envelopes) >= MAX_ENVELOPES:
             self._envelopes.clear()
         self._envelopes[envelope_of(meta)] = Envelope(
-            can_be_asked=can_be_asked(context), declares_tasks=declares_tasks(context)
+            can_be_asked=can_be_asked(context),
+            declares_tasks=declares_tasks(context),
+            client=client_name(context),
         )
 
     def http_peer(self, session: str, actor: Actor) -> Peer | None:
@@ -299,14 +303,14 @@ class Core:
             found = self._envelopes.get(call.envelope)
             if found is None or not (peer is None or peer.is_modern):
                 return None
-            asks, tasks = found.can_be_asked, found.declares_tasks
+            asks, tasks, client = found.can_be_asked, found.declares_tasks, found.client
         elif peer is None or peer.version is None or peer.is_modern:
             return None
         else:
-            asks, tasks = peer.can_be_asked, False
+            asks, tasks, client = peer.can_be_asked, False, peer.client
         if (asks and not tool.is_read_only) or (tasks and tool.tail is not None):
             return None
-        calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=self._dialect.name)
+        calls = self._calls(caller, client)
         given = _without_nulls(call.arguments)
         return Use(tool=tool, check=check, calls=calls, arguments=given, can_ask=asks)
 
@@ -382,6 +386,11 @@ class Core:
         request = context.request
         caller = context.lifespan_context if request is None else request.scope[SCOPE_CALLER]
         assert isinstance(caller, Caller)
+        return self._calls(caller, client_name(context))
+
+    def _calls(self, caller: Caller, client: str | None) -> Calls:
+        if client is not None:
+            caller = replace(caller, actor=replace(caller.actor, client=client))
         return Calls(dispatcher=self._dispatcher, caller=caller, dialect=self._dialect.name)
 
     # --- tasks ----------------------------------------------------------------

@@ -14,6 +14,9 @@ class Peer:
 
     is_modern: bool = False
     can_be_asked: bool = False
+    client: str | None = None
+    """What it calls itself."""
+
     owner: Actor | None = None
     calls: dict[str | int, anyio.CancelScope] = field(
         default_factory=dict[str | int, anyio.CancelScope]

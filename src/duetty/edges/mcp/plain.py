@@ -30,6 +30,7 @@ class Envelope:
 
     can_be_asked: bool
     declares_tasks: bool
+    client: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,9 @@ from duetty.edges.mcp.dialect import Caller
 
 Context = ServerRequestContext[Caller | None, Any]
 
+CLIENT_CHARS = 60
+"""Of a client's name for itself; the rest is left out."""
+
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TASKS_IN_CORE = "2025-11-25"
 """The one revision of the handshake era that has tasks."""
@@ -85,6 +88,15 @@ def is_modern(context: Context) -> bool:
 def connection_of(context: Context) -> Connection:
     """The client's connection; there is no public way to it."""
     return context.session._connection  # pyright: ignore[reportPrivateUsage]
+
+
+def client_name(context: Context) -> str | None:
+    """What the client calls itself, short and fit to be shown."""
+    told = context.session.client_params
+    if told is None:
+        return None
+    name = told.client_info.name[:CLIENT_CHARS]
+    return "".join(each if each.isprintable() else "\ufffd" for each in name) or None
 
 
 def declares_tasks(context: Context) -> bool:
