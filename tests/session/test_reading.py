@@ -1,15 +1,20 @@
 """A program that floods is read by the lane, and nothing about it changes but the speed."""
 
+import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
 from duetty.config import Settings
+from duetty.events import Degraded, Event
+from duetty.journal import Intake, Journal
 from duetty.session import Session
 from duetty.session.lane import Lane
 from duetty.session.reading import FLOOD_BYTES
+from duetty.shell import MarkScanner
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
@@ -188,3 +193,114 @@ async def test_a_session_killed_in_its_flood_can_be_removed(engine: Engine) -> N
     answer = await engine.run("echo again", session="flood")
 
     assert answer.output == "again"
+
+
+# --- mistakes of our own --------------------------------------------------------
+
+
+class Broken(Exception):
+    """Stands for a mistake nobody thought of."""
+
+
+def told_by(session: Session) -> list[Event]:
+    """What happens in a session from now on, as whoever listens for the registry is told."""
+    told: list[Event] = []
+    inner = session.log.tap
+
+    def tap(event: Event) -> None:
+        told.append(event)
+        if inner is not None:
+            inner(event)
+
+    session.log.tap = tap
+    return told
+
+
+def break_once(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, *, at: int = 1) -> None:
+    """Let this method fail at its call of this number, and work before and after."""
+    real, calls = getattr(owner, name), iter(range(1, 1 << 30))
+
+    def method(*args: Any) -> Any:
+        if next(calls) == at:
+            raise Broken(name)
+        return real(*args)
+
+    monkeypatch.setattr(owner, name, method)
+
+
+def degraded(told: list[Event]) -> list[Degraded]:
+    return [event for event in told if isinstance(event, Degraded)]
+
+
+async def test_output_that_a_mistake_of_ours_kept_from_the_terminal_is_told_and_what_follows_is_taken(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = await engine.open("clumsy", command="cat")
+    told = told_by(session)
+    real = MarkScanner.scan
+
+    def scan(scanner: MarkScanner, data: memoryview, offset: int) -> Any:
+        if b"boom" in bytes(data):
+            raise Broken
+        return real(scanner, data, offset)
+
+    monkeypatch.setattr(MarkScanner, "scan", scan)
+    with caplog.at_level(logging.ERROR, "duetty.session"):
+        await engine.call("input.write", session="clumsy", data="boom\r")
+        while not degraded(told):
+            await session.pulse.wait()
+        await engine.call("input.write", session="clumsy", data="after\r")
+        await engine.call("session.wait", session="clumsy", text="after", max_wait_ms=60_000)
+
+    reason = "output was not taken in: Broken"
+    assert degraded(told) == [Degraded(part="terminal", reason=reason)]
+    assert (await engine.call("session.get", session="clumsy")).degraded == reason
+    assert [getattr(record, "session", None) for record in caplog.records] == ["clumsy"]
+    assert b"boom" in whole(session)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "at"),
+    [(Journal, "take", 3), (Lane, "_serve", 2), (Journal, "fill", 5)],
+    ids=["taking a slice", "a turn of the lane", "reading in the loop"],
+)
+async def test_a_mistake_of_ours_in_a_flood_is_told_and_the_flood_arrives_whole(
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    entered: list[int],
+    owner: type,
+    name: str,
+    at: int,
+) -> None:
+    session = await engine.open(command=f"sh -c 'read x; seq 1 {NUMBERS}'")
+    told = told_by(session)
+    break_once(monkeypatch, owner, name, at=at)
+
+    await engine.call("input.write", session="s", data="\r")
+    await until_exit(engine, session)
+
+    assert entered
+    assert degraded(told) == [Degraded(part="terminal", reason="output was not taken in: Broken")]
+    assert whole(session).endswith(numbered(NUMBERS))
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(Lane, "_read"), (Lane, "_tell"), (Intake, "_read")],
+    ids=["reading", "telling the loop", "the read itself"],
+)
+async def test_a_mistake_of_ours_in_the_thread_that_reads_floods_ends_no_flood(
+    engine: Engine,
+    monkeypatch: pytest.MonkeyPatch,
+    entered: list[int],
+    owner: type,
+    name: str,
+) -> None:
+    break_once(monkeypatch, owner, name)
+
+    session = await engine.open(command=f"seq 1 {NUMBERS}")
+    await until_exit(engine, session)
+
+    assert entered
+    assert whole(session) == numbered(NUMBERS)
+    assert session.exit_code == 0

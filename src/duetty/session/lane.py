@@ -9,6 +9,7 @@ programs then wait in the kernel, and on a machine with few cores the program th
 was typed at gets one at once, and its echo the loop.
 """
 
+import logging
 import os
 import select
 import sys
@@ -21,6 +22,8 @@ from typing import Protocol
 
 from duetty.journal import Intake, ReadEnd
 from duetty.session.pump import LoopCall, later
+
+log = logging.getLogger("duetty.session")
 
 TURN_S = 0.001
 """What all floods together get of one turn of the loop."""
@@ -41,6 +44,9 @@ LULL_S = 0.001
 QUIET_S = 0.1
 """A flood that paused for so long has ended."""
 
+FAILED_S = 0.1
+"""Before the thread tries again what has just failed."""
+
 EVENTS = 16
 
 SWITCH_S = 0.0005
@@ -59,6 +65,10 @@ class Taker(Protocol):
 
     def settle(self) -> None:
         """Leave the lane with everything that was read."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """Leave the lane because of this, and say so."""
         ...
 
 
@@ -161,10 +171,22 @@ class Lane:
         while dry < len(self._queue):
             member = self._queue[0]
             self._queue.rotate(-1)
-            dry = 0 if self._serve(member) else dry + 1
+            dry = 0 if self._serve_safely(member) else dry + 1
             if monotonic() > until_s:
                 later(0, self._turn)
                 return
+
+    def _serve_safely(self, member: _Member) -> bool:
+        """As `_serve`; one that fails leaves the lane, and the others never notice."""
+        try:
+            return self._serve(member)
+        except Exception as error:  # noqa: BLE001 - its session tells
+            try:
+                member.taker.fail(error)
+            except Exception:
+                log.exception("lane_failed")
+                self.leave(member.fd)
+        return False
 
     def _serve(self, member: _Member) -> bool:
         took = member.taker.take()
@@ -192,17 +214,26 @@ class Lane:
         epoll = self._epoll
         assert epoll is not None
         while not self._closing.is_set():
-            events = epoll.poll(self._patience_s(), EVENTS)
-            while (rest_s := self._hush_until_s - monotonic()) > 0 and not self._closing.is_set():
-                self._closing.wait(rest_s)
-            members = self._members
-            now = monotonic()
-            for fd, _ in events:
-                member = members.get(fd)
-                if member is not None:
-                    self._read(member, now)
-            for member in members.values():
-                self._tell(member, now)
+            try:
+                self._look(epoll)
+            except Exception:
+                # Whatever it was: the thread that reads for everybody goes on.
+                log.exception("lane_failed")
+                self._closing.wait(FAILED_S)
+
+    def _look(self, epoll: select.epoll) -> None:
+        """Wait for output, read it, tell the loop."""
+        events = epoll.poll(self._patience_s(), EVENTS)
+        while (rest_s := self._hush_until_s - monotonic()) > 0 and not self._closing.is_set():
+            self._closing.wait(rest_s)
+        members = self._members
+        now = monotonic()
+        for fd, _ in events:
+            member = members.get(fd)
+            if member is not None:
+                self._read(member, now)
+        for member in members.values():
+            self._tell(member, now)
 
     def _patience_s(self) -> float | None:
         members = self._members.values()

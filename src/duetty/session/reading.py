@@ -48,11 +48,13 @@ class Reading:
         *,
         lane: Lane | None,
         took: Callable[[memoryview, int], None],
+        failed: Callable[[Exception], None],
     ) -> None:
         self._fd = fd
         self._journal = journal
         self._lane = lane
         self._took = took
+        self._failed = failed
         self._intake: Intake | None = None
         self._slice_bytes = LEAST_SLICE_BYTES
         self._flood_bytes = 0
@@ -62,7 +64,11 @@ class Reading:
     # --- in the loop ----------------------------------------------------------
 
     def _on_readable(self) -> None:
-        taken, ended = self._fill()
+        try:
+            taken, ended = self._fill()
+        except Exception as error:  # noqa: BLE001 - told, and tried again: reading never just stops
+            self._failed(error)
+            taken, ended = 0, True
         if ended:
             self._pause()
         elif self._lane is not None and self._floods(taken):
@@ -140,16 +146,30 @@ class Reading:
         intake.close()
         self._intake = None
         journal = self._journal
+        try:
+            self._take_rest()
+        except Exception as error:  # noqa: BLE001 - told; what was read stays on record
+            self._failed(error)
+            while journal.take(MOST_SLICE_BYTES):
+                pass
+        journal.close_intake()
+        if self._fd >= 0:
+            self._resume()
+        self._flood_bytes, self._read_s = FLOOD_BYTES, monotonic()
+
+    def _take_rest(self) -> None:
+        journal = self._journal
         start = journal.end
         while view := journal.take(MOST_SLICE_BYTES):
             if not journal.ahead_bytes:
                 journal.close_intake()  # with the last bytes the journal may want to turn over
             self._took(view, start)
             start = journal.end
-        journal.close_intake()
-        if self._fd >= 0:
-            self._resume()
-        self._flood_bytes, self._read_s = FLOOD_BYTES, monotonic()
+
+    def fail(self, error: Exception) -> None:
+        """The lane cannot go on with this one: tell, and read in the loop again."""
+        self._failed(error)
+        self.settle()
 
     # --- the end --------------------------------------------------------------
 

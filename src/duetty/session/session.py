@@ -4,6 +4,7 @@ Owns the order of things: bytes are in the journal before anything else sees
 them; marks, terminal, blocks and log follow in the same turn of the loop.
 """
 
+import logging
 import os
 from collections import deque
 from collections.abc import Callable
@@ -45,6 +46,8 @@ from duetty.session.times import Times
 from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
+
+log = logging.getLogger("duetty.session")
 
 INTERRUPT = b"\x03"
 """What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
@@ -122,6 +125,8 @@ class Session:
         self._probe_generation = -1
         self._told_state: State | None = None
         self._told_degraded: str | None = None
+        self._failure: str | None = None
+        """What kept output from the terminal."""
 
     # --- what it is -----------------------------------------------------------
 
@@ -132,6 +137,11 @@ class Session:
     @property
     def is_exited(self) -> bool:
         return self.exited_at_ns is not None
+
+    @property
+    def degraded(self) -> str | None:
+        """Why it does not all work as promised; None when it does."""
+        return self.journal.degraded or self._failure
 
     @property
     def recent(self) -> deque[Block]:
@@ -375,7 +385,9 @@ class Session:
         os.set_blocking(fd, False)
         self._fd = fd
         self._input = InputQueue(fd, self.name)
-        self._reading = Reading(fd, self.journal, lane=self._lane, took=self._took)
+        self._reading = Reading(
+            fd, self.journal, lane=self._lane, took=self._took, failed=self._failed
+        )
 
     def replay(self, data: bytes, offset: int, times: Times) -> None:
         """Feed journalled bytes again after a restart: no replies, no output events."""
@@ -410,6 +422,22 @@ class Session:
         )
 
     def _took(self, data: memoryview, start: int) -> None:
+        try:
+            self._take_in(data, start)
+        except Exception as error:  # noqa: BLE001 - told; it is on record, and the next bytes are taken
+            self._failed(error)
+        self.log.printed()
+        self.pulse.fire()
+
+    def _failed(self, error: Exception) -> None:
+        """Output could not be taken: a mistake of ours. Say so once, and go on."""
+        failure = f"output was not taken in: {type(error).__name__}"
+        if failure != self._failure:
+            self._failure = failure
+            log.error("output_failed", extra={"session": self.name}, exc_info=error)
+            self.log.append(Degraded(part="terminal", reason=failure))
+
+    def _take_in(self, data: memoryview, start: int) -> None:
         marks = self._scanner.scan(data, start)
         changes = self._terminal.feed(data)
         self._reply(changes.replies)
@@ -429,8 +457,6 @@ class Session:
         if self.journal.degraded != self._told_degraded:
             self._told_degraded = self.journal.degraded
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
-        self.log.printed()
-        self.pulse.fire()
 
     def _reply(self, replies: bytes) -> None:
         if replies and self._input is not None:
