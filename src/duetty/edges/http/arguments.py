@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -11,7 +12,7 @@ from urllib.parse import parse_qsl
 import anyio
 from starlette.requests import ClientDisconnect, Request
 
-from duetty.errors import BadArguments, Deadline
+from duetty.errors import BadArguments, Deadline, UnsupportedMediaType
 from duetty.ops import Operation
 
 MAX_BODY_BYTES = 1024 * 1024
@@ -27,8 +28,8 @@ class BodyTooLarge(BadArguments):
     code = "body_too_large"
 
 
-class UnsupportedMediaType(BadArguments):
-    code = "unsupported_media_type"
+class Malformed(BadArguments):
+    """The body is not one JSON object."""
 
 
 class RequestTimeout(Deadline):
@@ -142,16 +143,30 @@ async def _json_body(request: Request) -> Mapping[str, object]:
             "the body must be JSON", hint="send 'Content-Type: application/json'"
         )
     try:
-        parsed = json.loads(body)
+        parsed = json.loads(body, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise BadArguments(f"the body is not JSON: {error}") from error
+        raise Malformed(f"the body is not JSON: {error}") from error
     if not isinstance(parsed, dict):
-        raise BadArguments("the body must be a JSON object")
+        raise Malformed("the body must be a JSON object")
     return parsed  # type: ignore[return-value]  # keys of a JSON object are strings
 
 
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Which of two values counts would be a matter of who reads it: neither does.
+
+    Raises:
+        Malformed: if a key stands twice.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise Malformed(f"the key {twice[:100]!a} stands twice in one object")
+    return found
+
+
 async def body_of(request: Request) -> bytes:
-    """The whole body, if it is not too large and does not take too long."""
+    """The whole body, if it is not too large, not packed and does not take too long."""
+    _refuse_packed(request)
     declared = request.headers.get("content-length", "0")
     if declared.isdigit() and int(declared[:20]) > MAX_BODY_BYTES:
         raise _too_large()
@@ -169,6 +184,14 @@ async def body_of(request: Request) -> bytes:
     except TimeoutError as error:
         raise RequestTimeout(f"the body did not arrive within {BODY_S:.0f} s") from error
     return b"".join(chunks)
+
+
+def _refuse_packed(request: Request) -> None:
+    """A body that is packed would be typed or read as it came, which nobody means."""
+    for name, plain in (("content-encoding", "identity"), ("transfer-encoding", "chunked")):
+        given = request.headers.get(name, plain).strip().lower()
+        if given != plain:
+            raise UnsupportedMediaType(f"{name}: must be {plain}", hint="send the body as it is")
 
 
 def _too_large() -> BodyTooLarge:

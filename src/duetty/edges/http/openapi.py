@@ -17,7 +17,6 @@ from duetty.edges.http.arguments import (
     BODY_METHODS,
     BodyTooLarge,
     RequestTimeout,
-    UnsupportedMediaType,
 )
 from duetty.edges.http.auth import COOKIE, OPEN_PATHS
 from duetty.edges.http.errors import status_of
@@ -42,6 +41,7 @@ from duetty.errors import (
     SessionExited,
     SessionNotFound,
     StoreUnavailable,
+    UnsupportedMediaType,
 )
 from duetty.ops import OPERATIONS, Operation
 
@@ -354,8 +354,7 @@ def _common_errors(operation: Operation[Any, Any], *, is_open: bool) -> list[typ
     if "session" in _placed(operation) and operation.effect is Effect.INPUT:
         errors += [SessionExited, InputRejected]
     if route.method in BODY_METHODS:
-        errors += [BodyTooLarge, RequestTimeout]
-        errors += [UnsupportedMediaType] if route.raw_body is None else []
+        errors += [BodyTooLarge, RequestTimeout, UnsupportedMediaType]
     if operation.waits:
         errors.append(ServerStopping)
     return [*errors, ServerUnavailable, StoreUnavailable, DuettyError]

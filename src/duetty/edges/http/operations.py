@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
 
 from duetty.calls import Actor
-from duetty.edges.http.arguments import Arguments
+from duetty.edges.http.arguments import Arguments, Malformed
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.headers import DOCUMENT_POLICY
@@ -69,6 +69,9 @@ def _endpoint(
                 result = await _while_wanted(call, actor, request, guard, stopping)
             else:
                 result = await call
+        except Malformed as error:
+            told = error if operation.malformed is None else operation.malformed(error)
+            return error_response(told)
         except DuettyError as error:
             return error_response(error)
         return _answer(result, operation.route.status)

@@ -2,17 +2,44 @@
 
 import asyncio  # noqa: TID251 - the signature is uvicorn's
 import logging
+from collections.abc import Callable
 from typing import Any, cast
 
 from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
-from websockets.http11 import Request
+from websockets.http11 import Request, Response
 
+from duetty.edges.http.errors import error_body
+from duetty.edges.http.headers import HEADERS
 from duetty.edges.http.websocket.socket import ABORT, SEND_NOW
+from duetty.errors import BadArguments
 
 log = logging.getLogger("duetty.websocket.uvicorn")
 log.setLevel(logging.WARNING)
+
+
+_CODES = {405: "method_not_allowed", 426: "upgrade_required"}
+
+
+def _enveloped(reject: Callable[[int, str], Response]) -> Callable[[int, str], Response]:
+    """A handshake that cannot be one is refused before any route sees it, and as all else is."""
+
+    def rejected(status: int, text: str) -> Response:
+        response = reject(status, text)
+        body = error_body(_CODES.get(int(status), BadArguments.code), text.strip())
+        for name, value in (
+            ("Content-Type", "application/json"),
+            ("Content-Length", str(len(body))),
+            *HEADERS.items(),
+        ):
+            if name in response.headers:
+                del response.headers[name]
+            response.headers[name] = value
+        response.body = body
+        return response
+
+    return rejected
 
 
 class QuietWebSocket(WebSocketsSansIOProtocol):
@@ -27,6 +54,7 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.logger = self.conn.logger = log
+        self.conn.reject = _enveloped(self.conn.reject)  # pyright: ignore[reportAttributeAccessIssue] - called by position
 
     def handle_connect(self, event: Request) -> None:
         super().handle_connect(event)
