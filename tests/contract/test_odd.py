@@ -44,8 +44,10 @@ def attached(server: ServerProcess, session: str) -> Generator[None]:
     """A terminal that shows one session and no list of them."""
     viewing = Viewing.connect(server.paths.server_socket)
     try:
-        viewing.open(session, kind="attach", cols=80, rows=24)
-        while not any(isinstance(told, dict) and told["type"] == "view" for told in viewing.receive()):
+        viewing.open(session, cols=80, rows=24)
+        while not any(
+            isinstance(told, dict) and told["type"] == "opened" for told in viewing.receive()
+        ):
             pass
         yield
     finally:
@@ -54,7 +56,17 @@ def attached(server: ServerProcess, session: str) -> Generator[None]:
 
 @pytest.mark.parametrize(
     "body",
-    [b"[]", b'"x"', b"{", b"null", b"7", b"\xff\xfe", b"", b"{}", b'{"action": "list", "action": "list"}'],
+    [
+        b"[]",
+        b'"x"',
+        b"{",
+        b"null",
+        b"7",
+        b"\xff\xfe",
+        b"",
+        b"{}",
+        b'{"action": "list", "action": "list"}',
+    ],
 )
 def test_a_body_that_is_no_request_is_told_like_any_bad_payload(
     server: ServerProcess, body: bytes
@@ -64,7 +76,14 @@ def test_a_body_that_is_no_request_is_told_like_any_bad_payload(
     error = told["error"]
     assert (status, error["code"]) == (400, "PM_TERM_INVALID_PAYLOAD")
     assert error["details"]["trace_id"] == error["details"]["metadata"]["trace_id"]
-    assert set(error["details"]) == {"fields", "allowed", "retriable", "retry", "trace_id", "metadata"}
+    assert set(error["details"]) == {
+        "fields",
+        "allowed",
+        "retriable",
+        "retry",
+        "trace_id",
+        "metadata",
+    }
     assert error["details"]["fields"]
     assert error["details"]["metadata"]["alias"]["normalised"] is False
 
@@ -99,7 +118,12 @@ async def test_a_directory_that_is_not_there_is_told_under_the_field_that_named_
     with looking(server):
         async with opened(door, server) as ask:
             default = await ask(
-                **run, execution={"command": "echo x"}, runtime={"default_cwd": "/nowhere", **({"rows": 30} if mode == "interactive" else {})}
+                **run,
+                execution={"command": "echo x"},
+                runtime={
+                    "default_cwd": "/nowhere",
+                    **({"rows": 30} if mode == "interactive" else {}),
+                },
             )
             own = await ask(
                 **run,

@@ -178,6 +178,27 @@ def test_a_prompt_command_that_cannot_be_changed_costs_nothing_but_time(tmp_path
     assert refused == "AB"
 
 
+def test_a_line_has_an_end_where_the_user_took_every_hook_but_the_prompt(tmp_path: Path) -> None:
+    with open_shell(tmp_path, "bash") as shell:
+        taking = [
+            shell.run(line)
+            for line in (
+                "PROMPT_COMMAND='echo x'",
+                "unset PROMPT_COMMAND",
+                "readonly PROMPT_COMMAND",
+                "PS0='mine '",
+            )
+        ]
+        rans = [shell.run("echo one; (exit 3)"), shell.run("true"), shell.run("true")]
+        empty, refused = shell.enter("\n"), shell.enter("echo )\n")
+
+    assert [(ran.kinds, ran.exit_code) for ran in taking] == [("CDAB", 0)] * 4
+    assert [(ran.kinds, ran.exit_code) for ran in rans] == [("DAB", 3), ("DAB", 0), ("DAB", 0)]
+    assert b"mine one\r\n" in rans[0].output
+    assert (empty, refused) == ("AB", "AB")
+    assert b"readonly variable" not in shell.output
+
+
 def test_lines_typed_ahead_are_each_announced(tmp_path: Path) -> None:
     with open_shell(tmp_path, "bash") as shell:
         since = len(shell.trusted)

@@ -97,7 +97,9 @@ class Approvals:
         """The last ones, to tell a second answerer who was first."""
 
         self._standing: dict[str, StandingRecord] = {}
-        self._attending: dict[int, Actor] = {}
+        self._attending: dict[int, tuple[Actor, str | None]] = {}
+        """Who looks, and at which session; None is at all of them."""
+
         self._next_attendance = 0
         self._came = anyio.Event()
         self._left_s: float | None = None
@@ -161,14 +163,18 @@ class Approvals:
     # --- who is there ---------------------------------------------------------------
 
     @contextmanager
-    def attending(self, actor: Actor) -> Generator[None]:
-        """While inside, this actor, if it may answer, counts as somebody who can be asked."""
+    def attending(self, actor: Actor, *, session_id: str | None = None) -> Generator[None]:
+        """While inside, this actor, if it may answer, counts as somebody who can be asked.
+
+        `session_id`: it sees this one only, as an attached terminal does; a page or a list
+        of sessions shows them all.
+        """
         if not may_answer(actor):
             yield
             return
         self._next_attendance += 1
         place = self._next_attendance
-        self._attending[place] = actor
+        self._attending[place] = actor, session_id
         self._came.set()
         self._came = anyio.Event()
         try:
@@ -177,10 +183,12 @@ class Approvals:
             del self._attending[place]
             self._left_s = self._clock.monotonic_s()
 
-    @property
-    def is_attended(self) -> bool:
-        """Whether a person looks at a session, or at the list of them, now."""
-        return bool(self._attending)
+    def is_attended(self, *, session: str | None = None, session_id: str | None = None) -> bool:
+        """Whether a person sees this session now, or would see a new one."""
+        return any(
+            seen in (None, session_id) and may_see(each, session=session, session_id=session_id)
+            for each, seen in self._attending.values()
+        )
 
     def can_ask(
         self,
@@ -195,7 +203,7 @@ class Approvals:
         if self._ask == "always" or host is not None:
             return True
         there = self._attending.values()
-        return any(may_see(each, session=session, session_id=session_id) for each in there)
+        return any(may_see(each, session=session, session_id=session_id) for each, _ in there)
 
     async def comes_back(self, *, session: str | None = None) -> bool:
         """Whether somebody who left a moment ago is there again: a page leaves when it is loaded anew."""

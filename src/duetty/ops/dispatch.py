@@ -183,7 +183,7 @@ class Dispatcher:
         following = follow_session(
             call, self._services, self._now(actor), session, kind=kind, size=size
         )
-        return following if kind == "api" else self._attended(following, actor)
+        return following if kind == "api" else self._attended(following, actor, kind=kind)
 
     def captures(self, actor: Actor) -> AbstractContextManager[Captures]:
         """Keyboards that this connection of the actor captures; released when it is left."""
@@ -198,10 +198,14 @@ class Dispatcher:
         return follow_approvals(self._services, self._now(actor))
 
     @contextmanager
-    def _attended(self, looking: AbstractContextManager[T], actor: Actor) -> Generator[T]:
-        """A person who looks is a person who can be asked."""
-        with looking as look, self._services.approvals.attending(actor):
-            yield look
+    def _attended(
+        self, looking: AbstractContextManager[T], actor: Actor, *, kind: ViewerKind = "page"
+    ) -> Generator[T]:
+        """A person who looks is a person who can be asked. A page shows every session."""
+        with looking as look:
+            only = look.session_id if kind == "attach" and isinstance(look, View) else None
+            with self._services.approvals.attending(actor, session_id=only):
+                yield look
 
 
 def bad_arguments(error: ValidationError) -> BadArguments:

@@ -93,6 +93,10 @@ class View:
         return self._follower.session.name
 
     @property
+    def session_id(self) -> str:
+        return self._follower.session.profile.id
+
+    @property
     def state(self) -> StateWord:
         return self._follower.session.state().word
 

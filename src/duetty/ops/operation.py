@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from duetty.calls import SCOPE_OF, Actor, Effect, Scope
-from duetty.errors import DuettyError
+from duetty.errors import BadArguments, DuettyError
 from duetty.ops.services import Services
 from duetty.wire.base import Params
 
@@ -69,6 +69,9 @@ class Operation(Generic[P, R]):
 
     everywhere: bool = False
     """Answers with a list, and when `server` is left out with that of every node together."""
+
+    malformed: Callable[[BadArguments], DuettyError] | None = None
+    """How it tells of a request that holds no arguments at all, where it has words of its own."""
 
     errors: tuple[type[DuettyError], ...] = ()
     """What it can fail with, beyond what any call of its kind can: for schemas and docs."""

@@ -4,9 +4,16 @@ import logging
 from secrets import token_hex
 
 from duetty.calls import Actor, Effect
-from duetty.errors import DuettyError
+from duetty.errors import BadArguments, DuettyError
 from duetty.ops.contract.compat import Bridged, alias_info, bridge
-from duetty.ops.contract.failures import FAILURES, Internal, TerminalFailure, failure_of
+from duetty.ops.contract.failures import (
+    ACTIONS,
+    FAILURES,
+    Internal,
+    InvalidPayload,
+    TerminalFailure,
+    failure_of,
+)
 from duetty.ops.contract.gate import check_headless
 from duetty.ops.contract.request import Request, checked
 from duetty.ops.contract.routing import MATRIX
@@ -29,7 +36,7 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         doing = Doing(request=request, services=services, actor=actor)
         target, result = await MATRIX[request.action, request.mode].serve(doing)
     except DuettyError as error:
-        failure = failure_of(error)
+        failure = failure_of(error, cwd_field=_cwd_field(request))
         if isinstance(failure, Internal):
             log.warning("terminal_call_failed", extra={"trace_id": trace_id, "code": error.code})
         told = _told(failure, given.get("action"), bridged, request, trace_id)
@@ -41,6 +48,12 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         raise _told(failure, given.get("action"), bridged, request, trace_id) from error
     metadata = _metadata(given.get("action"), bridged, request, trace_id)
     return TerminalAnswer(action=request.action, target=target, result=result, metadata=metadata)
+
+
+def _cwd_field(request: Request | None) -> str:
+    if request is None or request.execution.cwd is not None or not request.runtime.default_cwd:
+        return "execution.cwd"
+    return "runtime.default_cwd"
 
 
 def _told(
@@ -67,6 +80,14 @@ def _metadata(
     )
 
 
+def _malformed(error: BadArguments) -> DuettyError:
+    """A request that is no object has no action either."""
+    failure = InvalidPayload(
+        error.message, hint=error.hint, fields={"request": "one JSON object"}, allowed=ACTIONS
+    )
+    return _told(failure, None, None, None, token_hex(8))
+
+
 ACT = Operation(
     name="terminal.act",
     summary="The terminal contract: execute, read_output, terminate, list, in one request shape.",
@@ -78,5 +99,6 @@ ACT = Operation(
     waits=True,
     shared=True,
     composed=True,
+    malformed=_malformed,
     errors=FAILURES,
 )

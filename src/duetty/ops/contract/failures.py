@@ -132,7 +132,9 @@ class GuiUnavailable(TerminalFailure, Conflict):
     code = "PM_TERM_GUI_UNAVAILABLE"
     retriable = True
     retry = "after_view"
-    guidance = "have a person open the page or run `duetty attach`, then retry"
+    guidance = (
+        "have a person open the page, or attach to the terminal that target names, then retry"
+    )
 
 
 class Blocked(TerminalFailure, Refused):
@@ -189,12 +191,11 @@ CODE_OF: Mapping[type[DuettyError], type[TerminalFailure]] = {
 """The nearest class in an error's own tree decides."""
 
 FIELD_OF: Mapping[type[DuettyError], str] = {
-    BadWorkingDirectory: "execution.cwd",
     BadCommand: "runtime.shell",
     InvalidSessionName: "runtime.name",
     SessionNameConflict: "runtime.name",
 }
-"""Which field of the request an error is about."""
+"""Which field of the request an error is about; a directory's depends on who named it."""
 
 REASONS: Mapping[str, Reason] = {
     "destructive": "destructive",
@@ -205,13 +206,13 @@ REASONS: Mapping[str, Reason] = {
 }
 
 
-def failure_of(error: DuettyError) -> TerminalFailure:
-    """The error in the contract's words."""
+def failure_of(error: DuettyError, *, cwd_field: str = "execution.cwd") -> TerminalFailure:
+    """The error in the contract's words. `cwd_field`: which field named the directory."""
     if isinstance(error, TerminalFailure):
         return error
     kind = next(CODE_OF[each] for each in type(error).__mro__ if each in CODE_OF)
     if kind is InvalidPayload:
-        return _invalid(error)
+        return _invalid(error, cwd_field)
     if kind is Blocked:
         return _blocked(error)
     if kind is Declined:
@@ -232,8 +233,10 @@ def failure_of(error: DuettyError) -> TerminalFailure:
     return kind(error.message, hint=None if kind is Disconnected else error.hint, reason=error.code)
 
 
-def _invalid(error: DuettyError) -> InvalidPayload:
+def _invalid(error: DuettyError, cwd_field: str) -> InvalidPayload:
     place = next((FIELD_OF[each] for each in type(error).__mro__ if each in FIELD_OF), None)
+    if isinstance(error, BadWorkingDirectory):
+        place = cwd_field
     fields = error.details.get("fields")
     if place is not None:
         told = {place: error.message}

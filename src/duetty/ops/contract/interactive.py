@@ -10,7 +10,7 @@ from duetty.errors import Deadline, DuettyError, Refused
 from duetty.ops.contract.failures import TargetNotFound, TimedOut
 from duetty.ops.contract.owners import session_of, sessions_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
-from duetty.ops.contract.view import obtain_view
+from duetty.ops.contract.view import is_seen, obtain_view
 from duetty.ops.contract.words import line_of
 from duetty.ops.services import Services
 from duetty.session import Session
@@ -31,10 +31,10 @@ async def execute(doing: Doing) -> Outcome:
         session = session_of(doing.services, doing.actor, request.target)
         if session.is_exited:
             raise TargetNotFound("this terminal has ended", reason="session_exited")
-        await obtain_view(request, doing.services)
+        await obtain_view(request, doing.services, session)
         return await _run(doing, session, opened=False)
-    await obtain_view(request, doing.services)
     if request.intent == "open_only":
+        await obtain_view(request, doing.services, None)
         session = await _open(doing)
         opened = Executed(
             status="opened",
@@ -49,6 +49,7 @@ async def execute(doing: Doing) -> Outcome:
     if free is not None:
         with _taken(doing.services, free):
             return await _run(doing, free, opened=False)
+    await obtain_view(request, doing.services, None)
     session = await _open(doing)
     try:
         with _taken(doing.services, session):
@@ -69,7 +70,7 @@ def _taken(services: Services, session: Session) -> Generator[None]:
 
 
 def _free_session(doing: Doing) -> Session | None:
-    """The caller's newest terminal of this contract, if it waits for a command line.
+    """The caller's newest terminal of this contract that waits for a command line in a person's sight.
 
     Not where the call says what kind of terminal it wants.
     """
@@ -86,6 +87,7 @@ def _free_session(doing: Doing) -> Session | None:
         and each.state().word == "prompt"
         and not each.run_lock.locked()
         and each.profile.id not in doing.services.taken
+        and is_seen(doing.services, each)
     ]
     return max(free, key=lambda each: each.profile.created_at_ns, default=None)
 
@@ -188,13 +190,20 @@ async def read_output(doing: Doing) -> Outcome:
     return _target(session), OutputRead(
         state=info.state,
         command=last.command_line if last is not None else None,
-        exit_code=info.exit_code if last is None else last.exit_code,
+        exit_code=_exit_code(info, last),
         exit_signal=info.exit_signal,
         output=output,
         omitted_lines=omitted,
         screen=lines,
         cwd=info.cwd,
     )
+
+
+def _exit_code(info: Any, last: Any | None) -> int | None:
+    """Of the last command; where its end was the terminal's own, how that ended."""
+    if last is None or (last.exit_code is None and info.state == "exited"):
+        return info.exit_code
+    return last.exit_code
 
 
 async def _wait_rest(doing: Doing, session: Session) -> None:

@@ -48,8 +48,9 @@ def process_of(services: Services, actor: Actor, identity: str) -> Process:
     for process in processes_of(services, actor):
         if process.id == identity:
             return process
-    named = [each for each in sessions_of(services, actor) if each.name == identity]
-    raise _not_found("interactive" if named else None)
+    own = sessions_of(services, actor)
+    is_interactive = any(identity in (each.name, each.profile.id) for each in own)
+    raise _not_found("interactive" if is_interactive else None)
 
 
 def _not_found(other_mode: str | None) -> TargetNotFound:

@@ -5,6 +5,7 @@ import anyio
 from duetty.ops.contract.failures import GuiUnavailable
 from duetty.ops.contract.request import Request
 from duetty.ops.services import Services
+from duetty.session import Session
 
 OPEN_WAIT_S = 20.0
 """How long a browser gets to show the page."""
@@ -12,21 +13,30 @@ OPEN_WAIT_S = 20.0
 LOOK_S = 0.05
 
 
-async def obtain_view(request: Request, services: Services) -> None:
-    """Return when a person's page or attached terminal is connected.
+def is_seen(services: Services, session: Session | None) -> bool:
+    """Whether a person sees this session now, or with None one that is yet to be opened.
+
+    A page shows every session, also one that comes; an attached terminal shows its own.
+    """
+    if session is None:
+        return services.approvals.is_attended()
+    return services.approvals.is_attended(session=session.name, session_id=session.profile.id)
+
+
+async def obtain_view(request: Request, services: Services, session: Session | None) -> None:
+    """Return when a person sees the session, or would see a new one.
 
     Raises:
-        GuiUnavailable: if none is and none can be had. Nothing runs unseen instead.
+        GuiUnavailable: if nobody does and no page can be had. Nothing runs unseen instead.
     """
-    approvals = services.approvals
-    if approvals.is_attended:
+    if is_seen(services, session):
         return
     offered = services.page_opening.is_possible and services.settings.terminal_open_page
     if not (offered and request.runtime.open_page):
         raise _unavailable(offered=offered, asked=request.runtime.open_page)
     with anyio.move_on_after(OPEN_WAIT_S):
         await services.page_opening.open(services.node.new_link)
-        while not approvals.is_attended:  # noqa: ASYNC110 - who comes is counted, not announced
+        while not is_seen(services, session):  # noqa: ASYNC110 - who comes is counted, not announced
             await anyio.sleep(LOOK_S)
         return
     raise _unavailable(offered=offered, asked=True)
@@ -37,7 +47,7 @@ def _unavailable(*, offered: bool, asked: bool) -> GuiUnavailable:
     if offered and not asked:
         hint += "; or retry with runtime.open_page = true to open it in the person's browser"
     return GuiUnavailable(
-        "no person can see a terminal of this server now, so nothing was run",
+        "no person can see this terminal now, so nothing was run",
         hint=hint,
         can_open_page=offered,
     )

@@ -17,6 +17,8 @@
 #   - the user's last element is run from inside _duetty_last, which marks PS1 after it.
 #     Inside, because a command of ours after the user's would trip DEBUG traps (timers, bash-preexec).
 #   - PS0 puts _duetty_last back if it is gone, and PS1 says D if _duetty_head did not.
+#   - a PROMPT_COMMAND that is unset and made readonly cannot be put back, and who then takes PS0 too takes
+#     C: PS1 sees by the command number that a line ran, and says D.
 # PS0 and PS1 only name variables, so an exported PS1 takes no nonce with it.
 
 builtin unset -v _duetty_nonce _duetty_scratch _duetty_gate
@@ -221,7 +223,11 @@ _duetty_install() {
     _duetty_begin=($'\e]133;A'"$end" '')
     # bash expands PS1 without showing it between the commands of a paste: the line is not over for
     # PS1 while _duetty_last is there to end it.
-    _duetty_start='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1}:0}${_duetty_begin[_duetty_drawn]}'
+    # No `!` here: posix mode makes the number in history of it.
+    _duetty_count='\#' _duetty_seen=0
+    _duetty_start='${_duetty_late[_duetty_ran||0${PROMPT_COMMAND[99]:+1}<1&&${_duetty_count@P}>_duetty_seen]@P}'
+    _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P}:0}'
+    _duetty_start+='${_duetty_begin[_duetty_drawn]}'
     _duetty_input=$'\e]133;B'$end
     _duetty_more=$'\e]133;A;k=s'$end
     _duetty_more_input=$'\e]133;B;k=s'$end
@@ -242,8 +248,13 @@ _duetty_install() {
     _duetty_ps0_after='${_duetty_output+${_duetty_output@P}}'
     # Hardened systems make it readonly: then D comes with the prompt.
     if [[ ${PROMPT_COMMAND@a} != *r* ]]; then
-        _duetty_output+='${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}'
-        _duetty_start+='${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}'
+        # An assignment that fails would end the whole prompt there: its attributes name the variable that
+        # says whether to try.
+        _duetty_put=('${_duetty_nil#"${PROMPT_COMMAND[99]:=_duetty_last}"}' '')
+        _duetty_fixed_=0 _duetty_fixed_a=0 _duetty_fixed_x=0 _duetty_fixed_ax=0
+        _duetty_fixed_r=1 _duetty_fixed_ar=1 _duetty_fixed_rx=1 _duetty_fixed_arx=1
+        _duetty_output+='${_duetty_put[_duetty_fixed_${PROMPT_COMMAND@a}]@P}'
+        _duetty_start+='${_duetty_put[_duetty_fixed_${PROMPT_COMMAND@a}]@P}'
         _duetty_arrange
     fi
     _duetty_wrap
