@@ -65,6 +65,7 @@ types: install-dev ## pyright, strict
 docs: install-dev ## Write the reference pages from the code
 	@$(BIN)/python tools/generate_docs.py docs
 	@$(BIN)/python tools/generate_page_types.py
+	@$(BIN)/python tools/generate_first_answers.py
 
 bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
 	@$(BIN)/python -m benchmarks

@@ -36,6 +36,7 @@ class ServerProcess:
         deadline_s = time.monotonic() + START_S
         while not (self.paths.address_file.exists() and self._pid() == self.process.pid):
             if self.process.poll() is not None or time.monotonic() > deadline_s:
+                self.process.kill()  # one that is merely late would be listened to for ever
                 raise AssertionError(f"the server did not start: {self.process.communicate()[1]!r}")
             time.sleep(0.01)
 

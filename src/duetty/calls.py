@@ -54,6 +54,10 @@ class Actor:
     token: str | None = None
     """Id of the stored token or browser behind it; None for the server's own user."""
 
+    client: str | None = field(default=None, compare=False)
+    """What its program calls itself: for people to read, since nobody vouches for it, and no part
+    of who it is."""
+
     @property
     def identity(self) -> str:
         """What it owns is known by this: two tokens of one name are two actors."""

@@ -86,6 +86,12 @@ class SessionNotFound(NotFound):
         )
 
 
+class UnsupportedMediaType(BadArguments):
+    """The body is of a kind, or packed in a way, that is not read here."""
+
+    code = "unsupported_media_type"
+
+
 class InvalidSessionName(BadArguments):
     code = "invalid_session_name"
 

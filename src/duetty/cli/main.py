@@ -157,6 +157,7 @@ def _load(command: Command) -> CommandModule:
     try:
         module: CommandModule = import_module(f"duetty.cli.commands.{command.module}")  # type: ignore[assignment]  # modules of this package keep the protocol; a test checks them
     finally:
+        gc.freeze()  # nor is it looked at by the first collection after, a twentieth of a second
         gc.enable()
     return module
 

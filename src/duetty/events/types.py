@@ -52,9 +52,9 @@ class Bell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Degraded:
-    """Something no longer works as promised (journal, keeper); None when it is mended."""
+    """Something no longer works as promised (journal, keeper, terminal); None when it is mended."""
 
-    part: Literal["journal", "keeper", "store", "gate"]
+    part: Literal["journal", "keeper", "store", "gate", "terminal"]
     reason: str | None
 
 

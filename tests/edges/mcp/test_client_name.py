@@ -31,5 +31,5 @@ async def test_the_audit_says_which_program_made_a_call(server: ServerProcess, w
     assert len(calls) == 2
     for each in calls:
         assert each["client"] == "person\ufffd[31m" + "x" * 49
-        assert each["actor"]["kind"] == ("agent" if way.startswith("stdio") else "person")
+        assert each["actor"]["kind"] == "agent"
         assert "person\ufffd" not in str(each["actor"])

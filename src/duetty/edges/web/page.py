@@ -5,13 +5,13 @@ So they are served to whoever may speak to this server at all, and the page itse
 """
 
 import gzip
-import mimetypes
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -50,7 +50,16 @@ COMPRESS_BYTES = 1024
 UNFINISHED = frozenset({"meta.json", "stamp"})
 """Of the build, not of the page."""
 
-mimetypes.add_type("application/manifest+json", ".webmanifest")
+KINDS = {
+    ".css": "text/css",
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+    ".webmanifest": "application/manifest+json",
+}
+"""Not the machine's own table, which differs from one to the next."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +86,7 @@ def load_files(directory: Path = BUILT) -> dict[str, File]:
 
 
 def _file(body: bytes, name: str) -> File:
-    kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+    kind = KINDS.get(PurePosixPath(name).suffix, "application/octet-stream")
     packed = gzip.compress(body, 9, mtime=0) if len(body) >= COMPRESS_BYTES else None
     return File(
         body=body,
@@ -123,13 +132,13 @@ class PageApp:
     def _answer(self, request: Request) -> Response:
         headers = {"content-security-policy": POLICY, "cache-control": "no-cache"}
         if request.method not in ("GET", "HEAD"):
-            return Response(status_code=405, headers={"allow": "GET, HEAD"})
+            raise HTTPException(405, headers={"allow": "GET, HEAD"})
         name = str(request.scope["path"]).removeprefix("/ui").removeprefix("/")
         if not self._files:
             return Response(NOT_BUILT, media_type="text/html", headers=headers)
         file = self._files.get(name)
         if file is None and name.startswith("assets/"):
-            return Response("no such file: reload the page", status_code=404, headers=headers)
+            raise HTTPException(404, "no such file: reload the page")
         if file is None or name == "index.html":
             body = self._files["index.html"].body.replace(b"%BASE%", _way_up(request).encode())
             return Response(body, media_type="text/html", headers=headers)
