@@ -213,7 +213,7 @@ def test_neither_key_nor_click_answers_what_has_only_just_appeared(
           const button = document.querySelector('[data-approval] [data-first]');
           if (!button) return;
           observer.disconnect();
-          window.hastened = true;
+          window.hastened = button.getAttribute('aria-disabled');
           for (const key of ['a', 'd']) button.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));
           for (const each of document.querySelectorAll('[data-approval] footer button')) each.click();
         }).observe(document.body, {childList: true, subtree: true})"""
@@ -223,10 +223,30 @@ def test_neither_key_nor_click_answers_what_has_only_just_appeared(
     expect(card(tab)).to_be_visible()
     expect(card(tab).get_by_role("button", name="Decline")).to_be_focused()
 
-    assert tab.page.evaluate("window.hastened")
+    assert tab.page.evaluate("window.hastened") == "true"
     assert [each["state"] for each in waiting(tab.server)] == ["pending"]
     expect(decline(tab)).to_be_enabled()
     tab.press("d")
+    expect(card(tab)).to_contain_text("Declined by you")
+    agent.answer(call)
+
+
+def test_a_click_made_before_the_card_settled_does_not_count_however_late_it_is_heard(
+    tab: Tab, agent: Mcp, session: str
+) -> None:
+    inbox(tab)
+    call = ask(agent, "touch late-heard")
+    expect(decline(tab)).to_be_enabled()
+
+    card(tab).get_by_role("button", name="Approve once").evaluate(
+        """(button) => {
+          const click = new MouseEvent('click', {bubbles: true});
+          Object.defineProperty(click, 'timeStamp', {value: performance.now() - 60_000});
+          button.dispatchEvent(click);
+        }"""
+    )
+    answered(tab, "Decline")
+
     expect(card(tab)).to_contain_text("Declined by you")
     agent.answer(call)
 
