@@ -71,13 +71,13 @@ if (era === "legacy") {
   await until(() => seen.updated.length > 0);
 }
 const abort = new AbortController();
-const aborted = call("wsh_run_command", { session, input: "sleep 20" }, { signal: abort.signal }).then(
+const endless = { session, input: "sleep 20", interrupt: true };
+const aborted = call("wsh_run_command", endless, { signal: abort.signal }).then(
   () => false,
   () => true,
 );
 setTimeout(() => abort.abort(), 400);
 const wasAborted = await aborted;
-await call("wsh_send_input", { session, keys: ["Ctrl-C"] });
 const after = await call("wsh_run_command", { session, input: "echo alive", view: "output" });
 await call("wsh_manage_session", { session, action: "kill" });
 await client.close();

@@ -23,7 +23,7 @@ def inspector() -> str:
 def inspect(node: Path, server: ServerProcess, era: str, way: str, *words: str) -> Any:
     # A header takes every word that follows it, so it comes first and the address last.
     first, last = (
-        ([], ["--", sys.executable, "-m", "duetty", "mcp"])
+        ([], ["--", "env", f"DUETTY_HOME={server.home}", sys.executable, "-m", "duetty", "mcp"])
         if way == "stdio"
         else (["--header", f"Authorization: Bearer {server.token()}"], [f"{server.url()}/mcp"])
     )

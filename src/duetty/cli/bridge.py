@@ -28,7 +28,7 @@ RETURN_S = 5.0
 """How long a server that is being replaced gets to come back before the bridge starts one."""
 
 RETRY_S = 0.02
-ANSWER_S = 15.0
+ANSWER_S = 60.0
 """For a server to take the connection and to answer the handshake; it loads the SDK first."""
 
 LAST_ANSWERS_S = 1.0

@@ -43,8 +43,9 @@ Real terminals that live on between calls; a person may watch them and type too.
 1. wsh_create_session once, then wsh_run_command for every command line. It returns the moment the command ends, \
 with that command's own exit_code and output. view="output" leaves the screen out and is cheapest. Directory, \
 variables and jobs stay from call to call.
-2. `state` says what the session does: prompt (ready), running, awaiting_input or awaiting_password (answer with \
-wsh_send_input), fullscreen (press keys, read wsh_get_screen), exited. exit_code null means unknown.
+2. `state` says what the session does: prompt (ready), running, awaiting_input (type the answer with wsh_run_command: it \
+returns at the next question, or at the end), awaiting_password (answer with wsh_send_input), fullscreen (press keys with \
+wsh_send_input; a line that the program reads, as :wq, with wsh_run_command), exited. exit_code null means unknown.
 3. When max_wait_ms passes, the result is an error with the screen so far and the command goes on: call \
 wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
 4. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
