@@ -99,7 +99,8 @@ def scan_text(text: str, *, whole: bool = False) -> Scan:
 
 
 _WORD = r"[A-Za-z0-9_./~][A-Za-z0-9_./,:=+@%~-]*|-[A-Za-z0-9_./,:=+@%-]*"
-_PLAIN = re.compile(rf"(?:{_WORD})(?: (?:(?:>>?|<|2>|&&|\|\|?|;) )?(?:{_WORD}))*")
+_COMMAND = rf"[A-Za-z_./][A-Za-z0-9_./+-]*(?: (?:(?:>>?|<|2>) )?(?:{_WORD}))*"
+_PLAIN = re.compile(rf"{_COMMAND}(?: (?:&&|\|\|?|;) {_COMMAND})*")
 """Words without quotes and expansions, whole files as their input and output, and joins between."""
 
 

@@ -1,6 +1,7 @@
 """One command as the scan sees it, and where its findings go."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Protocol
 
 from duetty.policy.findings import Finding
@@ -88,7 +89,7 @@ class Use:
 
     def clustered(self, letter: str) -> str | None:
         """The value of a letter at the end of a cluster: `-qO FILE`."""
-        for text, following in zip(self.texts[1:], [*self.texts[2:], ""], strict=True):
+        for text, following in pairwise([*self.texts[1:], ""]):
             if text[:1] == "-" and text[:2] != "--" and text[-1] == letter and len(text) > 2:
                 return following or None
         return None
