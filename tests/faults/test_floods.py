@@ -25,7 +25,7 @@ LINE_BYTES = 1_000_000_000
 
 SEQUENCE_BYTES = 50_000_000
 
-FOREVER = 300_000
+FOREVER = 900_000
 
 FLOOD_TURNS = 5_000
 """Turns of the loop that a flood lasts: some seconds, where the deadline is 20 ms."""

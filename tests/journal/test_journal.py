@@ -555,3 +555,40 @@ def _numbered(start: int, end: int) -> bytes:
 
 
 NUMBERED = b"".join(b"%07d\n" % number for number in range(32 * KIB))
+
+
+def test_what_was_printed_just_now_is_read_without_the_disk(tmp_path: Path) -> None:
+    with closing(Journal.create(tmp_path / "j")) as journal, pipe() as (read_end, write_end):
+        os.write(write_end, b"first ")
+        fill_all(journal, read_end)
+        os.write(write_end, b"second")
+        fill_all(journal, read_end)
+        for path in (tmp_path / "j").glob("*.segment"):
+            path.unlink()
+
+        assert journal.recent(3, 9) == journal.read(3, 9) == b"st sec"
+        assert journal.recent(0, 12) == b"first second"
+
+
+def test_what_is_recent_never_says_other_than_the_disk(tmp_path: Path) -> None:
+    small = Journal.create(tmp_path / "j", limit_bytes=64 * KIB)
+    with closing(small) as journal, pipe() as (read_end, write_end):
+        compared = 0
+        for number in range(40):
+            piece = b"%d " % number * 200
+            if number % 5 == 4:
+                journal.append(piece)
+            else:
+                os.write(write_end, piece)
+                fill_all(journal, read_end)
+            if number % 7 == 6:
+                journal.turn_over(b"snapshot", cols=80, rows=24)
+            for start in range(journal.start, journal.end, 97):
+                recent = journal.recent(start, journal.end)
+                if recent is not None:
+                    compared += 1
+                    assert recent == b"".join(journal.chunks(start, journal.end))
+
+        assert compared
+        assert journal.recent(journal.end, journal.end) is None
+        assert journal.recent(0, journal.end + 1) is None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from duetty.vt import GridRow, Indexed, Piece, Style, Terminal, text_of
 from tests.vt.drawn import fed
-from tests.vt.strategies import HOSTILE
+from tests.vt.strategies import HOSTILE, cuts
 
 quick = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -65,6 +65,35 @@ def test_only_rows_that_changed_are_read_anew() -> None:
 
     assert after == terminal.grid()
     assert [new is old for new, old in zip(after, before, strict=True)] == [True, False, True]
+
+
+@quick
+@given(st.data(), HOSTILE)
+def test_rows_taken_as_changed_make_the_same_grid(data: st.DataObject, stream: bytes) -> None:
+    terminal = fed(b"", cols=12, rows=5)
+    assert terminal.take_changed() is None  # the first time all of it is new
+    rows = list(terminal.grid())
+
+    for piece in data.draw(cuts(stream)):
+        terminal.feed(piece)
+        changed = terminal.take_changed()
+        if changed is None:
+            rows = list(terminal.grid())
+        else:
+            for at, row in changed.items():
+                rows[at] = row
+
+        assert tuple(rows) == terminal.grid()
+
+
+def test_a_key_changes_one_row() -> None:
+    terminal = fed("one\r\ntwo", cols=8, rows=3)
+    terminal.take_changed()
+
+    terminal.feed(b"!")
+
+    assert terminal.take_changed() == {1: terminal.grid()[1]}
+    assert terminal.take_changed() == {}
 
 
 def resized(stream: bytes, cols: int, rows: int) -> Terminal:

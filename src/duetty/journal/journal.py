@@ -459,24 +459,21 @@ class Journal:
         Raises:
             OutputExpired: if some of them are gone.
         """
+        if (recent := self.recent(start, end)) is not None:
+            return recent
         return b"".join(self.chunks(start, end))
 
     def recent(self, start: int, end: int) -> bytes | None:
         """A range that is in the pages being written to, without a look at the disk; else None.
 
-        Owner's thread only: what a viewer is sent was mostly printed a moment ago.
+        What a viewer is sent, and what a short command printed, was mostly printed just now.
         """
-        first = start - self._window_start
-        if (
-            first < 0
-            or not start < end <= min(self._end, self._window_end)
-            or self._intake is not None
-            or self._is_copied
-            or self.degraded is not None
-            or start < self._extents[-1].base
-        ):
+        if not start < end <= self._end or self.degraded is not None:
             return None
-        return bytes(self._shown[first : end - self._window_start])
+        first, shown = self._kept  # in one step: any thread may read
+        if not first <= start or end > first + len(shown) or start < self._extents[-1].base:
+            return None
+        return bytes(shown[start - first : end - first])
 
     def chunks(self, start: int, end: int, size: int = READ_STEP_BYTES) -> Iterator[bytes]:
         """The bytes of a range, piece by piece.
@@ -550,6 +547,8 @@ class Journal:
         self._shown = window.toreadonly()
         self._is_copied = is_copied
         """It is memory, and what is read into it is written to the segment afterwards."""
+        self._kept = start, _NOTHING if is_copied else self._shown
+        """What readers may take from it, and its offset."""
 
     def _advance(self) -> None:
         """Have room for a read behind `end`: in the file, or in memory if the disk fails."""

@@ -86,8 +86,6 @@ class Follower:
         """Bytes from an offset on; None if some of them are gone."""
         journal = self.session.journal
         end = min(start + limit, int(journal.end))
-        if (recent := journal.recent(start, end)) is not None:
-            return recent
         try:
             return journal.read(start, end)
         except OutputExpired:

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import select
 import struct
 import termios
 from contextlib import suppress
@@ -26,6 +27,15 @@ def line_settings(fd: int) -> tuple[bool, bool]:
 
 def set_window_size(fd: int, *, cols: int, rows: int) -> None:
     termios.tcsetwinsize(fd, (rows, cols))
+
+
+def has_output(fd: int) -> bool:
+    """Whether the program has printed what nobody has taken from the PTY yet."""
+    if fd < 0:
+        return False
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    return any(events & select.POLLIN for _, events in waiting.poll(0))
 
 
 def drop_unread(fd: int) -> None:

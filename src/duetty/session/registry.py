@@ -122,6 +122,9 @@ class Registry:
         self.judge: Judge | None = None
         """Decides on lines that agents type; set before the first session is opened."""
 
+        self.on_ended: Callable[[Session], None] = lambda session: None
+        """Told as soon as a session's process is gone."""
+
         self.hidden: tuple[Path, ...] = (journals.parent, scratch.parent)
         """Where the server keeps its own things, which no sandbox shows."""
 
@@ -317,6 +320,7 @@ class Registry:
         id_, name = session.profile.id, session.name
         match event:
             case ProcessExited(exit_code=exit_code):
+                self.on_ended(session)
                 self.log.append(SessionEnded(id=id_, name=name, exit_code=exit_code))
             case StateChanged():
                 self.log.append(SessionUpdated(id=id_, name=name, part="state"))

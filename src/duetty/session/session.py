@@ -38,7 +38,7 @@ from duetty.session.lane import Lane
 from duetty.session.line import Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
-from duetty.session.pty import drop_unread, line_settings, set_window_size
+from duetty.session.pty import drop_unread, has_output, line_settings, set_window_size
 from duetty.session.pulse import Pulse
 from duetty.session.pump import InputQueue
 from duetty.session.reading import Reading
@@ -229,7 +229,8 @@ class Session:
         if not self.is_exited and self._tracker.phase in UNANNOUNCED:
             generation = self.activity.generation
             probe = await self._prober()
-            if not self.is_exited and generation == self.activity.generation:
+            is_current = generation == self.activity.generation and not has_output(self._fd)
+            if not self.is_exited and is_current:
                 self._probe = probe
                 self._probe_generation = generation
         self._tell_state()

@@ -279,9 +279,10 @@ class Terminal:
         return self._styled
 
     def _read_screen(self, *, styled: bool) -> Screen:
-        total, rows = self.total_rows, self.rows
+        rows, kept = self.rows, self._native.number("total_rows")
+        total = min(kept, self._scrollback_rows + rows)
         return Screen(
-            lines=self._lines(total - rows, rows, styled=styled),
+            lines=self._lines_at(kept - rows, rows, styled=styled),
             cursor=self.cursor,
             cols=self.cols,
             rows=rows,
@@ -338,7 +339,10 @@ class Terminal:
         return html_of(self.screen(styled=True).lines)
 
     def _lines(self, first: int, count: int, *, styled: bool) -> tuple[Line, ...]:
-        first += self._hidden_rows()
+        return self._lines_at(first + self._hidden_rows(), count, styled=styled)
+
+    def _lines_at(self, first: int, count: int, *, styled: bool) -> tuple[Line, ...]:
+        """Rows counted as the emulator counts them."""
         if styled:
             return tuple([spans(row) for row in self._native.rows(first=first, count=count)])
         # The emulator's own trimming takes a combining mark on a space for nothing.
