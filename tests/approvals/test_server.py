@@ -37,7 +37,14 @@ def server() -> Iterator[ServerProcess]:
 class AgentCall:
     """A run with the server's own token, which is an agent's, in a thread."""
 
-    def __init__(self, server: ServerProcess, line: str) -> None:
+    def __init__(
+        self,
+        server: ServerProcess,
+        line: str,
+        *,
+        path: str = "/sessions/s/run",
+        body: dict[str, Any] | None = None,
+    ) -> None:
         self.status: int | None = None
         self.answer: Any = None
         address = urlsplit(server.url())
@@ -46,13 +53,14 @@ class AgentCall:
             "Authorization": f"Bearer {server.token()}",
             "Content-Type": "application/json",
         }
-        self.body = json.dumps({"input": line})
+        self.path = path
+        self.body = json.dumps({"input": line} if body is None else body)
         self.thread = threading.Thread(target=self._call)
         self.thread.start()
 
     def _call(self) -> None:
         try:
-            self.connection.request("POST", "/sessions/s/run", self.body, self.headers)
+            self.connection.request("POST", self.path, self.body, self.headers)
             response = self.connection.getresponse()
             self.status, self.answer = response.status, json.loads(response.read())
         except (OSError, http.client.HTTPException, ValueError):

@@ -5,13 +5,14 @@ whoever is there, and ends each question exactly once.
 """
 
 from duetty.approvals.desk import MAX_PENDING, ApprovalEntry, Approvals, Granted
-from duetty.approvals.question import Answer, HostAsk, Question, may_see
+from duetty.approvals.question import Answer, Edited, HostAsk, Question, may_see
 
 __all__ = [
     "MAX_PENDING",
     "Answer",
     "ApprovalEntry",
     "Approvals",
+    "Edited",
     "Granted",
     "HostAsk",
     "Question",

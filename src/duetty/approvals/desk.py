@@ -5,12 +5,19 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import anyio
 
-from duetty.approvals.question import Answer, HostAsk, Question, is_covered, may_see
+from duetty.approvals.question import (
+    Answer,
+    Edited,
+    HostAsk,
+    Question,
+    is_covered,
+    may_see,
+)
 from duetty.calls import Actor, Scope
 from duetty.clock import Clock
 from duetty.errors import (
@@ -19,10 +26,12 @@ from duetty.errors import (
     ApprovalRejected,
     ApprovalSettled,
     BadArguments,
+    EditUnconfirmed,
     Exhausted,
     NotAPerson,
     PolicyDenied,
     ScopeMissing,
+    SessionExited,
 )
 from duetty.events import Subscription
 from duetty.ids import Seq
@@ -32,11 +41,17 @@ MAX_PENDING = 100
 """Questions at once. A person who has a hundred to answer answers none of them well."""
 
 MAX_STANDING = 1_000
+MAX_LOOKED_THROUGH = 1_000
+"""Settled questions, to tell who answered one that is no longer remembered here."""
+
 EXPIRY_LOOK_S = 1.0
 RETURN_S = 3.0
 """For so long, whoever has left may be a page that is being loaded again. Nobody waits longer to be refused."""
 
 MAX_NOTE = 500
+
+SESSION_ENDED = "session_end"
+TAKEN_BACK = "taken back: session ended"
 
 log = logging.getLogger("duetty.approvals")
 
@@ -69,9 +84,14 @@ class _Waiting:
     asked: bool = True
     """Somebody's call waits for it; False for one that came over from an earlier server."""
 
+    call: str | None = None
+    judge: Callable[[str], Edited] | None = None
+    told: set[tuple[str, Edited]] = field(default_factory=set[tuple[str, Edited]])
+    """Changed lines, and what was said of each: only that can be confirmed."""
 
-Judge = Callable[[ApprovalRecord, str], str | None]
-"""Why a command line that a person put in place may not run at all; None if it may."""
+
+Judge = Callable[[ApprovalRecord, str], Edited]
+"""What is to be said of a changed command line, when the asking call itself cannot be judged anew."""
 
 
 class Recorder(Protocol):
@@ -109,8 +129,11 @@ class Approvals:
         self.name_of: Callable[[str], str | None] = lambda session_id: None
         """The name that a session has now."""
 
-        self.judge: Judge = lambda record, line: None
+        self.judge: Judge = lambda record, line: Edited()
         """Judges a changed command line; set by whoever decides calls."""
+
+        self.has_ended: Callable[[str], bool] = lambda session_id: False
+        """Whether a session of an earlier server is over, or gone."""
 
     # --- an earlier server's ------------------------------------------------------
 
@@ -146,13 +169,24 @@ class Approvals:
                 self._store.save_approval(record)
 
     async def expire(self) -> None:
-        """End questions that nobody's call waits for, when their time is up. Runs forever."""
+        """End questions that nobody's call waits for, with their time or their session. Runs forever."""
         while True:
             await anyio.sleep(EXPIRY_LOOK_S)
             now_s = self._clock.monotonic_s()
             for id_, waiting in list(self._waiting.items()):
-                if not waiting.asked and waiting.until_s <= now_s:
+                if waiting.asked:
+                    continue
+                session_id = waiting.record.session_id
+                if waiting.until_s <= now_s:
                     self._end(id_, "expired", by="time", via="expiry")
+                elif session_id is not None and self.has_ended(session_id):
+                    self.withdraw(session_id)
+
+    def withdraw(self, session_id: str) -> None:
+        """A session has ended: whatever was asked about it cannot be done any more."""
+        for id_, waiting in list(self._waiting.items()):
+            if waiting.record.session_id == session_id:
+                self._end(id_, "withdrawn", by="session", via=SESSION_ENDED, note=TAKEN_BACK)
 
     def stop(self) -> None:
         """The server ends: calls that are cancelled from now on leave their questions standing."""
@@ -240,11 +274,13 @@ class Approvals:
         Raises:
             ApprovalRejected: a person said no.
             ApprovalExpired: nobody answered in time.
+            SessionExited: its session ended.
             Exhausted: too many questions wait already.
         """
         if (kept := self._kept.pop(question.digest, None)) is not None:
             return self._taken(kept, call)
         waiting = self._left_behind(question) or self._put(question, call)
+        waiting.call = call
         id_ = waiting.record.id
         try:
             await self._wait(waiting, host)
@@ -281,14 +317,14 @@ class Approvals:
         by = Actor(kind="person", name=f"host of {record.actor_name}")
         try:
             self.settle(record.id, answer, by=by, via="elicitation")
-        except (BadArguments, PolicyDenied) as error:
+        except (BadArguments, EditUnconfirmed, PolicyDenied) as error:
             log.warning("host_answer_refused", extra={"code": error.code})
 
     def _left_behind(self, question: Question) -> _Waiting | None:
         """The same question, asked through an earlier server: it goes on, it is not asked twice."""
         for waiting in self._waiting.values():
             if not waiting.asked and waiting.record.digest == question.digest:
-                waiting.asked = True
+                waiting.asked, waiting.judge = True, question.judge
                 self._change(waiting, replace(waiting.record, asker_gone=False))
                 return waiting
         return None
@@ -315,10 +351,12 @@ class Approvals:
             suggestion=question.suggestion,
             standing_rule=question.standing_rule,
             said=question.said,
+            context=question.context,
             asked_at_ns=now_ns,
             expires_at_ns=now_ns + int(self._wait_s * 1e9),
         )
-        waiting = _Waiting(record, self._clock.monotonic_s() + self._wait_s, anyio.Event())
+        until_s = self._clock.monotonic_s() + self._wait_s
+        waiting = _Waiting(record, until_s, anyio.Event(), judge=question.judge)
         self._waiting[record.id] = waiting
         self._trail.record(
             "approval",
@@ -352,40 +390,59 @@ class Approvals:
             ApprovalNotFound: if there is no such question.
             ApprovalSettled: if it is settled already.
             PolicyDenied: if the changed command line may not run at all; the question stays.
+            EditUnconfirmed: if it would do what nobody was asked about; the question stays.
             BadArguments: if the answer does not fit the question; it stays.
         """
         check_may_answer(by)
         waiting = self._waiting.get(id_)
         if waiting is None:
-            raise self._not_waiting(id_)
+            raise self._not_waiting(id_, by)
         check_reaches(by, self.current(waiting.record), answer)
         if waiting.until_s <= self._clock.monotonic_s():
             self._end(id_, "expired", by="time", via="expiry")
-            raise self._not_waiting(id_)
+            raise self._not_waiting(id_, by)
         record = waiting.record
         if not answer.granted:
             return self._end(id_, "rejected", by=by.name, via=via, answer=answer)
-        self._check_edit(record, answer)
+        self._check_edit(waiting, answer)
         standing = self._checked_standing(record, answer, by)
         settled = self._end(id_, "granted", by=by.name, via=via, answer=answer)
         if standing is not None:
             self._stand(standing)
         return settled
 
-    def _check_edit(self, record: ApprovalRecord, answer: Answer) -> None:
-        if answer.command_line is None:
+    def _check_edit(self, waiting: _Waiting, answer: Answer) -> None:
+        """What a person approves is what they saw: the question's words, or ours on their line."""
+        record, line = waiting.record, answer.command_line
+        if line is None:
             return
         if record.command_line is None:
             raise BadArguments(f"{record.operation} has no command line to change")
-        if not answer.command_line.strip():
+        if not line.strip():
             raise BadArguments("the changed command line is empty", hint="decline instead")
         if answer.covers != "once":
             raise BadArguments("a changed command line is approved once", hint="leave `covers` out")
-        if (reason := self.judge(record, answer.command_line)) is not None:
+        edited = waiting.judge(line) if waiting.judge is not None else self.judge(record, line)
+        if edited.denied is not None:
             raise PolicyDenied(
-                f"the changed command line may not run: {reason}",
+                f"the changed command line may not run: {edited.denied}",
                 hint="change it again, or decline",
             )
+        if edited.reason is None or (answer.confirm and (line, edited) in waiting.told):
+            return
+        waiting.told.add((line, edited))
+        raise EditUnconfirmed(
+            f"the changed command line does what the question did not say: {edited.reason}",
+            hint="change it again, decline, or answer the same once more with confirm",
+            details={
+                "approval": record.id,
+                "command_line": line,
+                "reason": edited.reason,
+                "rule": edited.rule,
+                "classes": list(edited.classes),
+                "suggestion": edited.suggestion,
+            },
+        )
 
     def _checked_standing(
         self, record: ApprovalRecord, answer: Answer, by: Actor
@@ -424,11 +481,19 @@ class Approvals:
         )
 
     def _end(
-        self, id_: str, state: str, *, by: str, via: str, answer: Answer | None = None
+        self,
+        id_: str,
+        state: str,
+        *,
+        by: str,
+        via: str,
+        answer: Answer | None = None,
+        note: str | None = None,
     ) -> ApprovalRecord:
         """The one place where a question ends."""
         waiting = self._waiting.pop(id_)
-        note = None if answer is None or answer.note is None else answer.note[:MAX_NOTE]
+        if answer is not None and answer.note is not None:
+            note = answer.note[:MAX_NOTE]
         granted = answer is not None and answer.granted
         record = replace(
             waiting.record,
@@ -447,6 +512,7 @@ class Approvals:
             "approval",
             event=state,
             approval=id_,
+            call=waiting.call,
             operation=record.operation,
             session=record.session,
             by=by,
@@ -464,14 +530,31 @@ class Approvals:
         waiting.settled.set()
         return record
 
-    def _not_waiting(self, id_: str) -> ApprovalNotFound | ApprovalSettled:
-        record = self._settled.get(id_)
-        if record is None:
+    def _not_waiting(self, id_: str, by: Actor) -> ApprovalNotFound | ApprovalSettled:
+        record = self._settled.get(id_) or self._stored(id_)
+        if record is None or not may_see(
+            by, session=self.current(record).session, session_id=record.session_id
+        ):
             return ApprovalNotFound(id_)
+        changed = "" if record.edited is None else ", with another command line"
         return ApprovalSettled(
-            f"it is {record.state} already, by {record.settled_by}",
-            details={"state": record.state, "settled_by": record.settled_by},
+            f"it is {record.state} already, by {record.settled_by} ({record.via}){changed}",
+            hint="the first answer counts; list the approvals with the settled ones to see it",
+            details={
+                "state": record.state,
+                "settled_by": record.settled_by,
+                "via": record.via,
+                "settled_at_ns": record.settled_at_ns,
+                "covers": record.covers,
+                "edited": record.edited,
+                "note": record.note,
+            },
         )
+
+    def _stored(self, id_: str) -> ApprovalRecord | None:
+        """One that ended long ago, or under an earlier server."""
+        kept = self._store.approvals(limit=MAX_LOOKED_THROUGH)
+        return next((each for each in kept if each.id == id_ and each.state != "pending"), None)
 
     # --- answers that stay --------------------------------------------------------
 
@@ -604,6 +687,7 @@ def _granted(record: ApprovalRecord) -> Granted:
 
     Raises:
         ApprovalRejected, ApprovalExpired: if it is not a yes.
+        SessionExited: if it was taken back.
     """
     details = {"approval": record.id, "reason": record.reason, "classes": list(record.classes)}
     if record.state == "granted":
@@ -616,6 +700,8 @@ def _granted(record: ApprovalRecord) -> Granted:
             hint="do not ask for the same again by yourself; tell the person that you wait",
             details=details,
         )
+    if record.state == "withdrawn":
+        raise SessionExited(record.session or "", None)
     raise ApprovalRejected(
         "a person declined it" + (f": {record.note}" if record.note else ""),
         hint=record.suggestion

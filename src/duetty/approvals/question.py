@@ -3,10 +3,27 @@
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from duetty.calls import Actor
 from duetty.store import ApprovalRecord, Covers, StandingRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """What is to be said of a command line that a person puts in the place of the one asked for."""
+
+    denied: str | None = None
+    """Why it may not run at all."""
+
+    reason: str | None = None
+    """Why a person has to be asked about it too, where the question did not say so."""
+
+    rule: str | None = None
+    classes: tuple[str, ...] = ()
+    """Those that the question did not name."""
+
+    suggestion: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +45,12 @@ class Question:
 
     policy: str = ""
     """Digest of the rules in force: an answer given under others is void."""
+
+    context: str | None = None
+    """What was judged, to judge a changed line alike when the asking call is gone."""
+
+    judge: Callable[[str], Edited] | None = field(default=None, compare=False, repr=False)
+    """Judges a changed line as the asking call would be, with all that comes besides the words."""
 
     can_stand: bool = False
     """Whether the line always does the same, so that an answer may cover it again."""
@@ -65,6 +88,9 @@ class Answer:
     covers: Covers = "once"
     command_line: str | None = None
     """To be run in place of the one that was asked for."""
+
+    confirm: bool = False
+    """The person was told what the changed line would do, and means it."""
 
     rule: str | None = None
     """The standing rule that the person was shown; must be the one that would be saved."""

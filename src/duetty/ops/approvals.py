@@ -7,6 +7,7 @@ from duetty.calls import Actor, Effect
 from duetty.errors import (
     ApprovalNotFound,
     ApprovalSettled,
+    EditUnconfirmed,
     Exhausted,
     NotAPerson,
     PolicyDenied,
@@ -58,6 +59,7 @@ async def _approve(params: ApproveParams, services: Services, actor: Actor) -> A
         granted=True,
         covers=params.covers,
         command_line=params.command_line,
+        confirm=params.confirm,
         rule=params.rule,
         note=params.note,
     )
@@ -144,7 +146,14 @@ APPROVE = Operation(
     route=Route(method="POST", path="/approvals/{approval}/approve"),
     answers=True,
     shared=True,
-    errors=(ApprovalNotFound, ApprovalSettled, NotAPerson, PolicyDenied, Exhausted),
+    errors=(
+        ApprovalNotFound,
+        ApprovalSettled,
+        EditUnconfirmed,
+        NotAPerson,
+        PolicyDenied,
+        Exhausted,
+    ),
 )
 DECLINE = Operation(
     name="approval.decline",

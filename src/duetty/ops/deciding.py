@@ -4,20 +4,21 @@ Every dispatch goes through `Deciding.passing`; a line that a shell is about to 
 because an agent typed it comes through `judge_line`. Nothing else leads to a session.
 """
 
+import json
 import secrets
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, assert_never
+from typing import Any, assert_never
 
-from duetty.approvals import Approvals, Granted, HostAsk
+from duetty.approvals import Approvals, Edited, Granted, HostAsk
 from duetty.audit import Trail
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
-from duetty.errors import DuettyError, PolicyDenied, SessionNotFound
+from duetty.errors import DuettyError, PolicyDenied, SessionExited, SessionNotFound
 from duetty.ops.judging import Judging
-from duetty.ops.made import Made, as_deny, denied, question_of, seen, told
+from duetty.ops.made import Made, as_deny, denied, edited_of, question_of, seen, told
 from duetty.ops.recording import (
     COMMAND_LINES,
     RAW_INPUT,
@@ -47,6 +48,10 @@ class Passage:
     exit_code: int | None = None
 
 
+Again = Callable[[str], Made]
+"""The decision on the same call with another command line."""
+
+
 class Deciding(Judging):
     """Judges, asks and records."""
 
@@ -70,6 +75,8 @@ class Deciding(Judging):
         self._trail = trail
         approvals.judge = self._judge_edited
         approvals.name_of = self._name_of
+        approvals.has_ended = self._has_ended
+        registry.on_ended = lambda session: approvals.withdraw(session.profile.id)
         if self.profile is not Profile.OPEN:
             registry.judge = self.judge_line
 
@@ -108,6 +115,7 @@ class Deciding(Judging):
         outcome = "cancelled"
         passage = Passage(params)
         approval: str | None = None
+        edited: str | None = None
         try:
             match made.decision:
                 case Allow():
@@ -118,9 +126,12 @@ class Deciding(Judging):
                     if operation.name == "upstreams.call" and made.judged.tool is not None:
                         self.check_tool(*made.judged.tool)
                     made = replace(made, said=getattr(params, "why", None))
-                    granted = await self._ask(made, session, host, call_id, can_ask=can_ask)
-                    approval = granted.approval
+                    again = self._again(call, operation, params, session, made, secret=secret)
+                    granted = await self._ask(made, session, host, call_id, again, can_ask=can_ask)
+                    approval, edited = granted.approval, granted.command_line
                     passage.params = self._approved(operation, params, session, granted)
+                    if edited is not None:
+                        passage.params = _canonical(operation, passage.params, again(edited))
                 case _:
                     assert_never(made.decision)
             yield passage
@@ -143,7 +154,27 @@ class Deciding(Judging):
                 ended["exit_code"] = passage.exit_code
             if approval is not None:
                 ended["approval"] = approval
+            if edited is not None:
+                ended["edited"] = edited
             self._trail.record("outcome", **ended)
+
+    def _again(
+        self,
+        call: Call,
+        operation: Doing,
+        params: Any,
+        session: Session | None,
+        made: Made,
+        *,
+        secret: bool,
+    ) -> Again:
+        def again(line: str) -> Made:
+            if operation.name not in COMMAND_LINES:  # typed: nothing runs in its place
+                return self.decide(replace(made.judged, command_line=line))
+            changed = params.model_copy(update={COMMAND_LINES[operation.name]: line})
+            return self.of_call(call, operation, changed, session, secret=secret, leaves=False)
+
+        return again
 
     def keys_rest_on(self, actor: Actor, session: Session) -> tuple[object, ...] | None:
         """What the decision on keys that this actor types depends on, and all that it depends on.
@@ -153,7 +184,7 @@ class Deciding(Judging):
         """
         if actor.kind != "person" or self._settings.audit_reads:
             return None
-        return self._digest, session.cwd, session.profile.tags, session.gate is None
+        return self._digest, session.cwd, frozenset(session.profile.tags), session.gate is None
 
     def refused(self, call: Call, operation: Doing, error: DuettyError) -> None:
         """Record a call that got no further than its credential or its arguments."""
@@ -211,6 +242,12 @@ class Deciding(Judging):
             return None
         return session.name if session.profile.id == session_id else None
 
+    def _has_ended(self, session_id: str) -> bool:
+        try:
+            return self._registry.find(session_id).is_exited
+        except SessionNotFound:
+            return True
+
     # --- asking ---------------------------------------------------------------------
 
     def _can_ask(self, made: Made, session: Session | None, host: HostAsk | None) -> bool:
@@ -225,11 +262,19 @@ class Deciding(Judging):
         session: Session | None,
         host: HostAsk | None,
         call_id: str,
+        again: Again,
         *,
         can_ask: bool,
     ) -> Granted:
         assert isinstance(made.decision, Ask)
-        question = question_of(made, session)
+        if session is not None and session.is_exited and _is_typed(made.judged):
+            raise SessionExited(session.name, session.exit_code)
+        asked = question_of(made, session)
+
+        def judge(line: str) -> Edited:
+            return edited_of(again(line), asked, session)
+
+        question = replace(asked, judge=judge)
         if (covered := self._approvals.covered(question)) is not None:
             self._trail.record("approval", event="covered", approval=covered.approval, call=call_id)
             return covered
@@ -243,9 +288,13 @@ class Deciding(Judging):
             raise denied(refusal, made.judged, nobody=True)
         granted = await self._approvals.obtain(question, call=call_id, host=host)
         # It may have waited for minutes: rules that came meanwhile count.
-        now = self.decide(made.judged).decision
-        if isinstance(now, Deny):
-            raise denied(now, made.judged)
+        now = (
+            self.decide(made.judged)
+            if granted.command_line is None
+            else again(granted.command_line)
+        )
+        if isinstance(now.decision, Deny):
+            raise denied(now.decision, now.judged)
         return granted
 
     def _approved(
@@ -298,7 +347,11 @@ class Deciding(Judging):
                 case Deny():
                     raise denied(made.decision, made.judged)
                 case Ask():
-                    granted = await self._ask(made, session, None, call_id, can_ask=can_ask)
+
+                    def again(line: str) -> Made:
+                        return self.of_line(session, replace(question, line=line, expanded=None))
+
+                    granted = await self._ask(made, session, None, call_id, again, can_ask=can_ask)
                     if granted.command_line is not None:
                         raise _instead(granted.command_line)
                 case _:
@@ -319,19 +372,16 @@ class Deciding(Judging):
 
     # --- a line that a person changed ---------------------------------------------
 
-    def _judge_edited(self, record: ApprovalRecord, line: str) -> str | None:
-        kind: Literal["person", "agent", "node"] = (
-            "agent" if record.actor_kind not in ("person", "node") else record.actor_kind
-        )
-        judged = Judged(
-            operation=record.operation,
-            effect=Effect.INPUT,
-            actor=Actor(kind=kind, name=record.actor_name),
-            cwd=record.cwd or "",
-            command_line=line,
-        )
-        decision = self.decide(judged).decision
-        return decision.detail if isinstance(decision, Deny) else None
+    def _judge_edited(self, record: ApprovalRecord, line: str) -> Edited:
+        """Of a question whose call ended with an earlier server: by what is kept of it."""
+        if record.context is None:
+            return Edited(denied="what it was asked for is not known any more")
+        judged = Judged.from_json(json.loads(record.context))
+        return edited_of(self.decide(replace(judged, command_line=line)), record, None)
+
+
+def _is_typed(judged: Judged) -> bool:
+    return judged.operation in ("command.run", "input.line") or judged.operation in RAW_INPUT
 
 
 def _instead(line: str) -> PolicyDenied:
@@ -342,9 +392,9 @@ def _instead(line: str) -> PolicyDenied:
 def _canonical(operation: Doing, params: Any, made: Made) -> Any:
     """Headless: what was judged is what runs, word for word."""
     decision = made.decision
-    assert isinstance(decision, Allow)
     if (
-        decision.canonical is None
+        not isinstance(decision, Allow)
+        or decision.canonical is None
         or made.judged.mode is not Mode.HEADLESS
         or not operation.name.startswith("process.")
     ):

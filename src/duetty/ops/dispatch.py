@@ -70,7 +70,8 @@ class Dispatcher:
         if operation is None:
             raise UnknownOperation(f"no operation {call.operation!r}")
         deciding = self._services.deciding
-        call = replace(call, actor=self._now(call.actor))
+        if (actor := self._now(call.actor)) is not call.actor:
+            call = replace(call, actor=actor)
         is_asked_of_all = (
             operation.everywhere and not call.dialect and "server" not in call.arguments
         )

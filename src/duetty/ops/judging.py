@@ -117,9 +117,16 @@ class Judging:
     # --- a call ---------------------------------------------------------------------
 
     def of_call(
-        self, call: Call, operation: Doing, params: Any, session: Session | None, *, secret: bool
+        self,
+        call: Call,
+        operation: Doing,
+        params: Any,
+        session: Session | None,
+        *,
+        secret: bool,
+        leaves: bool = True,
     ) -> Made:
-        """`secret`: what is typed is not shown."""
+        """`secret`: what is typed is not shown. `leaves`: the shell may be the one who asks."""
         line = _command_line(operation, params)
         judged = Judged(
             operation=operation.name,
@@ -141,7 +148,7 @@ class Judging:
             made = made.unproven("it goes on with a line that was begun before")
         if session is not None and operation.name in RAW_INPUT:
             made = self._of_input(made, operation, params, session)
-        if session is not None and _leaves_to_shell(made, operation, session):
+        if leaves and session is not None and _leaves_to_shell(made, operation, session):
             assert line is not None
             if session.gate is not None:
                 session.gate.leave(line, actor=call.actor)

@@ -1,14 +1,16 @@
 """A decision that was made, with what it takes to make it again, ask about it and record it."""
 
+import json
 from dataclasses import dataclass, replace
 from hashlib import sha256
 
-from duetty.approvals import Question
+from duetty.approvals import Edited, Question
 from duetty.audit import MAX_TEXT
 from duetty.errors import PolicyDenied
 from duetty.policy import (
     CLASSES,
     Allow,
+    Analysis,
     Ask,
     Decision,
     Deny,
@@ -20,6 +22,7 @@ from duetty.policy import (
     to_json,
 )
 from duetty.session import Session
+from duetty.store import ApprovalRecord
 
 MAX_DETAIL = 1_000
 
@@ -102,15 +105,39 @@ def as_deny(ask: Ask) -> Deny:
     )
 
 
+def _classes(ask: Ask, every: Analysis | None) -> tuple[str, ...]:
+    if every is None or not every.scan.findings:
+        return ask.classes
+    # A decision needs one class to ask; whoever answers sees each of them.
+    return tuple(dict.fromkeys((*ask.classes, *every.scan.classes)))
+
+
+def edited_of(made: Made, asked: Question | ApprovalRecord, session: Session | None) -> Edited:
+    """What a changed line does that the question did not say."""
+    decision = made.decision
+    if isinstance(decision, Allow):
+        return Edited()
+    if isinstance(decision, Deny):
+        return Edited(denied=decision.detail)
+    now = question_of(made, session)
+    fresh = tuple(each for each in now.classes if each not in asked.classes)
+    is_known = now.rule == asked.rule or (now.classes and not fresh)
+    if not fresh and is_known:
+        return Edited()
+    return Edited(
+        reason=now.reason,
+        rule=now.rule,
+        classes=fresh,
+        suggestion=now.suggestion,
+    )
+
+
 def question_of(made: Made, session: Session | None) -> Question:
     ask, judged = made.decision, made.judged
     assert isinstance(ask, Ask)
     line = judged.command_line
     every = None if line is None else analyse_whole(line, judged.cwd)
-    classes = ask.classes
-    if every is not None and every.scan.findings:
-        # A decision needs one class to ask; whoever answers sees each of them.
-        classes = tuple(dict.fromkeys((*classes, *every.scan.classes)))
+    classes = _classes(ask, every)
     grave = any(CLASSES[each].grave for each in classes if each in CLASSES)
     reason, operation = ask.detail, judged.operation
     if judged.tool is not None:
@@ -128,6 +155,7 @@ def question_of(made: Made, session: Session | None) -> Question:
         classes=classes,
         suggestion=ask.instead or None,
         said=made.said,
+        context=None if line is None else json.dumps(judged.to_json()),
         policy=f"{made.digest}{made.besides}",
         can_stand=every is not None and not grave and not made.besides and every.doubt is None,
     )

@@ -7,6 +7,8 @@ a file can do the same unseen; then the next prompt says that the hook is gone.
 
 import re
 
+from duetty.policy.reader import read
+
 _ANY = (
     (r"_duetty", "it names parts of the integration"),
     (r"\bPROMPT_COMMAND\b|\bPS0\b|\bpromptvars\b", "it changes what bash runs before a line"),
@@ -37,14 +39,13 @@ _ANY = (
         "it runs a line of history, which is not told",
     ),
 )
-_EXEC = (
-    re.compile(r"(^\s*|[;&|({]\s*)exec\s+[^<>\s&\d]"),
-    "it puts another program in the shell's place",
+_EXEC = re.compile(r"e['\"\\]*x['\"\\]*e['\"\\]*c|\$'")
+"""A line that may say `exec`, however it is quoted."""
+
+_BEFORE = frozenset(
+    ["command", "builtin", "noglob", "nocorrect", "-", "time", "and", "or", "not", "begin"]
 )
-_HANDED_ON = re.compile(
-    r"\A((?:[^'\"\\`$#\n]*[;&|({])?\s*)(?:ba|da|k|z)?sh(?:\s+-\w+)*\s+-\w*c\s+(?:'[^']*')+"
-)
-"""A script for another shell, before anything else is quoted: its `exec` takes that one's place."""
+"""Words behind which the same shell runs what follows."""
 
 _OF_SHELL = {
     "zsh": ((r"(^\s*|[;&|({]\s*)r\b", "it runs a line of history, which is not told"),),
@@ -64,11 +65,13 @@ _PATTERNS_OF = {
 
 _PERHAPS = re.compile(
     r"_duetty|PS0|PROMPT_COMMAND|promptvars|trap|extdebug|preexec|precmd|zsh-hook|zle|sched|bind"
-    r"|fish_|function|\(\s*\)|enable|fc|exec|\br\b"
+    rf"|fish_|function|\(\s*\)|enable|fc|{_EXEC.pattern}|\br\b"
 )
 """One look that most lines do not survive."""
 
 MAX_CHARS = 8_192
+MAX_DEPTH = 4
+"""Texts within texts that are looked into for an `exec`."""
 
 
 def touched_hook(line: str, *, shell: str | None) -> str | None:
@@ -79,5 +82,32 @@ def touched_hook(line: str, *, shell: str | None) -> str | None:
     for pattern, why in (*_PATTERNS, *_PATTERNS_OF.get(shell or "", ())):
         if pattern.search(text):
             return why
-    pattern, why = _EXEC
-    return why if pattern.search(_HANDED_ON.sub(r"\1sh", text)) else None
+    if _replaces_shell(text, MAX_DEPTH):
+        return "it puts another program in the shell's place"
+    return None
+
+
+def _replaces_shell(text: str, depth: int) -> bool:
+    """Whether a command of this text is an `exec` of the shell's own: not one that is handed to another shell."""
+    if _EXEC.search(text) is None or not depth:
+        return False
+    reading = read(text)
+    own = {*reading.functions, "eval"}
+    for simple in reading.commands:
+        words = [word.text for word in simple.words]
+        while words and words[0] in _BEFORE:
+            del words[0]
+            while words and words[0][:1] == "-":
+                del words[0]
+        if not words:
+            continue
+        if words[0] == "alias":
+            own.update(word.partition("=")[0] for word in words[1:])
+        if words[0] == "exec" and any(word[:1] not in ("-", "{") for word in words[1:]):
+            return True
+        if words[0] in own and (
+            _replaces_shell(" ".join(words[1:]), depth - 1)
+            or any(_replaces_shell(word, depth - 1) for word in words[1:])
+        ):
+            return True
+    return False

@@ -11,7 +11,8 @@
 #   B  PS1, after the user's text
 #   C  PS0, after the user's text
 #   Q  PS0 too, where there is a gate: in a subshell, which sends us SIGINT if the line may not run
-# All are built-in: nothing here forks, except Q and what the user's own files do.
+# All are built-in: nothing here forks, except Q, the second and later commands of one paste, which
+# no prompt ends (a subshell in PS0 tells D of the one before), and what the user's own files do.
 #
 # PROMPT_COMMAND may be reassigned and PS1 rewritten at any time, by any element:
 #   - the user's last element is run from inside _duetty_last, which marks PS1 after it.
@@ -56,31 +57,59 @@ builtin shopt -u expand_aliases
 # End the line that ran, or was refused, since the last prompt. $1: its exit code.
 _duetty_done() {
     if ((_duetty_ran)) || { [[ -n $_duetty_histcmd ]] && ((HISTCMD > _duetty_histcmd)); }; then
-        local cmdline=
-        _duetty_line && cmdline=";cmdline=${_duetty_text@Q}"
+        # A line that runs nothing may follow in the same paste: PS0 has noted where this one was.
+        _duetty_end "$1" "$((_duetty_ran * (HISTCMD - _duetty_here)))"
         _duetty_ran=0
-        builtin printf '\e]133;D;%s;nonce=%s%s;cwd=%s\a' \
-            "$1" "$_duetty_nonce" "$cmdline" "${PWD@Q}" >/dev/tty
     fi
+}
+
+# Say D. $1: the exit code; $2: how many lines history has that are newer than the one that ends.
+_duetty_end() {
+    local now=${EPOCHREALTIME-} cmdline=
+    _duetty_line "$2" && cmdline=";cmdline=${_duetty_text@Q}"
+    builtin printf '\e]133;D;%s;nonce=%s;t=%s%s;cwd=%s\a' \
+        "$1" "$_duetty_nonce" "$now" "$cmdline" "${PWD@Q}" >/dev/tty
 }
 
 # Put the text of that line into _duetty_text, or fail: history may not have it
 # (HISTCONTROL, HISTIGNORE), and then its newest entry is another line.
-# By way of a file, because only a file can be read back without a fork.
+# By way of a file, because only a file can be read back without a fork. $1: as $2 above.
 _duetty_line() {
     [[ -w $_duetty_scratch && -o history ]] || return 1
-    local HISTTIMEFORMAT= IFS= text= number= before=$_duetty_text
-    builtin history 1 >|"$_duetty_scratch" || return 1
-    builtin read -r -d '' -n 4200 text <"$_duetty_scratch"
+    local HISTTIMEFORMAT= IFS= text= newer= number= before=$_duetty_text
+    builtin history "$(($1 + 1))" >|"$_duetty_scratch" || return 1
+    builtin read -r -d '' -n "$((4200 * ($1 + 1)))" text <"$_duetty_scratch"
+    if (($1 > 0)); then
+        builtin history "$1" >|"$_duetty_scratch" || return 1
+        builtin read -r -d '' newer <"$_duetty_scratch"
+        text=${text%"$newer"}
+    fi
     text=${text#"${text%%[! ]*}"}
     number=${text%%[!0-9]*}
     text=${text#"$number"}
     text=${text:2}
     _duetty_text=${text%$'\n'}
     [[ -n $number ]] && ((${#_duetty_text} <= 4096)) || return 1
-    [[ -n $_duetty_histcmd ]] && ((HISTCMD > _duetty_histcmd)) && return 0
+    [[ -n $_duetty_histcmd ]] && ((HISTCMD - $1 > _duetty_histcmd)) && return 0
+    (($1 == 0)) || return 1
     [[ $_duetty_text != "$before" ]] && [[ -n $before ]] && return 0
     [[ -n $before && -z ${HISTIGNORE-} && :${HISTCONTROL-}: != *:ignore@(space|both):* ]]
+}
+
+# Within PS0, in a subshell: another command of the same paste is about to run, and no prompt came
+# between. Say D of the one before, and tell the text of this one, for C.
+_duetty_between() {
+    builtin set +aeuvxET
+    builtin trap - DEBUG ERR EXIT RETURN
+    _duetty_ended
+    _duetty_line 0 && builtin printf ';cmdline=%s' "${_duetty_text@Q}"
+}
+
+# PS0 has put into _duetty_histcmd where the one before was, and into _duetty_was where that began.
+_duetty_ended() {
+    local here=$_duetty_histcmd
+    local _duetty_histcmd=$_duetty_was
+    _duetty_end "$_duetty_code" "$((HISTCMD - here))"
 }
 
 # Ask whether the line may run that bash is about to run. In a subshell of its own, and SIGINT while
@@ -97,13 +126,17 @@ _duetty_ask() {
     if (($#)); then
         cmdline=";cmdline=${1@Q}"
     else
-        _duetty_line && cmdline=";cmdline=${_duetty_text@Q}"
+        ((_duetty_ran)) && _duetty_ended
+        _duetty_line 0 && cmdline=";cmdline=${_duetty_text@Q}"
     fi
     {
         builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$id" "$cmdline" >/dev/tty
         IFS= builtin read -r -t 604800 answer
     } 2>/dev/null <>"$_duetty_gate"
-    [[ $answer == "$_duetty_nonce $id allow" ]] && return
+    if [[ $answer == "$_duetty_nonce $id allow" ]]; then
+        (($#)) || builtin printf %s "$cmdline"
+        return 0
+    fi
     answer=${answer#"$_duetty_nonce $id deny "}
     builtin printf '%s\n' "${answer:-duetty: nobody answered, so this line was not run}" >/dev/tty
     # A shell that does not heed SIGINT would run the line after all: it ends here.
@@ -216,10 +249,10 @@ _duetty_last() {
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_histcmd= _duetty_text= _duetty_nil= _duetty_space=' '
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' '
     _duetty_kept=('_duetty_code=$?' '')
     [[ -z $_duetty_scratch ]] || : >>"$_duetty_scratch"
-    _duetty_late=('' $'\e]133;D;$?;cwd=${PWD@Q}'"$end")
+    _duetty_late=('' $'\e]133;D;$?;t=${EPOCHREALTIME-};cwd=${PWD@Q}'"$end")
     _duetty_begin=($'\e]133;A'"$end" '')
     # bash expands PS1 without showing it between the commands of a paste: the line is not over for
     # PS1 while _duetty_last is there to end it.
@@ -231,16 +264,19 @@ _duetty_install() {
     _duetty_input=$'\e]133;B'$end
     _duetty_more=$'\e]133;A;k=s'$end
     _duetty_more_input=$'\e]133;B;k=s'$end
-    # A second command of the same paste: no prompt came between, so the first one ends here.
-    _duetty_output='${_duetty_late[_duetty_ran]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'$'\e]133;C'$end
+    # First of all `$?`, which belongs to the one before: what is expanded here may change it. Then
+    # where history is, and what there is to tell: nothing, the end of the one before, or a question.
+    local armed=2
     if [[ -n $_duetty_gate ]]; then
-        _duetty_pass=('$(_duetty_ask)' '$(_duetty_ask)' '')
         # Without a fork since bash 5.2; a file that is not there asks.
-        local armed='0$(<"$_duetty_gate.armed")'
+        armed='0$(<"$_duetty_gate.armed")'
         [[ -e $_duetty_gate.armed ]] || armed=0
-        _duetty_output='${_duetty_pass['$armed']@P}'$_duetty_output
         builtin declare -F fc >/dev/null || fc() { _duetty_fc "$@"; }
     fi
+    _duetty_tell=('' '$(_duetty_between)' '$(_duetty_ask)')
+    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},0]}'
+    _duetty_output+=$'\e]133;C${_duetty_tell[_duetty_how]@P};t=${EPOCHREALTIME-}'$end
+    _duetty_output+='${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
     _duetty_ps2_before='\[${_duetty_more-}\]'

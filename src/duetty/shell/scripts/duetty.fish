@@ -8,6 +8,7 @@
 # A line that fish refuses stays on its command line: D without a code (fish_posterror), A, and B.
 #   Q  the key that runs the line, where there is a gate: nothing later can take a line back
 # fish asks for the rest of an incomplete line in place: there is no continuation prompt.
+# It calls the functions of one event in the order in which they were defined: see the end.
 
 set --erase --global _duetty_nonce
 # A builtin of fish ignores <&9.
@@ -34,7 +35,7 @@ if status is-interactive; and test -n "$_duetty_nonce"
     end
 
     function _duetty_postexec --on-event fish_postexec
-        printf '\e]133;D;%s;nonce=%s;cwd_url=%s\a' $status $_duetty_nonce (string escape --style=url -- $PWD) >/dev/tty
+        printf '\e]133;D;%s;nonce=%s;took=%s;cwd_url=%s\a' $status $_duetty_nonce "$CMD_DURATION" (string escape --style=url -- $PWD) >/dev/tty
     end
 
     function _duetty_posterror --on-event fish_posterror
@@ -82,6 +83,7 @@ if status is-interactive; and test -n "$_duetty_nonce"
         if test -n "$text"; and commandline --is-valid
             if not _duetty_ask $text
                 commandline --replace ''
+                _duetty_posterror
                 commandline --function repaint
                 return
             end
@@ -120,5 +122,15 @@ if status is-interactive; and test -n "$_duetty_nonce"
         functions --erase fish_prompt
         functions --copy _duetty_fish_prompt fish_prompt
         functions --erase _duetty_fish_prompt
+    end
+
+    # fish 3 drops a Tab that is pasted.
+    bind --mode paste \t >/dev/null 2>&1; or bind --mode paste \t 'commandline --insert \t'
+
+    # The end of a command is told before the user's own functions print anything: define those anew.
+    for line in (functions --handlers-type generic)
+        set -l name (string match --regex --groups-only '^fish_postexec (.*)$' -- $line); or continue
+        test "$name" = _duetty_postexec; and continue
+        functions -- $name | source
     end
 end

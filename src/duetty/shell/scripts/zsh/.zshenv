@@ -14,8 +14,9 @@
 #   Q  the same before it, where there is a gate: SIGINT in there takes the line back
 # PS1 and PS2 carry the marks while a line is edited, and are the user's own while a command runs;
 # PROMPT_EOL_MARK the other way round.
-# `sched` runs _duetty_draw after all precmd functions and before the prompt, whatever they did
-# to PS1 or to the lists.
+# _duetty_draw is the last of precmd_functions: zsh keeps `$?`, `$_` and `pipestatus` for the user's
+# next line whatever these do. Should it not get there (the lists were changed, one of them broke
+# off), `sched` runs it after them all and before the prompt; that costs one line its `pipestatus`.
 
 builtin unset _duetty_nonce
 { IFS= builtin read -r _duetty_nonce <&9; exec 9<&- } 2>/dev/null
@@ -33,7 +34,7 @@ fi
 if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>/dev/null; then
     builtin typeset -gi +x _duetty_ran=0 _duetty_drawing=1
     builtin typeset -g +x _duetty_histcmd= _duetty_exported= _duetty_eol_was=
-    builtin typeset -g +x _duetty_eol=$'%{\e]133;D;%?;nonce='$_duetty_nonce$';cwd_raw=%/\a%}'
+    builtin typeset -g +x _duetty_eol=$'%{\e]133;D;%?;nonce='$_duetty_nonce$';t=%D{%s.%6.};cwd_raw=%/\a%}'
     builtin typeset -ga +x _duetty_mark
     _duetty_mark=(
         $'%{\e]133;B;nonce='$_duetty_nonce$'\a%}'
@@ -52,7 +53,7 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
             _duetty_histcmd=
         fi
         if (( _duetty_ran )); then
-            builtin print -rn -- $'\e]133;D;'$1$';nonce='$_duetty_nonce$';cwd='${(qqqq)PWD}$'\a' >/dev/tty
+            builtin print -rn -- $'\e]133;D;'$1$';nonce='$_duetty_nonce';t='${(%):-%D{%s.%6.}}';cwd='${(qqqq)PWD}$'\a' >/dev/tty
         elif [[ -n $_duetty_histcmd ]] && (( HISTCMD > _duetty_histcmd )); then
             builtin print -rn -- $'\e]133;D;nonce='$_duetty_nonce$';cwd='${(qqqq)PWD}$'\a' >/dev/tty
         fi 2>/dev/null
@@ -64,7 +65,12 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         builtin local code=$?
         builtin emulate -L zsh -o no_xtrace
         _duetty_end $code
-        (( _duetty_drawing )) || builtin sched +0 _duetty_draw
+        _duetty_later
+    }
+
+    # Should _duetty_draw not be reached otherwise. Its argument is what leaves `$_` as it was.
+    _duetty_later() {
+        (( _duetty_drawing )) || builtin sched +0 '_duetty_draw "$_"'
         _duetty_drawing=1
     }
 
@@ -72,6 +78,12 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         builtin local code=$? back=$?
         [[ -o err_exit ]] && back=0
         builtin emulate -L zsh -o no_xtrace
+        # Another function comes after this one: leave it to `sched`, which gives an argument.
+        (( ! $# && _duetty_drawing )) && [[ ${precmd_functions[-1]-} != _duetty_draw ]] && return 0
+        if (( _duetty_drawing )); then
+            builtin local -i place=${zsh_scheduled_events[(i)*:_duetty_draw *]}
+            (( place > $#zsh_scheduled_events )) || builtin sched -$place
+        fi
         _duetty_drawing=0
         _duetty_end $code
         _duetty_arrange
@@ -115,15 +127,14 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         [[ -z $_duetty_gate ]] || _duetty_ask "$@" || return
         builtin local text=${1:-$3} cmdline=
         (( $#text && $#text <= 4096 )) && cmdline=';cmdline='${(qqqq)text}
-        builtin print -rn -- $'\e]133;C;nonce='$_duetty_nonce$cmdline$'\a' >/dev/tty 2>/dev/null
+        builtin print -rn -- $'\e]133;C;nonce='$_duetty_nonce';t='${(%):-%D{%s.%6.}}$cmdline$'\a' >/dev/tty 2>/dev/null
         _duetty_ran=1
         _duetty_bare
         if [[ -o prompt_percent && ${PROMPT_EOL_MARK-} != $_duetty_eol* ]]; then
             _duetty_eol_was=${(t)PROMPT_EOL_MARK-}
             builtin typeset -g +x PROMPT_EOL_MARK=$_duetty_eol${PROMPT_EOL_MARK-%B%S%#%s%b}
         fi
-        (( _duetty_drawing )) || builtin sched +0 _duetty_draw
-        _duetty_drawing=1
+        _duetty_later
     }
 
     # Give PS1 and PS2 back as the user made them.
@@ -143,17 +154,17 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
             builtin unfunction precmd
             precmd_functions=(${precmd_functions:#_duetty_done})
         fi
-        if [[ ${precmd_functions[1]-} != _duetty_done ]]; then
-            precmd_functions=(${precmd_functions:#(_duetty_done|_duetty_precmd)})
+        if [[ ${precmd_functions[1]-} != _duetty_done || ${precmd_functions[-1]-} != _duetty_draw ]]; then
+            precmd_functions=(${precmd_functions:#(_duetty_done|_duetty_precmd|_duetty_draw)})
             if (( $+functions[_duetty_precmd] )); then precmd_functions=(_duetty_precmd $precmd_functions); fi
-            precmd_functions=(_duetty_done $precmd_functions)
+            precmd_functions=(_duetty_done $precmd_functions _duetty_draw)
         fi
         if [[ ${preexec_functions[1]-} != _duetty_run ]]; then
             preexec_functions=(_duetty_run ${preexec_functions:#_duetty_run})
         fi
     }
 
-    builtin sched +0 _duetty_draw
+    builtin sched +0 '_duetty_draw "$_"'
 fi
 
 if [[ -r ${ZDOTDIR:-$HOME}/.zshenv ]]; then
