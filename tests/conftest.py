@@ -4,8 +4,9 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,10 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "duetty"))
 
 NEEDS = {"shells": ("bash", "zsh", "fish", "dash"), "tmux": ("tmux",), "browser": ("chromium",)}
+
+
+LONGEST_S, AGAIN_S = 600.0, 10.0
+"""After that long a test has failed, and the others go on: a run that hangs tells nobody why."""
 
 
 def pytest_configure() -> None:
@@ -43,6 +48,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))
         if item.get_closest_marker("root") and os.getuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root to mount a small tmpfs"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Again and again, as a loop may have swallowed the first one."""
+    signal.signal(signal.SIGALRM, _on_too_long)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST_S, AGAIN_S)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _on_too_long(_number: int, _frame: FrameType | None) -> None:
+    pytest.fail(f"it took more than {LONGEST_S:g} s")
 
 
 @pytest.fixture

@@ -1,11 +1,37 @@
 """How tests are spread over processes: a file is one piece, so that its server serves all of it."""
 
 import os
+from collections import Counter
 
 import pytest
 
 LAST = "tests/web/"
 """Playwright leaves a running loop in its thread, in which no anyio test can run after it."""
+
+LONG = (
+    "tests/faults/test_floods.py",
+    "tests/edges/http/test_conformance.py",
+    "tests/real/test_restart.py",
+    "tests/edges/http/test_network.py",
+    "tests/faults/test_damage.py",
+    "tests/cli/attach/test_hostile.py",
+    "tests/session/test_runs.py",
+    "tests/approvals/test_server.py",
+    "tests/faults/test_disk.py",
+    "tests/cli/test_instances.py",
+    "tests/faults/test_input.py",
+    "tests/cli/test_session_commands.py",
+    "tests/policy/test_corpus.py",
+    "tests/contract/test_matrix.py",
+    "tests/policy/test_command.py",
+    "tests/session/test_sharing.py",
+    "tests/faults/test_exhaustion.py",
+    "tests/peers/test_conformance.py",
+    "tests/hub/test_commands.py",
+    "tests/hub/test_forwarding.py",
+)
+"""The files that take longest, the longest first, as they were measured: one that begins when the
+others are done is waited for alone. A wrong order costs a minute and nothing else."""
 
 
 def processes() -> int:
@@ -14,5 +40,18 @@ def processes() -> int:
 
 
 def spread(items: list[pytest.Item]) -> None:
-    """The order of files; those of one file stay together and in their order."""
-    items.sort(key=lambda item: item.nodeid.startswith(LAST))
+    """The order of files, long ones first; those of one file stay together and in their order."""
+    ranks = {path: rank for rank, path in enumerate(LONG)}
+    counts = Counter(_file(item) for item in items)
+
+    def place(item: pytest.Item) -> tuple[bool, int, int]:
+        path = _file(item)
+        return path.startswith(LAST), ranks.get(path, len(LONG)), -counts[path]
+
+    # By path first: files of equal length would else be mixed with each other.
+    items.sort(key=_file)
+    items.sort(key=place)
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]

@@ -308,6 +308,12 @@ class ApprovalSettled(Conflict):
     code = "approval_settled"
 
 
+class EditUnconfirmed(Conflict):
+    """The changed line would do what the question did not say; `details` says what."""
+
+    code = "edit_unconfirmed"
+
+
 class NotAPerson(Refused):
     """Only a person may answer; an agent's credential never can."""
 

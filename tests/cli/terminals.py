@@ -34,7 +34,7 @@ class Tmux:
     def __init__(self, home: Path, env: Mapping[str, str], *, cols: int, rows: int) -> None:
         self._socket = home / f"tmux-{time.monotonic_ns()}.sock"
         self._env = {**env, "TERM": "xterm-256color"}
-        self._home = home
+        self._home = self.home = home
         self.cols, self.rows = cols, rows
 
     def start(self) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from duetty.server import LINGER_S as USUAL_LINGER_S
 from tests.server_process import ServerProcess, is_alive
 
 pytestmark = [pytest.mark.pty]
@@ -83,6 +84,29 @@ def test_an_ephemeral_server_ends_with_its_last_session_and_its_keeper_with_it(h
         assert server.command("list").returncode == 3
     finally:
         server.end()
+
+
+def test_an_ephemeral_server_waits_for_its_first_session(home: Path) -> None:
+    server = ephemeral(home)
+    try:
+        stay(server)
+        assert server.command("new", "-d", "--name", "first", "cat").stdout == "first\n"
+        server.command("kill", "first")
+
+        assert server.wait_ended() == 0
+    finally:
+        server.end()
+
+
+def test_a_client_that_comes_while_a_server_ends_gets_a_server(home: Path) -> None:
+    caller = ServerProcess(home)
+    try:
+        for _ in range(3):  # each is about to end, or has just ended, when the next one comes
+            ran = caller.command("run", "--", "echo", "served")
+            assert (ran.returncode, ran.stdout) == (0, "served\n"), ran.stderr
+            time.sleep(USUAL_LINGER_S)
+    finally:
+        caller.command("stop")
 
 
 def test_an_ephemeral_server_that_is_told_to_stay_outlives_its_last_session(home: Path) -> None:

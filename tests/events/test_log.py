@@ -138,3 +138,62 @@ def test_the_log_is_a_prefix_then_lagged_then_a_suffix_without_gaps(steps: list[
             assert log.seq == steps.count("append")
 
     anyio.run(scenario)
+
+
+async def test_output_that_is_taken_at_once_wakes_nobody() -> None:
+    log = EventLog(FakeClock())
+    told: list[str] = []
+
+    def take() -> bool:
+        told.append("output")
+        return len(told) < 2
+
+    with log.subscribe() as entries:
+        entries.on_output = take
+        log.printed()
+        with anyio.move_on_after(0) as first:
+            await entries.wait()
+        log.printed()
+        with anyio.fail_after(60):
+            await entries.wait()
+
+    assert first.cancelled_caught
+    assert told == ["output", "output"]
+
+
+async def test_output_is_not_taken_before_what_arrived_earlier() -> None:
+    log = EventLog(FakeClock())
+    told: list[str] = []
+
+    def take() -> bool:
+        told.append("output")
+        return True
+
+    with log.subscribe() as entries, anyio.fail_after(60):
+        entries.on_output = take
+        log.append(Bell(count=1))
+        log.printed()
+        await entries.wait()
+
+    assert told == []
+
+
+async def test_a_subscriber_is_neither_told_nor_woken_by_what_it_skips() -> None:
+    log = EventLog(FakeClock())
+
+    with log.subscribe() as entries:
+        entries.skips = Bell
+        wanted = log.is_wanted(Bell), log.is_wanted(TitleChanged)
+        log.append(Bell(count=1))
+        with anyio.move_on_after(0) as waiting:
+            await entries.wait()
+        log.append(TitleChanged(title="t"))
+        with anyio.fail_after(60):
+            seen = await entries.receive()
+        with log.subscribe():
+            wanted_by_another = log.is_wanted(Bell)
+
+    assert wanted == (False, True)
+    assert wanted_by_another
+    assert waiting.cancelled_caught
+    assert seen == Entry(seq=Seq(2), at_ns=0, event=TitleChanged(title="t"))

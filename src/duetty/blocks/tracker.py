@@ -139,13 +139,18 @@ class BlockTracker:
         if phase is None:
             return ()
         cwd = mark.cwd if mark.cwd is not None else before.prompt_cwd
-        self.progress = replace(before, phase=phase, prompt_cwd=cwd)
+        is_prompt, is_input = mark.kind is MarkKind.PROMPT, mark.kind is MarkKind.INPUT
+        self.progress = replace(
+            before,
+            phase=phase,
+            prompt_cwd=cwd,
+            prompts=before.prompts + is_prompt,
+            input_end=mark.end if is_input else before.input_end,
+        )
         match mark.kind:
             case MarkKind.PROMPT:
-                self.progress = replace(self.progress, prompts=before.prompts + 1)
                 return self._lost(before, mark)
             case MarkKind.INPUT:
-                self.progress = replace(self.progress, input_end=mark.end)
                 return ()
             case MarkKind.OUTPUT:
                 return self._open(mark)

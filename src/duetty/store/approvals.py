@@ -37,6 +37,9 @@ class ApprovalRecord:
     said: str | None = None
     """What for, in the words of whoever asks."""
 
+    context: str | None = None
+    """What was judged, as JSON."""
+
     asked_at_ns: int
     expires_at_ns: int
     state: State = "pending"

@@ -32,6 +32,10 @@ class ApproveParams(ApprovalParams):
     command_line: str | None = Field(
         None, max_length=MAX_LINE, description="run this instead; it is judged again"
     )
+    confirm: bool = Field(
+        False,
+        description="run `command_line` although it does what the question did not say, as an earlier answer was told (edit_unconfirmed)",
+    )
     rule: str | None = Field(
         None, max_length=MAX_RULE, description="for `standing`: the rule that was shown"
     )

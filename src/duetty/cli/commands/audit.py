@@ -111,5 +111,13 @@ def _row(record: dict[str, Any]) -> tuple[str, ...]:
         str(record.get("session") or "-"),
         decision.get("decision", "-"),
         str(record.get("outcome") or record.get("event") or "-"),
-        str(judged.get("command_line") or record.get("command_line") or record.get("rule") or ""),
+        _text(record, judged),
     )
+
+
+def _text(record: dict[str, Any], judged: dict[str, Any]) -> str:
+    """The line that it is about; one that a person put in its place is what ran."""
+    if edited := record.get("edited"):
+        return f"changed to: {edited}"
+    line = judged.get("command_line") or record.get("command_line")
+    return str(line or record.get("rule") or record.get("note") or "")

@@ -22,8 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     approval = find(client, arguments.id)
-    client.post(
+    declined = client.post(
         f"/approvals/{quote(approval['id'])}/decline", {"note": arguments.note, "via": "cli"}
     )
-    print("\n".join(["Declined:", *told(approval)]))
+    print("\n".join(["Declined:", *told(declined)]))
     return 0
