@@ -43,18 +43,21 @@ class AgentCall:
         line: str,
         *,
         path: str = "/sessions/s/run",
-        body: dict[str, Any] | None = None,
+        body: dict[str, Any] | str | None = None,
+        token: str | None = None,
     ) -> None:
         self.status: int | None = None
         self.answer: Any = None
         address = urlsplit(server.url())
         self.connection = http.client.HTTPConnection(address.hostname or "", address.port)
         self.headers = {
-            "Authorization": f"Bearer {server.token()}",
+            "Authorization": f"Bearer {token or server.token()}",
             "Content-Type": "application/json",
         }
         self.path = path
-        self.body = json.dumps({"input": line} if body is None else body)
+        self.body = (
+            body if isinstance(body, str) else json.dumps({"input": line} if body is None else body)
+        )
         self.thread = threading.Thread(target=self._call)
         self.thread.start()
 
@@ -62,7 +65,7 @@ class AgentCall:
         try:
             self.connection.request("POST", self.path, self.body, self.headers)
             response = self.connection.getresponse()
-            self.status, self.answer = response.status, json.loads(response.read())
+            self.status, self.answer = response.status, json.loads(response.read() or b"null")
         except (OSError, http.client.HTTPException, ValueError):
             self.status = 0
 

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, cont
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
+import anyio
 from pydantic import ValidationError
 
 from duetty.approvals import HostAsk
@@ -91,7 +92,9 @@ class Dispatcher:
             services = self._services
             if progress is not None:
                 services = replace(services, progress=progress)
-            result = await operation.run(passage.params, services, call.actor)
+            # A caller may leave while it waits or is asked about, not in the middle of a change.
+            with anyio.CancelScope(shield=not operation.waits):
+                result = await operation.run(passage.params, services, call.actor)
             passage.exit_code = getattr(result, "exit_code", None)
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]

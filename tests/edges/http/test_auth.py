@@ -372,6 +372,16 @@ def test_a_link_signs_one_browser_in_once(server: ServerProcess) -> None:
     assert (listed.status_code, stolen.status_code) == (200, 401)
 
 
+def test_a_look_at_a_link_by_head_does_not_use_it(server: ServerProcess) -> None:
+    link = server.command("token", "link").stdout.strip()
+
+    looked = httpx.head(link)
+    used = httpx.get(link)
+
+    assert (looked.status_code, looked.headers.get("set-cookie")) == (200, None)
+    assert (used.status_code, used.headers["location"]) == (303, "/ui")
+
+
 def test_a_browser_signs_itself_out(server: ServerProcess, http: httpx.Client) -> None:
     with browser_of(server) as browser:
         before = browser.get("/auth/whoami").json()["name"]

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route as StarletteRoute
 
-from duetty.calls import Actor
+from duetty.calls import Actor, Effect
 from duetty.edges.http.arguments import Arguments, Malformed
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
@@ -65,7 +65,7 @@ def _endpoint(
             actor = guard.admit(request)
             given = await arguments.read(request)
             call = dispatcher.call(actor, operation.name, given, streaming=True)
-            if operation.waits:
+            if operation.waits or operation.effect is not Effect.READ:
                 result = await _while_wanted(call, actor, request, guard, stopping)
             else:
                 result = await call
@@ -103,7 +103,8 @@ async def _while_wanted(
     call: Awaitable[Any], actor: Actor, request: Request, guard: Guard, stopping: Stopping
 ) -> Any:
     """A wait ends with its client, its token and the server: an abandoned one would hold up a
-    session. What was typed goes on in any case.
+    session, and a question to a person is about somebody who may still ask. What was typed goes
+    on in any case.
     """
     outcome: list[Any] = []
     ended: list[DuettyError] = []

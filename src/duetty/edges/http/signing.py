@@ -17,6 +17,8 @@ def login(guard: Guard, prefix: str) -> Callable[[Request], Awaitable[Response]]
             guard.admit(request)
         except DuettyError as error:
             return error_response(error)
+        if request.method == "HEAD":  # programs that preview links send it; the person comes after
+            return Response()
         cookie = guard.access.sign_in(request.query_params.get("code", ""))
         if cookie is None:
             return plain_error(
