@@ -177,7 +177,9 @@ def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
         settings: dict[str, Any] = {"viewport": DESKTOP, **options}
         with browsing(browser, server, **settings) as tab:
             what(tab)
-            tab.page.wait_for_timeout(900)
+            tab.page.locator("#connection[data-is=live]").wait_for(state="attached")
+            tab.wait_still()
+            tab.page.wait_for_timeout(900)  # small pictures come twice a second
             tab.page.screenshot(path=directory / f"{name}.png")
 
     phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.testclient import TestClient
@@ -117,7 +118,7 @@ def test_the_page_passes_the_type_checker() -> None:
 
 
 def client_of(app: PageApp) -> TestClient:
-    return TestClient(app, base_url="http://127.0.0.1")
+    return TestClient(ExceptionMiddleware(app), base_url="http://127.0.0.1")
 
 
 def admit(request: Request) -> None:

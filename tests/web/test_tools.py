@@ -276,7 +276,7 @@ def test_how_often_a_tool_was_called_is_told_with_the_last_calls(tab: Tab) -> No
     tab.goto("tools?q=called")
 
     tool(tab, "called", "echo").get_by_text("2 calls, the last").click()
-    last = tool(tab, "called", "echo").get_by_role("listitem")
+    last = tool(tab, "called", "echo").locator("ol > li")
     expect(last).to_have_count(2)
     expect(last.first).to_contain_text("allow, ✓ done")
     expect(tool(tab, "called", "fails")).not_to_contain_text("call")

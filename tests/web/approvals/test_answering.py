@@ -87,6 +87,28 @@ def test_an_edit_that_a_rule_denies_is_refused_and_the_question_stays(
     assert not (tab.server.home / "pipe").exists()
 
 
+def test_an_edit_that_does_more_than_was_asked_says_so_before_it_runs(
+    tab: Tab, agent: Mcp, session: str
+) -> None:
+    (tab.server.home / "heap").mkdir()
+    tab.open(session)
+
+    call = ask(agent, "touch heap/one")
+    answered(tab, "Edit")
+    tab.page.get_by_label("Run this instead, once").fill("rm -rf heap")
+    answered(tab, "Approve the edited line")
+
+    expect(card(tab).get_by_role("alert")).to_contain_text("what the question did not say")
+    assert (tab.server.home / "heap").exists()
+    tab.page.get_by_label("Run this instead, once").fill("rm -rf ./heap")
+    expect(card(tab).get_by_role("button", name="Approve the edited line")).to_be_visible()
+    tab.page.get_by_label("Run this instead, once").fill("rm -rf heap")
+    answered(tab, "Run it all the same")
+    expect(card(tab)).to_contain_text("Approved with edits by you")
+    agent.answer(call)
+    assert not (tab.server.home / "heap").exists()
+
+
 def test_nobody_answers_and_the_question_is_declined_in_sight(browser: Browser) -> None:
     with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as path:
         home = settle_home(Path(path))

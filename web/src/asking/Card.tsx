@@ -160,6 +160,9 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState("");
+  /** What the changed line does beyond what was asked: told before it may run. */
+  const [beyond, setBeyond] = useState<{ line: string; reason: string; suggestion: string } | null>(null);
+  const isBeyond = beyond?.line === edited;
   const may = mayAnswer();
   const canEdit = info.command_line !== null && mayEdit();
   const canStand = info.standing_rule !== null && (info.session !== null || mayStand());
@@ -175,14 +178,17 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
     try {
       await run();
     } catch (error) {
-      setProblem(error instanceof CallError && error.hint ? `${error.message}. ${error.hint}` : String((error as Error).message));
+      if (error instanceof CallError && error.code === "edit_unconfirmed") {
+        setBeyond({ line: edited, reason: String(error.details["reason"]), suggestion: String(error.details["suggestion"] ?? "") });
+        stir();
+      } else setProblem(error instanceof CallError && error.hint ? `${error.message}. ${error.hint}` : String((error as Error).message));
       setBusy(false);
     }
   };
   const told = note.trim() ? { note: note.trim() } : {};
   const no = (event: Event) => answer(event, () => decline(info.id, note.trim()));
   const yes = (event: Event) => open && answer(event, () => approve(info.id, told));
-  const yesEdited = (event: Event) => answer(event, () => approve(info.id, { command_line: edited, ...told }));
+  const yesEdited = (event: Event) => answer(event, () => approve(info.id, { command_line: edited, ...(isBeyond ? { confirm: true } : {}), ...told }));
   const yesAlways = (event: Event) =>
     open &&
     answer(event, async () => {
@@ -237,6 +243,16 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
             <textarea ref={focusOnce} class={parts.input} rows={Math.min(8, edited.split("\n").length + 1)} spellcheck={false} value={edited} onInput={(event) => setEdited(event.currentTarget.value)} />
           </Field>
           {edited !== line && <Difference before={line} after={edited} />}
+          {isBeyond && (
+            <p class={css.warn} role="alert">
+              ⚠ It does what the question did not say: <Shown text={beyond.reason} most={1000} />
+              {beyond.suggestion && (
+                <>
+                  . Safer: <Spoken text={beyond.suggestion} />
+                </>
+              )}
+            </p>
+          )}
           <p class={parts.hint}>It is judged again; {info.operation === "input.line" ? "the shell drops the line, and the agent is told what to run instead." : "the agent is told that you changed it."}</p>
         </div>
       )}
@@ -309,7 +325,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
             )}
             {mode === "edit" && (
               <Button class={css.yes ?? ""} disabled={busy || !edited.trim() || edited === line} {...still} onClick={(event) => void yesEdited(event)}>
-                Approve the edited line
+                {isBeyond ? "Run it all the same" : "Approve the edited line"}
               </Button>
             )}
             {mode === "allow" && (

@@ -1133,6 +1133,8 @@ export interface ApproveParams {
   covers?: "once" | "session" | "standing";
   /** run this instead; it is judged again */
   command_line?: string | null;
+  /** run `command_line` although it does what the question did not say, as an earlier answer was told (edit_unconfirmed) */
+  confirm?: boolean;
   /** for `standing`: the rule that was shown */
   rule?: string | null;
   note?: string | null;
