@@ -49,6 +49,10 @@ class Host:
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
         self.begin(method, params)
+        return self.hear_answer()
+
+    def hear_answer(self) -> dict[str, Any]:
+        """The next answer; what the server says unasked may come before it at any time."""
         while "method" in (message := self.hear()):
             self.told.append(message)
         return message

@@ -194,7 +194,7 @@ def test_a_call_cut_by_the_death_of_the_server_is_answered_and_not_repeated(home
         wait(server, "s", state=["awaiting_input"])
 
         server.kill()
-        cut = host.hear()
+        cut = host.hear_answer()
         server.start()
         host.call("wsh_send_input", session="s", keys=["Enter"])
         counted = host.call("wsh_run_command", session="s", input="wc -l < runs")

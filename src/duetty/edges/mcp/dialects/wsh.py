@@ -220,12 +220,16 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
     }
     if result.match is not None:
         content["match"] = result.match
+    if result.approval is not None:
+        content["approval"] = result.approval
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     return Answer(content=content, failure=_run_failure(result))
 
 
 def _run_failure(result: Any) -> str | None:
+    if result.approval is not None:
+        return f"it waits for a person (approval {result.approval}) and has not run; do not send it again"
     match result.completed_by:
         case "deadline":
             return "max_wait_ms passed and the command goes on; this is what is known so far"
