@@ -22,7 +22,9 @@ words = st.one_of(
     st.sampled_from(sorted({*BY_PROGRAM, *WRAPPERS, *SHELLS, "rm", "dd", "cat", "echo", "kill"})),
     st.sampled_from(sorted({word for line in KNOWN for word in line.split(" ") if word})),
     st.sampled_from(sorted(RESERVED)),
-    st.sampled_from(["-rf", "-c", "--", "-", "~", "/", "/dev/sda", "..", "A=1", "2", "2x", "=", "%1"]),
+    st.sampled_from(
+        ["-rf", "-c", "--", "-", "~", "/", "/dev/sda", "..", "A=1", "2", "2x", "=", "%1"]
+    ),
     st.text(string.ascii_letters + string.digits + _SIGNS, min_size=1, max_size=8),
 )
 joins = st.sampled_from([" ", " ", " ", " > ", " >> ", " < ", " 2> ", " && ", " || ", " | ", " ; "])
@@ -36,15 +38,20 @@ def lines(draw: st.DrawFn) -> str:
     return text
 
 
+def never(text: str) -> bool:
+    del text
+    return False
+
+
 def both(text: str) -> tuple[scan.Scan, scan.Scan]:
     """The scan as it is, and with the second opinion on every line."""
     alone = scan.scan_text(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(scan, "_is_plain", lambda text: False)  # pyright: ignore[reportUnknownLambdaType]
+        patch.setattr(scan, "_is_plain", never)
         return alone, scan.scan_text(text)
 
 
-@settings(max_examples=3_000)
+@settings(max_examples=1_000)
 @given(lines().filter(is_plain))
 def test_a_second_opinion_on_plain_words_finds_nothing_more(text: str) -> None:
     alone, asked = both(text)
@@ -77,7 +84,7 @@ def test_a_second_opinion_on_the_plain_lines_of_all_lists_finds_nothing_more() -
         "ls  -l",
         "{ ls ; }",
         "ls *",
-        "lѕ",
+        "l\u0455",
     ],
 )
 def test_what_a_shell_may_read_otherwise_is_not_plain(line: str) -> None:

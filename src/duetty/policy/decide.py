@@ -21,7 +21,7 @@ from duetty.policy.decisions import (
 from duetty.policy.paths import Place
 from duetty.policy.recogniser import Command, Line, Unproven
 from duetty.policy.rules import Rule, RuleSet
-from duetty.policy.scan import scan_line
+from duetty.policy.scan import HISTORY, scan_line
 from duetty.policy.specs import Proof, Refuted, use_problem
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
@@ -76,8 +76,11 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
             classes=classes,
             instead=first.instead,
         )
-    if scan.unreadable:
-        return _ask(call, rule, "not_provable", scan.unreadable[0])
+    unreadable = scan.unreadable
+    if call.is_expanded:
+        unreadable = tuple(each for each in unreadable if each != HISTORY)
+    if unreadable:
+        return _ask(call, rule, "not_provable", unreadable[0])
     if profile is Profile.GUARDED:
         return Allow(rule=rule, reason="by_profile")
     if isinstance(recognised, Unproven):

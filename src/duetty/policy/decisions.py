@@ -56,6 +56,8 @@ class Judged:
     """Server and tool, for a call that goes to an upstream."""
     is_destructive: bool = False
     """The tool's own server says that it destroys; it is believed where that tightens."""
+    is_expanded: bool = False
+    """The shell that will run the line told it, when it had put in what the history has."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -70,6 +72,7 @@ class Judged:
             "is_raw_input": self.is_raw_input,
             "tool": list(self.tool) if self.tool else None,
             "is_destructive": self.is_destructive,
+            **({"is_expanded": True} if self.is_expanded else {}),
         }
 
     @classmethod
@@ -91,6 +94,7 @@ class Judged:
             is_raw_input=bool(kept["is_raw_input"]),
             tool=(tool[0], tool[1]) if tool else None,
             is_destructive=kept.get("is_destructive") is True,
+            is_expanded=kept.get("is_expanded") is True,
         )
 
 

@@ -33,6 +33,11 @@ def _cut(line: str) -> list[str] | None:
     at = 0
     while at < len(line):
         character = line[at]
+        if quote == "'" and line[at : at + 2] in ("\\\\", "\\'"):
+            # Only fish reads backslashes there: as other shells would write it.
+            piece.append("\\" if line[at + 1] == "\\" else "'\\''")
+            at += 2
+            continue
         if character == "\\" and quote != "'":
             piece.append(line[at : at + 2])
             at += 2

@@ -53,6 +53,10 @@ MAX_SEGMENTS = 16
 """Parts of one text that are tried as commands."""
 
 
+HISTORY = "refers to the history"
+"""Why a line cannot be read that a shell will still put its history into."""
+
+
 def scan_line(line: Line, *, whole: bool = False) -> Scan:
     """A line whose words are exact.
 
@@ -87,7 +91,7 @@ def scan_text(text: str, *, whole: bool = False) -> Scan:
     if ("!" in text and _HISTORY.search(_SINGLE.sub("''", text))) or (
         "^" in text and _SUBSTITUTED.match(text)
     ):
-        scanner.unreadable.append("refers to the history")
+        scanner.unreadable.append(HISTORY)
     if "(" in text and _FORK_BOMB.search(text):
         scanner.find("fork_bomb", "a function that starts itself twice")
     reading = read(text)
