@@ -24,7 +24,7 @@ async def engine(home: Path) -> AsyncIterator[Engine]:
         await engine.open(command="bash")
         await engine.open("other", command="bash")
         await engine.run("true")
-        with anyio.fail_after(60):
+        with anyio.fail_after(90):
             yield engine
 
 

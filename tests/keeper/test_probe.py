@@ -276,3 +276,53 @@ def test_the_system_calls_of_another_architecture_are_read_by_its_own_numbers(
 
     assert found.reader is not None
     assert found.reader == (pid, "read", 0)
+
+
+def waits(beside: str) -> list[str]:
+    """A program that waits for its terminal and for `other`."""
+    wait = (
+        "p = s.poll(); p.register(0, s.POLLIN); p.register(other, s.POLLIN); print('set'); p.poll()"
+    )
+    return python(f"import os, select as s, socket; {beside}; {wait}")
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "other, end = socket.socketpair()",
+        "other, end = os.pipe()",
+        "other = os.eventfd(0)",
+    ],
+    ids=["pair", "pipe", "eventfd"],
+)
+def test_a_program_that_can_wake_itself_is_a_reader_all_the_same(
+    keeper: RunningKeeper, beside: str
+) -> None:
+    client = keeper.connect()
+    keeper.open(client, waits(beside))
+
+    found = probe_of(client, lambda found: found.reader is not None)
+
+    assert found.reader is not None
+    assert found.known
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "at = socket.create_server(('127.0.0.1', 0)); other = socket.create_connection(at.getsockname())",
+        "other, end = socket.socketpair(); os.fork() or (other.close(), os.setpgid(0, 0), end.recv(1)); end.close()",
+    ],
+    ids=["connection", "pair with another process"],
+)
+def test_a_program_that_relays_a_connection_is_not_called_a_reader(
+    keeper: RunningKeeper, beside: str
+) -> None:
+    client = keeper.connect()
+    opened = keeper.open(client, waits(beside))
+    read_until(opened.master, b"set")
+    wait_state(opened.session.pid, "S")
+
+    found = parse_probe(client.call("probe", {"session": "s"}))
+
+    assert found.reader is None

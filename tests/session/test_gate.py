@@ -264,3 +264,21 @@ async def test_a_question_outlives_the_server(home: Path) -> None:
 
         assert again.lines == [f"touch {home}/forbidden; echo ran"]
         assert not (home / "forbidden").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_run_whose_line_is_refused_says_so_and_why(home: Path, shell: str) -> None:
+    async with running_engine(home) as engine:
+        session = await open_gated(engine, Asked(), shell)
+        line = f"touch {home}/forbidden"
+        assert session.gate is not None
+        session.gate.leave(line, actor=AGENT)
+
+        with anyio.fail_after(60), pytest.raises(PolicyDenied, match="duetty: refused"):
+            await engine.run(line)
+        after = await engine.run("echo fine")
+
+        assert not (home / "forbidden").exists()
+        assert (after.exit_code, after.output) == (0, "fine")
+        refused = next(block for block in session.recent if block.command_line == line)
+        assert refused.exit_code is None

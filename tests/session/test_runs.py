@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.errors import SessionBusy, SessionExited
+from duetty.errors import BadArguments, SessionBusy, SessionExited
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
@@ -306,3 +306,101 @@ async def test_long_output_comes_with_head_tail_and_a_count(engine: Engine, shel
     assert len(lines) - 1 + answer.omitted_lines == 100_000
     assert (page.lines, page.total_lines) == (["50000", "50001"], 100_000)
     assert last.lines == ["100000"]
+
+
+async def test_each_block_of_a_paste_has_its_own_line(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("echo a\necho b\nfalse")
+    blocks = (await engine.call("block.list", session="s")).blocks
+
+    assert answer.exit_code == 1
+    told = [(block.command_line, block.exit_code) for block in blocks]
+    if shell in ("zsh", "fish"):  # one line to them, and so one block
+        assert told == [("echo a\necho b\nfalse", 1)]
+    else:
+        assert told == [("echo a", 0), ("echo b", 0), ("false", 1)]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_tab_in_a_line_is_text(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run("printf 'a\tb\\n'")
+
+    assert (answer.exit_code, answer.output) == (0, "a\tb")
+
+
+@pytest.mark.parametrize("character", ["\x00", "\x03", "\x04", "\x08", "\x1b[201~", "\x7f", "\x0b"])
+async def test_a_line_with_control_characters_is_refused_before_it_is_typed(
+    engine: Engine, character: str
+) -> None:
+    await engine.open(command="fish")
+
+    with pytest.raises(BadArguments, match="keys") as refused:
+        await engine.run(f"echo a{character}b")
+    after = await engine.run("echo fine")
+
+    assert refused.value.code == "invalid_request"
+    assert (after.exit_code, after.output) == (0, "fine")
+
+
+async def test_a_comment_prints_nothing(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    for _ in range(5):
+        answer = await engine.run("# nothing to do" if shell != "zsh" else ": # nothing")
+        assert (answer.completed_by, answer.output) == ("mark", "")
+
+
+async def test_a_line_that_runs_is_known_while_it_runs(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+    await engine.run("true")
+
+    await engine.call("input.write", session="s", data="cat /dev/zero | sleep 30\r")
+    running = None
+    while running is None:
+        blocks = (await engine.call("block.list", session="s")).blocks
+        running = next((block for block in blocks if block.running), None)
+        await anyio.sleep(0.01)
+
+    assert running.command_line == "cat /dev/zero | sleep 30"
+
+
+async def test_a_line_edited_on_its_way_is_known_as_it_runs(engine: Engine) -> None:
+    await engine.open(command="bash")
+    await engine.run("true")
+
+    await engine.call("input.write", session="s", data="sleeep 30\x1b[D\x1b[D\x1b[D\x1b[D\x7f\r")
+    await engine.call("session.wait", session="s", state=["running"])
+    blocks = (await engine.call("block.list", session="s")).blocks
+
+    assert [block.command_line for block in blocks if block.running] == ["sleep 30"]
+
+
+@pytest.mark.parametrize("typed", [False, True], ids=["run", "typed"])
+async def test_the_line_that_ends_the_shell_is_told_with_its_exit_code(
+    engine: Engine, shell: str, typed: bool
+) -> None:
+    session = await engine.open(command=shell)
+    await engine.run("true")
+
+    if typed:
+        await engine.call("input.write", session="s", data="exit 3\r")
+        await engine.call("session.wait", session="s", exit=True)
+    else:
+        await engine.run("exit 3")
+
+    last = session.recent[-1]
+    assert (last.command_line, last.exit_code) == ("exit 3", 3)
+
+
+async def test_no_command_is_said_to_take_no_time(engine: Engine, shell: str) -> None:
+    session = await engine.open(command=shell)
+
+    answers = [await engine.run("true") for _ in range(5)]
+    slow = await engine.run("sleep 0.2")
+
+    assert all(answer.duration_ms > 0 for answer in answers)
+    assert all(block.duration_ms is None or block.duration_ms > 0 for block in session.recent)
+    assert slow.duration_ms >= 200

@@ -86,6 +86,18 @@ def test_rows_taken_as_changed_make_the_same_grid(data: st.DataObject, stream: b
         assert tuple(rows) == terminal.grid()
 
 
+def test_whatever_is_read_meanwhile_a_changed_row_is_still_told() -> None:
+    terminal = fed("one\r\ntwo", cols=8, rows=3)
+    terminal.take_changed()
+
+    terminal.feed(b"!")
+    terminal.native.cursor_shape()
+    terminal.screen(styled=True)
+    terminal.modes()
+
+    assert terminal.take_changed() == {1: terminal.grid()[1]}
+
+
 def test_a_key_changes_one_row() -> None:
     terminal = fed("one\r\ntwo", cols=8, rows=3)
     terminal.take_changed()

@@ -12,6 +12,7 @@ never follows a descriptor: the file behind it may hang.
 
 import errno
 import os
+import socket
 import struct
 from collections.abc import Callable
 from typing import NamedTuple
@@ -49,6 +50,14 @@ _CALLS: dict[str, dict[int, str]] = {
 }
 _READABLE = 0x41  # POLLIN | POLLRDNORM, the same bits for epoll
 _POLLFD = struct.Struct("ihh")
+_SOCK_DIAG, _BY_FAMILY, _REQUEST, _ERROR = 4, 20, 1, 2
+_SHOW_PEER, _PEER = 4, 2
+_NO_COOKIE = (0xFFFFFFFF, 0xFFFFFFFF)
+_MESSAGE = struct.Struct("IHHII")
+_DIAG_REQUEST = struct.Struct("BBHIIIII")
+_DIAG_ANSWER_BYTES = 16
+_DIAG_S = 0.1
+"""The kernel answers while it is asked; this only bounds what cannot be."""
 _GONE = frozenset({errno.ENOENT, errno.ESRCH})
 
 
@@ -225,16 +234,80 @@ def _blocked(pid: int, tid: int, terminal: _Terminal, calls: dict[int, str]) -> 
         if terminal.is_behind(pid, fd):
             # ssh and its like relay the terminal and a connection at once: whether the far
             # side computes or asks cannot be told from here, so it is not called a reader.
-            relays = any(_is_socket(pid, other, terminal.proc) for other in fds if other != fd)
-            return None if relays else Reader(pid, via, fd)
+            others = [other for other in fds if other != fd]
+            return None if _relays(pid, others, terminal.proc) else Reader(pid, via, fd)
     return None
 
 
-def _is_socket(pid: int, fd: int, proc: str) -> bool:
-    try:
-        return os.readlink(f"{proc}/{pid}/fd/{fd}").startswith("socket:")
-    except OSError:
+def _relays(pid: int, fds: list[int], proc: str) -> bool:
+    """Whether one of these is a connection to another process.
+
+    A pair of which the process has both ends is none: event loops (asyncio) wake themselves by one.
+    """
+    inodes = [inode for fd in fds if (inode := _socket_inode(pid, fd, proc)) is not None]
+    if not inodes:
         return False
+    peers = [_unix_peer(inode) for inode in inodes]
+    for inode, peer in zip(inodes, peers, strict=True):
+        if peer is None:
+            if _is_unix(pid, inode, proc):  # of another network namespace
+                raise _DeniedError
+            return True  # of another family: to somewhere else by nature
+    own = {_socket_inode(pid, fd, proc) for fd in _descriptors(pid, proc)}
+    return not own.issuperset(peers)
+
+
+def _socket_inode(pid: int, fd: int, proc: str) -> int | None:
+    try:
+        link = os.readlink(f"{proc}/{pid}/fd/{fd}")
+    except OSError:
+        return None
+    number = link[len("socket:[") : -1]
+    return int(number) if link.startswith("socket:[") and number.isdigit() else None
+
+
+def _descriptors(pid: int, proc: str) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(f"{proc}/{pid}/fd")[:MAX_WATCHED]]
+    except OSError as error:
+        raise (_GoneError if error.errno in _GONE else _DeniedError) from None
+
+
+def _is_unix(pid: int, inode: int, proc: str) -> bool:
+    """Whether this is a unix socket, as its own network namespace has it."""
+    table = _contents(f"{proc}/{pid}/net/unix")
+    return any(line.split()[6:7] == [b"%d" % inode] for line in table.splitlines())
+
+
+def _unix_peer(inode: int) -> int | None:
+    """The other end of a unix socket; 0 if it has none, None if the kernel knows no such socket here.
+
+    By `sock_diag`: /proc does not tell which two belong together.
+    """
+    request = _DIAG_REQUEST.pack(socket.AF_UNIX, 0, 0, 0xFFFFFFFF, inode, _SHOW_PEER, *_NO_COOKIE)
+    header = _MESSAGE.pack(_MESSAGE.size + len(request), _BY_FAMILY, _REQUEST, 0, 0)
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as asked:
+            asked.settimeout(_DIAG_S)
+            asked.send(header + request)
+            answer = asked.recv(4096)
+    except OSError:
+        raise _DeniedError from None
+    if len(answer) < _MESSAGE.size + _DIAG_ANSWER_BYTES:
+        raise _DeniedError
+    size, kind, *_ = _MESSAGE.unpack_from(answer)
+    if kind == _ERROR:
+        code = -struct.unpack_from("i", answer, _MESSAGE.size)[0]
+        if code == errno.ENOENT:
+            return None
+        raise _DeniedError  # a kernel without it
+    at = _MESSAGE.size + _DIAG_ANSWER_BYTES
+    while at + 8 <= min(size, len(answer)):
+        length, what, value = struct.unpack_from("HHI", answer, at)
+        if what == _PEER:
+            return value
+        at += max(4, (length + 3) & ~3)
+    return 0
 
 
 def _current_call(pid: int, tid: int, proc: str) -> list[bytes]:

@@ -1,5 +1,6 @@
 """The command lines of a session as blocks: the one that runs, and those that ran."""
 
+import re
 from collections import deque
 from collections.abc import Callable
 
@@ -10,7 +11,8 @@ from duetty.events import BlockFinished, BlockStarted, EventLog
 from duetty.ids import block_id
 from duetty.journal import Journal
 from duetty.session.block import Block
-from duetty.session.line import Line
+from duetty.session.echo import typed_line
+from duetty.session.line import LINE_EDITORS, Line
 from duetty.session.profile import Profile
 
 RECENT_BLOCKS = 200
@@ -18,6 +20,9 @@ RECENT_BLOCKS = 200
 
 ECHO_BYTES = 64 * 1024
 """How far an echoed line is looked for."""
+
+_LEAVES_EDITOR = re.compile(rb"\x1b\[\?2004l\r*\n?")
+"""The line editor asks for no more pastes: what follows is not its echo any more."""
 
 
 class Chronicle:
@@ -44,7 +49,7 @@ class Chronicle:
         self.open_block = Block(
             id=block_id(self._profile.id, opened.number),
             number=opened.number,
-            command_line=opened.command_line or self._line.text,
+            command_line=opened.command_line or self._line.text or self._typed(opened),
             cwd=opened.cwd or self._profile.cwd,
             start=opened.start,
             end=None,
@@ -72,7 +77,7 @@ class Chronicle:
             cwd=(begun.cwd if begun else closed.cwd) or self._profile.cwd,
             start=start,
             end=closed.end,
-            started_at_ns=begun.started_at_ns if begun else (self._line.entered_at_ns or at_ns),
+            started_at_ns=self._started_ns(closed, begun, at_ns),
             finished_at_ns=at_ns,
             exit_code=closed.exit_code,
             actor=begun.actor if begun else actor,
@@ -85,12 +90,61 @@ class Chronicle:
         if self.on_closed is not None:
             self.on_closed(block)
 
+    def _started_ns(self, closed: Closed, begun: Block | None, at_ns: int) -> int:
+        if closed.took_ns is not None:
+            return at_ns - closed.took_ns
+        if begun is not None:
+            return begun.started_at_ns
+        return self._line.entered_at_ns or at_ns
+
+    def unannounced(self, *, number: int, start: int, actor: Actor) -> Block | None:
+        """The line that POSIX sh was sent and that runs, as far as its echo tells."""
+        begin, line = self.echoed(start, self._journal.end)
+        if line is None or not self._line.echoed:
+            return None
+        return Block(
+            id=block_id(self._profile.id, number),
+            number=number,
+            command_line=line,
+            cwd=self._profile.cwd,
+            start=begin,
+            end=None,
+            started_at_ns=self._line.entered_at_ns or 0,
+            finished_at_ns=None,
+            exit_code=None,
+            actor=actor,
+        )
+
+    def _typed(self, opened: Opened) -> str | None:
+        """What a shell that tells its lines only when they end was given, as the screen shows it."""
+        if self._profile.shell not in LINE_EDITORS or not opened.prompt_end:
+            return None
+        try:
+            prompt = self._journal.read(opened.prompt_end, opened.input_end)
+            echo = self._journal.read(opened.input_end, opened.start)
+        except OutputExpired:
+            return None
+        return typed_line(prompt, echo, cols=self._profile.cols)
+
     def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
         """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""
+        if self._profile.shell in LINE_EDITORS:
+            return self._after_editor(closed)
         if not self._line.echoed:
             return closed.start, closed.command_line or self._line.text or "(typed without echo)"
         start, line = self.echoed(closed.start, closed.end)
         return start, closed.command_line or line
+
+    def _after_editor(self, closed: Closed) -> tuple[int, str | None]:
+        """The same where the shell itself showed the line, whatever the terminal echoes."""
+        start, line = self.echoed(closed.start, closed.end)
+        try:
+            shown = self._journal.read(closed.start, min(closed.end, closed.start + ECHO_BYTES))
+        except OutputExpired:
+            shown = b""
+        for left in _LEAVES_EDITOR.finditer(shown):
+            start = closed.start + left.end()
+        return start, closed.command_line or self._line.text or line
 
     def echoed(self, start: int, end: int) -> tuple[int, str | None]:
         """Where a line that was echoed at `start` ends, and its text."""

@@ -12,7 +12,8 @@ import anyio
 
 from duetty.blocks import Phase
 from duetty.clock import Clock
-from duetty.session.session import LINE_EDITORS, Session
+from duetty.session.line import LINE_EDITORS
+from duetty.session.session import Session
 
 HAND_OVER_S = 1.0
 """How long a line may take to have its program. A loop of the shell itself never has one."""

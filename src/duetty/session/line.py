@@ -7,6 +7,9 @@ from duetty.shell import MarkKind
 SETTLE_S = 0.15
 """How long a shell may take to begin with a line that was sent to it; fish takes some 10 ms."""
 
+LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
+"""Shells that edit the line themselves, and may want more of it after Enter."""
+
 _TAKES_LINES = frozenset({Phase.INPUT, Phase.CONTINUATION, Phase.DONE, Phase.PROMPT})
 _AT_PROMPT = frozenset({Phase.INPUT, Phase.CONTINUATION})
 

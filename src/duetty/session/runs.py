@@ -15,12 +15,15 @@ import anyio
 from duetty.blocks import Phase, State
 from duetty.calls import Actor
 from duetty.clock import Clock
-from duetty.errors import BadArguments, OutputExpired, SessionBusy, SessionExited
+from duetty.errors import BadArguments, DuettyError, OutputExpired, SessionBusy, SessionExited
 from duetty.session.block import Block
+from duetty.session.echo import typed_line
+from duetty.session.gate import Refusal
+from duetty.session.line import LINE_EDITORS
 from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
-from duetty.session.session import LINE_EDITORS, Session
+from duetty.session.session import Session
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
 
@@ -57,6 +60,9 @@ CANONICAL_LINE_BYTES = 4_095
 OVERLAP_BYTES = 4_096
 """A text that is cut by two turns of output is still found if it is shorter than this."""
 
+MAX_ECHO_BYTES = 16 * 1024
+"""How much is looked at for the echo of one line, or for a prompt."""
+
 INLINE_BYTES = 64 * 1024
 """Output up to this is rendered at once; longer output in a worker thread."""
 
@@ -89,6 +95,10 @@ class Run:
     match: str | None = None
 
     _at_prompt: bool = False
+    _before: str = ""
+    """The row that the line was typed into, up to it: the prompt of a program without marks."""
+
+    _refused_before: Refusal | None = None
     _last_block: int = 0
     _gathered: list[Block] = field(default_factory=list[Block])
     _prompts: int = 0
@@ -111,6 +121,8 @@ class Run:
         if session.is_exited:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = self._is_at_prompt()
+        self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
+        self._refused_before = session.refusal
         self._last_block = session.recent[-1].number if session.recent else 0
         session.chronicle.collect(self._gathered)
         self._prompts = session.prompts
@@ -164,10 +176,16 @@ class Run:
                 return
 
     async def answer(self, *, output_limit: int) -> RunAnswer:
-        """What is known now; afterwards the run gathers nothing more."""
+        """What is known now; afterwards the run gathers nothing more.
+
+        Raises:
+            DuettyError: why a line of it was refused when the shell asked about it.
+        """
         session = self.session
         self.close()
         blocks = self._blocks()
+        if session.refusal is not None and session.refusal is not self._refused_before:
+            raise _told(session.refusal.error, blocks)
         completed_by = self.completed_by or "deadline"
         state = session.state() if completed_by in ("mark", "exit") else await session.look()
         last = blocks[-1] if blocks else None
@@ -440,9 +458,43 @@ class Run:
             return OutputText(text="", total_bytes=0)  # a line that ran nothing
         if not slices:
             slices = [(self._offset, session.journal.end)]
+        if not self._at_prompt:
+            slices = [(self._own_start(slices[0][0]), slices[0][1]), *slices[1:]]
+            slices = [*slices[:-1], (slices[-1][0], self._own_end(*slices[-1]))]
         if sum(end - start for start, end in slices) <= INLINE_BYTES:
             return self._render(slices, limit)
         return await anyio.to_thread.run_sync(self._render, slices, limit)
+
+    def _own_start(self, start: int) -> int:
+        """Behind the echo of what was typed into a program that announces nothing."""
+        session = self.session
+        echo, canonical = session.echo_and_canonical()
+        if start != self._offset or (canonical and not echo):
+            return start
+        for typed in self.line.replace("\r\n", "\n").rstrip("\r\n").split("\n"):
+            end = min(session.journal.end, start + MAX_ECHO_BYTES)
+            try:
+                shown, line_end, _ = session.journal.read(start, end).partition(b"\n")
+            except OutputExpired:
+                return start
+            prompt = self._before.encode() if start == self._offset else b""
+            found = typed_line(prompt, shown, cols=session.profile.cols)
+            if not line_end or found != (typed.strip() or None):
+                return start
+            start += len(shown) + 1
+        return start
+
+    def _own_end(self, start: int, end: int) -> int:
+        """Before a prompt that is the one the line was typed at, shown again."""
+        if not self._before.strip() or end != self.session.journal.end:
+            return end
+        try:
+            last = self.session.journal.read(max(start, end - MAX_ECHO_BYTES), end)
+        except OutputExpired:
+            return end
+        last = last[last.rfind(b"\n") + 1 :]
+        shown = plain_text(last, cols=self.session.profile.cols)
+        return end - len(last) if shown.strip() == self._before.strip() else end
 
     def _render(self, slices: list[tuple[int, int]], limit: int) -> OutputText | None:
         """None when the journal has already turned over past all of it."""
@@ -472,3 +524,15 @@ class Run:
             omitted_bytes=sum(part.omitted_bytes for part in parts),
             omitted_lines=sum(part.omitted_lines for part in parts),
         )
+
+
+def _cursor_row(session: Session) -> str:
+    screen = session.screen(styled=False)
+    row, col = screen.cursor.row, screen.cursor.col
+    return screen.text_lines[row][:col].ljust(col) if row < len(screen.lines) else ""
+
+
+def _told(error: DuettyError, blocks: tuple[Block, ...]) -> DuettyError:
+    """With the blocks of the same paste: what stands before the refused line has run."""
+    error.details = {**error.details, "blocks": [block.id for block in blocks]}
+    return error

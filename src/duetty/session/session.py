@@ -33,9 +33,9 @@ from duetty.session.capture import Keyboard
 from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
-from duetty.session.gate import Gate, Question, unread_bytes
+from duetty.session.gate import Gate, Question, Refusal, unread_bytes
 from duetty.session.lane import Lane
-from duetty.session.line import Line
+from duetty.session.line import LINE_EDITORS, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import drop_unread, has_output, line_settings, set_window_size
@@ -51,9 +51,6 @@ log = logging.getLogger("duetty.session")
 
 INTERRUPT = b"\x03"
 """What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
-
-LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
-"""Shells that edit the line themselves, and may want more of it after Enter."""
 
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
@@ -91,6 +88,9 @@ class Session:
 
         self.question: Question | None = None
         """What the shell has asked and not been answered yet."""
+
+        self.refusal: Refusal | None = None
+        """Why the line may not run that the shell was refused last."""
 
         self.on_question: Callable[[Question], None] | None = None
         self.run_lock = anyio.Lock()
@@ -151,6 +151,11 @@ class Session:
     @property
     def open_block(self) -> Block | None:
         """The command line that runs."""
+        if self._tracker.phase is Phase.ENTERED and self.profile.shell == "sh":
+            progress = self._tracker.progress
+            return self.chronicle.unannounced(
+                number=progress.count + 1, start=progress.input_end, actor=self.actor
+            )
         return self.chronicle.open_block
 
     @property
@@ -466,6 +471,8 @@ class Session:
                 self._input.write(replies)
 
     def _apply(self, mark: Mark, *, at_ns: int) -> None:
+        if mark.trusted and mark.at_ns is not None:
+            at_ns = mark.at_ns
         before = self._tracker.phase
         for change in self._tracker.apply(mark):
             match change:
@@ -533,7 +540,12 @@ class Session:
         self.detach()
         self.exit_code, self.exit_signal = exit_code, exit_signal
         self.exited_at_ns = self._clock.wall_ns()
-        for closed in self._tracker.abandon(self.journal.end):
+        for closed in self._tracker.abandon(
+            self.journal.end,
+            exit_code=exit_code,
+            is_unannounced=self.profile.shell is not None
+            and self.profile.shell not in LINE_EDITORS,
+        ):
             self.chronicle.closed(closed, at_ns=self.exited_at_ns, actor=self.actor)
         self._keep_end()
         self.log.append(Exited(exit_code=exit_code, signal=exit_signal))

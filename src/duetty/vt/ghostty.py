@@ -495,9 +495,7 @@ class Native:
 
     def rows(self, *, first: int, count: int) -> Iterator[NativeRow]:
         """Rows counted from the oldest. Each is valid until the next one is asked for."""
-        if self._dirty is not None:
-            # Reading resets the emulator's own notes of what changed.
-            self._dirty.update(self.terminal)
+        self._note_dirty()
         height = self.number("rows")
         bottom = self.number("total_rows") - height
         count = min(count, bottom + height - first)
@@ -518,8 +516,14 @@ class Native:
             self._scroll(lib.GHOSTTY_SCROLL_VIEWPORT_BOTTOM, 0)
             state.close()
 
+    def _note_dirty(self) -> None:
+        """Before anything is read: that resets the emulator's own notes of what changed."""
+        if self._dirty is not None:
+            self._dirty.update(self.terminal)
+
     def cursor_shape(self) -> int:
         """The argument of DECSCUSR that gives the cursor its looks."""
+        self._note_dirty()
         state = _RenderState()
         try:
             state.update(self.terminal)
