@@ -75,6 +75,7 @@ class _Connection:
 
     async def _follow(self) -> None:
         view, flow = self._view, self._flow
+        view.skip_keys()
         await self._send_snapshot(rows=1_000)
         flow.start_at(flow.sent)
         while view.ended is None:
