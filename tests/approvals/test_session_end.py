@@ -34,7 +34,7 @@ def server() -> Iterator[ServerProcess]:
 
 
 def exits(server: ServerProcess) -> None:
-    server.client.post("/sessions/s/input", {"text": "exit 3\n"})
+    server.client.post("/sessions/s/run", {"input": "exit 3"})
 
 
 def closes(server: ServerProcess) -> None:
@@ -81,7 +81,7 @@ def test_a_session_that_ends_takes_its_questions_along(
 
 
 def test_a_question_that_a_shell_asks_ends_with_the_shell(server: ServerProcess) -> None:
-    typed = AgentCall(server, "", path="/sessions/s/input", body={"text": "touch made\n"})
+    typed = AgentCall(server, "", path="/sessions/s/input", body="touch made\r")
     approval = waiting(server)["id"]
     typed.over()
 

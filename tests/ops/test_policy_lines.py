@@ -95,6 +95,18 @@ async def test_a_harmless_line_runs(home: Path, shell: str) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS)
+async def test_a_run_right_behind_a_refused_line_has_its_own_end(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        told: list[tuple[str, int | None]] = []
+        for number in range(5):
+            await typed(engine, f"{GRAVE}/{number}\r")
+            ran = await engine.run(f"echo out {number}")
+            told.append((ran.output, ran.exit_code))
+
+        assert told == [(f"out {number}", 0) for number in range(5)]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
 async def test_a_persons_own_line_is_not_asked_about(home: Path, shell: str) -> None:
     async with session_of(home, shell) as engine:
         await typed(engine, "echo armed\r")

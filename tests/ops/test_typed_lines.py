@@ -1,5 +1,6 @@
 """Lines typed where no shell asks: judged by their text, which can only block."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,45 @@ async def test_nor_into_a_shell_that_an_agent_started_in_another(home: Path) -> 
             )
 
             await see(session, "harmless")
+
+
+SSH = """\
+#!{python}
+# What ssh does to its terminal: raw on this side, a shell on a terminal of its own on the other.
+import os, pty
+os.environ["PS1"] = "box> "
+pty.spawn(["/bin/sh", "-i"])
+"""
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_nor_into_ssh_whatever_shell_it_was_started_from(home: Path, shell: str) -> None:
+    ssh = home / "bin" / "ssh"
+    ssh.parent.mkdir()
+    ssh.write_text(SSH.format(python=sys.executable))
+    ssh.chmod(0o755)
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command=shell)
+            await engine.run("true")
+            await engine.call("input.write", session="s", data=f"{ssh} box\r")
+            await see(session, "box>")
+            while session.echo_and_canonical() != (False, False):  # raw, as soon as it relays
+                await anyio.sleep(0.01)
+
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
+            for key in DESTRUCTIVE:
+                await engine.call("input.write", session="s", data=key)
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.press", session="s", keys=["Enter"])
+            await engine.call("input.write", session="s", data="\x15echo har''mless\r")
+
+            await see(session, "harmless")
+            assert refused.value.details["reason"] == "destructive"
+            assert not any("not found" in line for line in session.screen(styled=False).text_lines)
 
 
 @pytest.mark.anyio

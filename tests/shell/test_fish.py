@@ -101,3 +101,23 @@ def test_a_line_that_was_refused_can_be_given_up(tmp_path: Path) -> None:
         ran = shell.run("false")
 
     assert (ran.exit_code, ran.command_line) == (1, "false")
+
+
+def test_the_end_is_announced_before_the_users_functions(tmp_path: Path) -> None:
+    configured(tmp_path, "function mine --on-event fish_postexec; echo MINE; end")
+
+    with open_shell(tmp_path, "fish") as shell:
+        ran = shell.run("true")
+        again = shell.run("functions --handlers-type generic | string match '*mine*'")
+
+    assert b"MINE" not in ran.output
+    assert bytes(shell.output).count(b"MINE\r\n") == 2
+    assert again.exit_code == 0
+
+
+def test_a_tab_that_is_pasted_stays(tmp_path: Path) -> None:
+    with open_shell(tmp_path, "fish") as shell:
+        ran = shell.run("\x1b[200~printf 'a\tb\\n'\x1b[201~")
+
+    assert ran.command_line == "printf 'a\tb\\n'"
+    assert b"a\tb\r\n" in ran.output

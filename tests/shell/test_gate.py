@@ -4,13 +4,13 @@ import os
 import subprocess
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from duetty.shell import ASK, PASS, Mark, MarkKind, answer_line, armed_path
-from tests.shell.real import NONCE, RealShell, open_shell
+from tests.shell.real import NONCE, RealShell, kinds, open_shell
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells]
 
@@ -310,3 +310,52 @@ def test_a_shell_that_lost_all_its_hooks_says_so(tmp_path: Path) -> None:
         prompts = [each for each in keeper.shell.trusted if each.kind is MarkKind.PROMPT]
         assert prompts[0].gated
         assert not prompts[-1].gated
+
+
+@pytest.mark.parametrize("armed", [None, PASS, ASK], ids=["no gate", "passes", "asks"])
+def test_each_command_of_a_paste_is_told_with_its_own_line_and_exit_code(
+    tmp_path: Path, armed: str | None
+) -> None:
+    with ExitStack() as stack:
+        if armed is None:
+            shell = stack.enter_context(open_shell(tmp_path, "bash"))
+        else:
+            shell = stack.enter_context(gated(tmp_path, "bash", armed=armed)).shell
+        since = len(shell.trusted)
+
+        shell.write("\x1b[200~false\necho s=$?\n(exit 4)\n# no command\necho last\x1b[201~\r")
+        shell.wait_text("last\r\n", since=shell.output.rfind(b"s=1"))
+        shell.wait(lambda: kinds(shell.trusted[since:]).endswith("AB"), "prompt")
+
+        ended = [mark for mark in shell.trusted[since:] if mark.kind is MarkKind.DONE]
+        assert [(mark.command_line, mark.exit_code) for mark in ended] == [
+            ("false", 1),
+            ("echo s=$?", 0),
+            ("(exit 4)", 4),
+            ("echo last", 0),
+        ]
+        assert b"s=1\r\n" in shell.output
+
+
+def test_a_command_of_a_paste_that_history_leaves_out_is_not_asked_about_as_another(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".bashrc").write_text("HISTCONTROL=ignoreboth\n")
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.write("\x1b[200~echo one\n echo two\x1b[201~\r")
+        keeper.shell.wait_text("two\r\n", since=keeper.shell.output.find(b"one\r\n"))
+        keeper.shell.wait(lambda: len(keeper.asked) == 2, "question")
+
+        assert keeper.lines == ["echo one", None]
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_a_refused_line_ends_without_having_begun(tmp_path: Path, name: str) -> None:
+    with gated(tmp_path, name) as keeper:
+        since = len(keeper.shell.trusted)
+
+        keeper.refuse("touch forbidden")
+
+        told = kinds(keeper.shell.trusted[since:])
+        assert told.startswith("QDA")
+        assert told.endswith("B")

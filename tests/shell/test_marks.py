@@ -186,3 +186,25 @@ def test_marks_as_other_shells_write_them_are_read_but_not_trusted() -> None:
         Mark(kind=MarkKind.PROMPT, start=0, end=18, secondary=True),
         Mark(kind=MarkKind.OUTPUT, start=18, end=41, command_line="ls -l"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "at_ns", "took_ns"),
+    [
+        (b"t=1700000000.000001", 1_700_000_000_000_001_000, None),
+        (b"t=1700000000,25", 1_700_000_000_250_000_000, None),
+        (b"took=12", None, 12_000_000),
+        (b"took=0", None, None),
+        (b"t=", None, None),
+        (b"t=1e9", None, None),
+        (b"took=-1", None, None),
+    ],
+)
+def test_a_mark_tells_when_and_for_how_long(
+    fields: bytes, at_ns: int | None, took_ns: int | None
+) -> None:
+    (mark,) = MarkScanner(NONCE).scan(
+        b"\x1b]133;D;0;nonce=" + NONCE.encode() + b";" + fields + b"\x07", 0
+    )
+
+    assert (mark.at_ns, mark.took_ns) == (at_ns, took_ns)

@@ -1,5 +1,6 @@
 """What holds for every shell we know."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -268,3 +269,56 @@ def test_a_shell_that_replaces_the_shell_announces_nothing(home: Path, name: str
         shell.wait_text("bash-5", since=shell.output.index(b"replaced\r\n"))
 
     assert kinds(shell.trusted[since:]) in ("C", "")
+
+
+KEPT = {
+    "bash": ("false | (exit 3)", 'echo "$? ${PIPESTATUS[*]}"', b"3 1 3"),
+    "zsh": ("false | (exit 3)", 'echo "$? $pipestatus"', b"3 1 3"),
+    "fish": ("false | sh -c 'exit 3'", 'echo "$status $pipestatus"', b"3 1 3"),
+    "dash": ("(exit 3)", "echo $?", b"3"),
+}
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_the_next_line_sees_the_status_of_the_line_before(home: Path, name: str) -> None:
+    line, ask, told = KEPT[name]
+    with open_shell(home, name) as shell:
+        shell.run("true")
+        shell.run(line)
+
+        ran = shell.run(ask)
+
+    assert ran.output.strip().endswith(told)
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+def test_the_next_line_sees_the_last_word_of_the_line_before(home: Path, name: str) -> None:
+    with open_shell(home, name) as shell:
+        shell.run("mkdir 'a place'")
+
+        ran = shell.run('cd "$_"')
+
+    assert (ran.exit_code, ran.cwd) == (0, str(home / "a place"))
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh"])
+def test_the_shell_tells_when_a_line_began_and_ended(home: Path, name: str) -> None:
+    before_ns = time.time_ns()
+    with open_shell(home, name) as shell:
+        since = len(shell.trusted)
+        shell.run("sleep 0.05")
+        times = {mark.kind: mark.at_ns for mark in shell.trusted[since:] if mark.at_ns}
+    began, ended = times[MarkKind.OUTPUT], times[MarkKind.DONE]
+
+    assert before_ns <= began <= ended - 50_000_000
+    assert ended <= time.time_ns()
+
+
+def test_fish_tells_how_long_a_line_took(home: Path) -> None:
+    with open_shell(home, "fish") as shell:
+        since = len(shell.trusted)
+        shell.run("sleep 0.05")
+        done = shell.wait_mark(MarkKind.DONE, since=since)
+
+    assert done.took_ns is not None
+    assert done.took_ns >= 50_000_000

@@ -220,3 +220,14 @@ def test_the_history_is_the_users_own(tmp_path: Path) -> None:
 
     assert [line.split(maxsplit=1)[1] for line in ran.output.splitlines()] == [b"true one"]
     assert NONCE.encode() not in ran.output
+
+
+def test_a_function_that_comes_after_ours_costs_no_mark(tmp_path: Path) -> None:
+    (tmp_path / ".zshrc").touch()
+
+    with open_shell(tmp_path, "zsh") as shell:
+        first = shell.run("late() { PS1='late> ' }; precmd_functions+=(late)")
+        second = shell.run("true")
+
+    assert (first.kinds, second.kinds) == ("CDAB", "CDAB")
+    assert b"late> " in shell.output

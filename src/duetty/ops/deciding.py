@@ -6,8 +6,8 @@ because an agent typed it comes through `judge_line`. Nothing else leads to a se
 
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -73,6 +73,7 @@ class Deciding(Judging):
         self._registry = registry
         self._approvals = approvals
         self._trail = trail
+        self._told_of_lines: dict[str, list[Callable[[DuettyError], None]]] = {}
         approvals.judge = self._judge_edited
         approvals.name_of = self._name_of
         approvals.has_ended = self._has_ended
@@ -359,6 +360,8 @@ class Deciding(Judging):
             outcome = "done"
         except DuettyError as error:
             outcome = error.code
+            for hear in self._told_of_lines.get(session.profile.id, ()):
+                hear(error)
             raise
         finally:
             self._trail.record(
@@ -369,6 +372,29 @@ class Deciding(Judging):
                 outcome=outcome,
             )
         return None
+
+    @contextmanager
+    def refusals(self, session: Session, told: Callable[[DuettyError], None]) -> Generator[None]:
+        """While inside, `told` hears why a line that the session's shell asked about does not run."""
+        listening = self._told_of_lines.setdefault(session.profile.id, [])
+        listening.append(told)
+        try:
+            yield
+        finally:
+            listening.remove(told)
+            if not listening:
+                self._told_of_lines.pop(session.profile.id, None)
+
+    def asked_line(self, session: Session) -> str | None:
+        """The question that the session's shell waits with, if it waits for a person."""
+        return next(
+            (
+                each.id
+                for each in self._approvals.pending()
+                if each.session_id == session.profile.id and each.operation == "input.line"
+            ),
+            None,
+        )
 
     # --- a line that a person changed ---------------------------------------------
 

@@ -268,6 +268,7 @@ def _line(session: Session, actor: Actor, line: str | None) -> Judged:
         tags=frozenset(session.profile.tags),
         cwd=session.cwd,
         command_line=line,
+        is_expanded=True,
     )
 
 

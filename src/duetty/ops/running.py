@@ -3,7 +3,14 @@
 import anyio
 
 from duetty.calls import Actor, Effect
-from duetty.errors import Deadline, IdleTimeout, SessionBusy, SessionExited, WaitTimeout
+from duetty.errors import (
+    Deadline,
+    DuettyError,
+    IdleTimeout,
+    SessionBusy,
+    SessionExited,
+    WaitTimeout,
+)
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import block_info
@@ -36,8 +43,17 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
         clock=services.clock,
         until=_needle(params.until_text, params.until_regex),
     )
+    refused: list[DuettyError] = []
+
+    def told(error: DuettyError) -> None:
+        if run.typed:
+            refused.append(error)
+
     try:
-        with anyio.move_on_after(params.max_wait_ms / 1000):
+        with (
+            services.deciding.refusals(session, told),
+            anyio.move_on_after(params.max_wait_ms / 1000),
+        ):
             await _run_in_turn(session, run)
     except BaseException:
         run.close()
@@ -51,11 +67,15 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
             f"the line was not typed: {session.name!r} was not ready for it in that time",
             hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",
         )
+    if refused:
+        run.close()
+        raise refused[0]  # what the shell was told, when it asked
     limit = params.max_output_bytes or services.settings.run_output_bytes
     answer = await run.answer(output_limit=limit)
+    approval = services.deciding.asked_line(session) if run.completed_by is None else None
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return _run_result(answer, session, params)
+    return _run_result(answer, session, params, approval=approval)
 
 
 def _needle(text: str | None, pattern: str | None) -> Needle | None:
@@ -75,7 +95,9 @@ async def _run_in_turn(session: Session, run: Run) -> None:
         await run.wait()
 
 
-def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunResult:
+def _run_result(
+    answer: RunAnswer, session: Session, params: RunParams, *, approval: str | None
+) -> RunResult:
     output, blocks = answer.output, answer.blocks
     shown = screen_json(session.screen(styled=params.format == "styled")) if params.screen else None
     last = blocks[-1] if blocks else session.open_block
@@ -96,6 +118,7 @@ def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunRe
         generation=answer.generation,
         match=answer.match,
         screen=shown,
+        approval=approval,
     )
 
 

@@ -17,6 +17,8 @@ makes a mark trusted. Knows nothing of blocks, time or the emulator.
     expanded=           the same with aliases expanded, where the shell can tell (Q)
     id=<word>           which question (Q)
     gate=1              the hook that asks is in place at this prompt (A)
+    t=<seconds>         when, by the machine's clock, with a fraction (C, D)
+    took=<ms>           how long the line ran, where the shell tells that instead (D)
     cwd=, cwd_url=      the directory, likewise
     cwd_raw=<bytes>     the directory as it is, up to the end of the sequence: always the last field
 
@@ -44,6 +46,11 @@ _STOP = re.compile(rb"[\x07\x18\x1a\x1b]")
 """BEL and ESC \\ end a sequence; CAN, SUB and any other ESC abandon it."""
 
 _EXIT_CODE = re.compile(rb"-?[0-9]{1,10}\Z")
+
+_SECONDS = re.compile(rb"([0-9]{9,11})[.,]([0-9]{1,9})\Z")
+"""bash writes the fraction as the user's language does."""
+
+_MILLISECONDS = re.compile(rb"[0-9]{1,12}\Z")
 
 _BEL, _ESC, _BACKSLASH = b"\x07\x1b\\"
 
@@ -78,6 +85,11 @@ class Mark:
     """The command line with its aliases expanded."""
     question: str | None = None
     """Which question a `QUESTION` is."""
+    at_ns: int | None = None
+    """When the shell says it was."""
+    took_ns: int | None = None
+    """How long the line ran, of a `DONE` that tells it; a shell that counts whole milliseconds
+    tells nothing of a line that took less than one."""
     gated: bool = False
     """A `PROMPT` whose shell will ask before it runs the line."""
 
@@ -171,6 +183,8 @@ class MarkScanner:
             question=named.get(b"id", b"").decode("ascii", "replace")
             if kind is MarkKind.QUESTION
             else None,
+            at_ns=_at_ns(named.get(b"t", b"")),
+            took_ns=_took_ns(named.get(b"took", b"")),
             gated=named.get(b"gate") == b"1",
         )
 
@@ -187,6 +201,16 @@ def strip_nonce(data: bytes, nonce: str) -> bytes:
 
 def _exit_code(fields: Sequence[bytes]) -> int | None:
     return int(fields[0]) if fields and _EXIT_CODE.match(fields[0]) else None
+
+
+def _at_ns(seconds: bytes) -> int | None:
+    found = _SECONDS.match(seconds)
+    return int(found[1]) * 10**9 + int(found[2].ljust(9, b"0")) if found else None
+
+
+def _took_ns(milliseconds: bytes) -> int | None:
+    found = _MILLISECONDS.match(milliseconds)
+    return int(milliseconds) * 10**6 or None if found else None
 
 
 def _text(named: dict[bytes, bytes], name: bytes) -> str | None:

@@ -46,6 +46,7 @@ async def execute(doing: Doing) -> Outcome:
             f"it did not end within {doing.timeout_ms} ms and was ended",
             target=_target(ran.process).model_dump(),
             still_running=False,
+            approval=None,
             partial={"output": None, "stdout": ran.stdout, "stderr": ran.stderr},
             timeout_ms=doing.timeout_ms,
         )
