@@ -14,7 +14,8 @@ from duetty.client import Client
 from duetty.config import find_paths
 from tests.engine import child_env
 
-START_S = 60
+START_S = 180
+"""How long a program of ours may take to start or end: half a second alone, minutes at a load of 30."""
 
 
 class ServerProcess:
@@ -57,7 +58,7 @@ class ServerProcess:
         """SIGKILL: the server gets no chance to do anything."""
         assert self.process is not None
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(60)
+        self.process.wait(START_S)
         self._close_pipe()
         self.paths.address_file.unlink(missing_ok=True)
 
@@ -67,14 +68,14 @@ class ServerProcess:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=START_S,
             check=False,
             **options,
         )
 
     def wait_ended(self) -> int:
         assert self.process is not None
-        code = self.process.wait(60)
+        code = self.process.wait(START_S)
         self._close_pipe()
         return code
 

@@ -26,7 +26,7 @@ def test_a_command_is_a_block_from_output_to_done() -> None:
     )
 
     assert changes == [
-        Opened(number=1, start=50, command_line="ls", cwd="/a"),
+        Opened(number=1, start=50, command_line="ls", cwd="/a", prompt_end=10, input_end=30),
         Closed(
             number=1,
             start=50,
@@ -193,3 +193,48 @@ def test_a_tracker_restored_from_its_progress_goes_on_the_same(
     )
 
     assert applied(restored, *after) == applied(tracker, *after)
+
+
+def test_a_line_that_was_asked_about_and_did_not_begin_has_no_exit_code() -> None:
+    tracker = BlockTracker()
+
+    changes = applied(
+        tracker,
+        mark("A", 0),
+        mark("B", 20),
+        mark("Q", 40, command_line="ls"),
+        mark("D", 60, exit_code=130),
+    )
+
+    (closed,) = changes
+    assert isinstance(closed, Closed)
+    assert (closed.command_line, closed.exit_code) == ("ls", None)
+
+
+def test_a_line_that_was_asked_about_is_known_while_it_runs() -> None:
+    tracker = BlockTracker()
+
+    changes = applied(
+        tracker, mark("A", 0), mark("B", 20), mark("Q", 40, command_line="ls"), mark("C", 60)
+    )
+
+    assert [change.command_line for change in changes] == ["ls"]
+
+
+def test_the_line_that_ended_the_shell_has_the_shells_exit_code() -> None:
+    tracker = BlockTracker()
+    applied(tracker, mark("A", 0), mark("B", 20), mark("C", 40))
+
+    (closed,) = tracker.abandon(70, exit_code=3)
+
+    assert (closed.exit_code, closed.end) == (3, 70)
+
+
+def test_a_line_sent_to_a_shell_that_announces_none_ends_with_the_shell() -> None:
+    tracker = BlockTracker()
+    applied(tracker, mark("A", 0), mark("B", 20))
+    tracker.enter()
+
+    (closed,) = tracker.abandon(70, exit_code=3, is_unannounced=True)
+
+    assert (closed.start, closed.after_echo, closed.exit_code) == (30, True, 3)

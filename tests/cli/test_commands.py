@@ -142,6 +142,33 @@ def test_without_a_server_commands_say_so_and_exit_with_3(home: Path) -> None:
         assert (said.returncode, "Traceback" in said.stderr) == (3, False), command
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("attach", "none"),
+        ("detach", "none"),
+        ("keys", "none", "Enter"),
+        ("kill", "none"),
+        ("record", "none"),
+        ("rename", "none", "other"),
+        ("screen", "none"),
+        ("scrollback", "none"),
+        ("send", "none", "text"),
+        ("tag", "none", "--add", "x"),
+        ("wait", "none", "--text", "x"),
+        ("watch", "none"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_session_that_is_not_there_is_told_and_not_waited_for(
+    server: ServerProcess, command: tuple[str, ...]
+) -> None:
+    said = server.command(*command)
+
+    assert (said.returncode, said.stdout) == (1, "")
+    assert "[session_not_found]" in said.stderr or "[needs_terminal]" in said.stderr
+
+
 def test_run_without_a_server_starts_one_for_as_long_as_it_is_needed(home: Path) -> None:
     alone = ServerProcess(home)
     try:

@@ -7,6 +7,8 @@ Theory of operation. A shell with integration announces, by trusted marks,
 A *block* is open from OUTPUT to DONE. Shells that cannot announce OUTPUT (POSIX
 sh) go from INPUT straight to DONE; their block begins at the first line end
 after the INPUT mark, which is where the terminal's echo of the line ends. A
+line that the shell asked about (QUESTION) and that ends without OUTPUT was taken
+back: it never ran, so it has no exit code, whatever the shell says. A
 prompt that comes without a DONE means that the line was abandoned (Ctrl-C), was
 empty, or did not parse; what was printed in between is kept as a block only if
 the shell told an exit code.
@@ -47,6 +49,8 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.INPUT, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.INPUT, MarkKind.DONE): Phase.DONE,  # POSIX sh; or a line that did not parse
     (Phase.PROMPT, MarkKind.QUESTION): Phase.ENTERED,
+    (Phase.ENTERED, MarkKind.QUESTION): Phase.ENTERED,
+    (Phase.DONE, MarkKind.QUESTION): Phase.ENTERED,  # next command of a multi-line paste
     (Phase.INPUT, MarkKind.QUESTION): Phase.ENTERED,  # typed before the prompt was there
     (Phase.CONTINUATION, MarkKind.QUESTION): Phase.ENTERED,
     (Phase.CONTINUATION, MarkKind.INPUT): Phase.CONTINUATION,
@@ -72,6 +76,9 @@ class Opened:
     start: int
     command_line: str | None
     cwd: str | None
+    prompt_end: int = 0
+    input_end: int = 0
+    """Where the prompt began, and where input did: the line is echoed from there on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +95,11 @@ class Closed:
     exit_code: int | None
     cwd: str | None
     """The directory the shell is in now, after the command line."""
+
+    took_ns: int | None = None
+    """How long it ran, where the shell tells that and no times."""
+
+    prompt_end: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +124,12 @@ class Progress:
 
     continued_at: int = 0
     """Where the shell last asked for the rest of a line."""
+
+    prompt_end: int = 0
+    """Where the last PROMPT mark ended."""
+
+    asked: bool = False
+    """The shell asked about a line, which is `command_line`, and has not begun or ended it yet."""
 
 
 class BlockTracker:
@@ -145,7 +163,9 @@ class BlockTracker:
             phase=phase,
             prompt_cwd=cwd,
             prompts=before.prompts + is_prompt,
+            prompt_end=mark.end if is_prompt else before.prompt_end,
             input_end=mark.end if is_input else before.input_end,
+            asked=mark.kind is MarkKind.QUESTION,
         )
         match mark.kind:
             case MarkKind.PROMPT:
@@ -153,10 +173,11 @@ class BlockTracker:
             case MarkKind.INPUT:
                 return ()
             case MarkKind.OUTPUT:
-                return self._open(mark)
+                return self._open(before, mark)
             case MarkKind.DONE:
                 return self._close(before, mark)
             case MarkKind.QUESTION:
+                self.progress = replace(self.progress, command_line=mark.command_line)
                 return ()
 
     def enter(self) -> None:
@@ -164,30 +185,60 @@ class BlockTracker:
         if self.progress.phase in (Phase.INPUT, Phase.CONTINUATION):
             self.progress = replace(self.progress, phase=Phase.ENTERED)
 
-    def abandon(self, end: int) -> tuple[Closed, ...]:
-        """The process is gone: close what is open, with its exit code unknown."""
+    def abandon(
+        self, end: int, *, exit_code: int | None = None, is_unannounced: bool = False
+    ) -> tuple[Closed, ...]:
+        """The process is gone: close what is open.
+
+        `exit_code` is the shell's own, if it exited: that of the line that ended it.
+        `is_unannounced`: it cannot say OUTPUT, so a line that was sent may have run.
+        """
         before = self.progress
-        if before.phase is not Phase.RUNNING:
-            return ()
-        self.progress = replace(before, phase=Phase.DONE)
-        return (self._closed(before, end=end, exit_code=None),)
+        if before.phase is Phase.RUNNING:
+            self.progress = replace(before, phase=Phase.DONE)
+            return (self._closed(before, end=end, exit_code=exit_code),)
+        if before.phase is Phase.ENTERED and is_unannounced:
+            number = before.count + 1
+            self.progress = replace(before, phase=Phase.DONE, count=number)
+            return (
+                Closed(
+                    number=number,
+                    start=before.input_end,
+                    end=end,
+                    after_echo=True,
+                    command_line=None,
+                    exit_code=exit_code,
+                    cwd=before.prompt_cwd,
+                ),
+            )
+        return ()
 
     def _continue(self, mark: Mark) -> tuple[Opened | Closed, ...]:
         if self.progress.phase in (Phase.INPUT, Phase.CONTINUATION, Phase.ENTERED):
             self.progress = replace(self.progress, phase=Phase.CONTINUATION, continued_at=mark.end)
         return ()
 
-    def _open(self, mark: Mark) -> tuple[Opened, ...]:
+    def _open(self, before: Progress, mark: Mark) -> tuple[Opened, ...]:
         number = self.progress.count + 1
         cwd = self.progress.prompt_cwd
+        command_line = _told(before, mark)
         self.progress = replace(
             self.progress,
             count=number,
             start=mark.end,
-            command_line=mark.command_line,
+            command_line=command_line,
             line_cwd=cwd,
         )
-        return (Opened(number=number, start=mark.end, command_line=mark.command_line, cwd=cwd),)
+        return (
+            Opened(
+                number=number,
+                start=mark.end,
+                command_line=command_line,
+                cwd=cwd,
+                prompt_end=before.prompt_end if before.phase is not Phase.DONE else 0,
+                input_end=before.input_end,
+            ),
+        )
 
     def _close(self, before: Progress, mark: Mark) -> tuple[Opened | Closed, ...]:
         if before.phase is Phase.RUNNING:
@@ -201,9 +252,10 @@ class BlockTracker:
                 start=before.input_end,
                 end=mark.start,
                 after_echo=True,
-                command_line=mark.command_line,
-                exit_code=mark.exit_code,
+                command_line=_told(before, mark),
+                exit_code=None if before.asked else mark.exit_code,
                 cwd=self.progress.prompt_cwd,
+                prompt_end=before.prompt_end,
             ),
         )
 
@@ -224,4 +276,12 @@ class BlockTracker:
             command_line=before.command_line if before.command_line is not None else told,
             exit_code=exit_code,
             cwd=self.progress.prompt_cwd,
+            took_ns=mark.took_ns if mark is not None else None,
         )
+
+
+def _told(before: Progress, mark: Mark) -> str | None:
+    """The line, as this mark or the question before it tells it."""
+    if mark.command_line is not None or not before.asked:
+        return mark.command_line
+    return before.command_line

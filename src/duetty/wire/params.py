@@ -1,5 +1,6 @@
 """Arguments of the operations, as they cross the boundary."""
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -10,6 +11,9 @@ from duetty.wire.base import Params, SystemText
 MAX_WAIT_MS = 86_400_000
 MAX_IDLE_MS = 300_000
 MAX_INPUT_CHARS = 1_000_000
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""All but Tab and line ends."""
 
 Format = Literal["styled", "plain"]
 SessionName = Annotated[str, Field(description="name of the session")]
@@ -232,6 +236,17 @@ class RunParams(SessionParams):
         max_length=500,
         description="what for, in the caller's words: shown to the person who is asked, if one is",
     )
+
+    @field_validator("input")
+    @classmethod
+    def _is_text(cls, line: str) -> str:
+        """A line editor would obey a control character, and could be left in the middle of a paste."""
+        if found := _CONTROL.search(line):
+            raise ValueError(
+                f"a command line has no control characters, and this has U+{ord(found[0]):04X}; "
+                "press keys (Ctrl-C, Escape, …) by their names instead"
+            )
+        return line
 
 
 class WaitParams(SessionParams):

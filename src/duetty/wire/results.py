@@ -202,6 +202,10 @@ class RunResult(Result):
     generation: int
     match: str | None
     screen: Screen | None
+    approval: str | None = Field(
+        default=None,
+        description="id of the question to a person that the line waits for; it has not run yet",
+    )
 
 
 class WaitResult(Result):

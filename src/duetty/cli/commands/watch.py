@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import duration, visible, wants_colour
+from duetty.client import session_path
 from duetty.client.viewing import Viewing
 from duetty.errors import ServerUnreachable
 
@@ -32,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    reach(arguments)  # tells clearly when there is no server
+    client = reach(arguments)  # tells clearly when there is no server
+    for name in arguments.session:
+        client.get(session_path(name))  # and when there is nothing to watch for
     viewing = Viewing.connect(paths_of(arguments).server_socket)
     try:
         _Watch(viewing, arguments).run()
