@@ -763,6 +763,8 @@ export interface RunResult {
   generation: number;
   match: string | null;
   screen: ScreenShape | null;
+  /** id of the question to a person that the line waits for; it has not run yet */
+  approval: string | null;
 }
 
 export interface WaitParams {
