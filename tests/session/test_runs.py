@@ -312,7 +312,7 @@ async def test_each_block_of_a_paste_has_its_own_line(engine: Engine, shell: str
     await engine.open(command=shell)
 
     answer = await engine.run("echo a\necho b\nfalse")
-    blocks = (await engine.call("block.list", session="s")).blocks
+    blocks = (await engine.call("block.list", session="s"))[::-1]
 
     assert answer.exit_code == 1
     told = [(block.command_line, block.exit_code) for block in blocks]
@@ -360,7 +360,7 @@ async def test_a_line_that_runs_is_known_while_it_runs(engine: Engine, shell: st
     await engine.call("input.write", session="s", data="cat /dev/zero | sleep 30\r")
     running = None
     while running is None:
-        blocks = (await engine.call("block.list", session="s")).blocks
+        blocks = (await engine.call("block.list", session="s"))[::-1]
         running = next((block for block in blocks if block.running), None)
         await anyio.sleep(0.01)
 
@@ -373,7 +373,7 @@ async def test_a_line_edited_on_its_way_is_known_as_it_runs(engine: Engine) -> N
 
     await engine.call("input.write", session="s", data="sleeep 30\x1b[D\x1b[D\x1b[D\x1b[D\x7f\r")
     await engine.call("session.wait", session="s", state=["running"])
-    blocks = (await engine.call("block.list", session="s")).blocks
+    blocks = (await engine.call("block.list", session="s"))[::-1]
 
     assert [block.command_line for block in blocks if block.running] == ["sleep 30"]
 
