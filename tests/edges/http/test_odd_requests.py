@@ -94,6 +94,20 @@ def test_a_size_that_is_no_number_is_refused(
     assert http.get(f"/sessions/{session}").json()["rows"] == 24
 
 
+@pytest.mark.parametrize("constant", [b"NaN", b"Infinity", b"-Infinity"])
+def test_a_constant_that_is_no_json_is_refused(
+    http: httpx.Client, session: str, constant: bytes
+) -> None:
+    answer = http.post(
+        f"/sessions/{session}/resize",
+        content=b'{"cols": 80, "rows": ' + constant + b"}",
+        headers={"content-type": "application/json"},
+    )
+
+    assert refusal(answer) == (400, "invalid_request")
+    assert "no JSON" in answer.json()["error"]["message"]
+
+
 def test_a_number_too_large_for_anything_is_brought_into_range_or_refused(
     http: httpx.Client, session: str
 ) -> None:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NoReturn, Union, get_args, get_origin
 from urllib.parse import parse_qsl
 
 import anyio
@@ -131,6 +131,11 @@ def takes_many(annotation: object) -> bool:
     if origin is Annotated:
         return takes_many(get_args(annotation)[0])
     return (origin or annotation) in (list, tuple, set, frozenset)
+
+
+def no_constant(name: str) -> NoReturn:
+    """Python reads NaN and Infinity, which are no JSON and which no argument can be."""
+    raise ValueError(f"{name} is no JSON")
 
 
 async def _json_body(request: Request) -> Mapping[str, object]:

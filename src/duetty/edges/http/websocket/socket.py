@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from duetty.calls import Actor
+from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.errors import BadArguments, DuettyError, Exhausted
@@ -121,7 +122,7 @@ def parsed(text: str | bytes) -> dict[str, Any]:
         BadArguments: if there is none.
     """
     try:
-        message = json.loads(text)
+        message = json.loads(text, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise BadArguments("the message is not JSON") from error
     if not isinstance(message, dict):
