@@ -51,7 +51,7 @@ def both(text: str) -> tuple[scan.Scan, scan.Scan]:
         return alone, scan.scan_text(text)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=200)
 @given(lines().filter(is_plain))
 def test_a_second_opinion_on_plain_words_finds_nothing_more(text: str) -> None:
     alone, asked = both(text)
