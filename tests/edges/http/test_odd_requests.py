@@ -166,7 +166,17 @@ KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
 @pytest.mark.parametrize(
     ("method", "headers", "told"),
     [
-        ("GET", UPGRADE + KEY + "Sec-WebSocket-Version: 8\r\n", (400, "invalid_request")),
+        ("GET", UPGRADE + KEY + "Sec-WebSocket-Version: 8\r\n", (426, "upgrade_required")),
+        (
+            "GET",
+            UPGRADE + "Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 8\r\n",
+            (426, "upgrade_required"),
+        ),
+        (
+            "GET",
+            UPGRADE + "Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n",
+            (400, "invalid_request"),
+        ),
         ("GET", UPGRADE + "Sec-WebSocket-Version: 13\r\n", (400, "invalid_request")),
         (
             "POST",
@@ -189,6 +199,7 @@ def test_an_upgrade_that_cannot_be_one_gets_the_one_envelope(
     assert (status, body["error"]["code"]) == told
     assert shown["content-type"] == "application/json"
     assert shown["x-frame-options"] == "DENY"
+    assert shown.get("sec-websocket-version") == ("13" if status == 426 else None)
 
 
 def test_an_encoding_of_the_transfer_that_we_do_not_undo_is_refused(server: ServerProcess) -> None:

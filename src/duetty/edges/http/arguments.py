@@ -148,7 +148,7 @@ async def _json_body(request: Request) -> Mapping[str, object]:
             "the body must be JSON", hint="send 'Content-Type: application/json'"
         )
     try:
-        parsed = json.loads(body, object_pairs_hook=_object)
+        parsed = json.loads(body, object_pairs_hook=_object, parse_constant=no_constant)
     except (ValueError, RecursionError) as error:
         raise Malformed(f"the body is not JSON: {error}") from error
     if not isinstance(parsed, dict):

@@ -3,6 +3,7 @@
 import asyncio  # noqa: TID251 - the signature is uvicorn's
 import logging
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, cast
 
 from uvicorn.config import Config
@@ -19,14 +20,25 @@ log = logging.getLogger("duetty.websocket.uvicorn")
 log.setLevel(logging.WARNING)
 
 
+VERSION = "13"
 _CODES = {405: "method_not_allowed", 426: "upgrade_required"}
 
 
-def _enveloped(reject: Callable[[int, str], Response]) -> Callable[[int, str], Response]:
-    """A handshake that cannot be one is refused before any route sees it, and as all else is."""
+def _enveloped(
+    reject: Callable[[int, str], Response], speaks: Callable[[], bool]
+) -> Callable[[int, str], Response]:
+    """A handshake that cannot be one is refused before any route sees it, and as all else is.
+
+    One of another version (`speaks` knows) is told which version is spoken here.
+    """
 
     def rejected(status: int, text: str) -> Response:
+        if int(status) == HTTPStatus.BAD_REQUEST and not speaks():
+            status = HTTPStatus.UPGRADE_REQUIRED
+            text = f"WebSockets of version {VERSION} are spoken here, and no other"
         response = reject(status, text)
+        if int(status) == HTTPStatus.UPGRADE_REQUIRED:
+            response.headers["Sec-WebSocket-Version"] = VERSION
         body = error_body(_CODES.get(int(status), BadArguments.code), text.strip())
         for name, value in (
             ("Content-Type", "application/json"),
@@ -54,9 +66,11 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.logger = self.conn.logger = log
-        self.conn.reject = _enveloped(self.conn.reject)  # pyright: ignore[reportAttributeAccessIssue] - called by position
+        self._version = VERSION
+        self.conn.reject = _enveloped(self.conn.reject, lambda: self._version == VERSION)  # pyright: ignore[reportAttributeAccessIssue] - called by position
 
     def handle_connect(self, event: Request) -> None:
+        self._version = ", ".join(event.headers.get_all("Sec-WebSocket-Version"))
         super().handle_connect(event)
         if hasattr(self, "scope"):  # else the handshake was refused
             # For peers that take nothing: closing politely would wait for them to read.
