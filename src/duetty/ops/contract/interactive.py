@@ -161,14 +161,12 @@ def _timed_out(
     doing: Doing, session: Session, message: str, *, output: str | None, has_run: bool
 ) -> TimedOut:
     hint = "look with read_output, or give it up with terminate; execute would type it again"
-    known: dict[str, object] = {}
     if (approval := doing.services.deciding.asked_line(session)) is not None:
         # Typed, and held by the shell: another attempt would stand in line behind it.
         message = (
             f"it waits for a person: approval {approval} has no answer yet, and it has not run"
         )
         hint = "do not send it again: it runs when a person says yes; read_output shows what became of it"
-        known = {"retriable": False, "retry": "after_answer"}
     return TimedOut(
         message,
         hint=hint if has_run or approval is not None else None,
@@ -177,7 +175,8 @@ def _timed_out(
         approval=approval,
         partial={"output": output, "stdout": None, "stderr": None},
         timeout_ms=doing.timeout_ms,
-        **known,
+        retriable=approval is None,
+        retry=TimedOut.retry if approval is None else "after_answer",
     )
 
 
