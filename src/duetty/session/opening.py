@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from duetty.errors import BadCommand
+from duetty.errors import BadCommand, BadWorkingDirectory
 from duetty.sandbox import SandboxOrder
 from duetty.shell import Injection, integrate
 
@@ -103,6 +103,21 @@ def plan(
         injection=injection,
         is_shell=is_shell,
     )
+
+
+def check_launch(request: OpenRequest, env: Mapping[str, str], *, default_shell: str) -> None:
+    """Find what is wrong before anything is started; looks at the disk.
+
+    Raises:
+        BadCommand, BadWorkingDirectory: as `plan` and the start itself would.
+    """
+    _argv(request.command, env, default_shell)
+    cwd = _expanded(request.cwd or env.get("HOME") or "/", env)
+    if not os.path.isabs(cwd) or not os.path.isdir(cwd) or not os.access(cwd, os.X_OK):
+        raise BadWorkingDirectory(
+            f"cannot enter {cwd!r}",
+            hint="give an absolute directory that exists and that this user may enter",
+        )
 
 
 def _expanded(cwd: str, env: Mapping[str, str]) -> str:

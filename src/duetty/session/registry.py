@@ -11,6 +11,7 @@ from signal import Signals
 import anyio
 import anyio.abc
 import anyio.lowlevel
+import anyio.to_thread
 
 from duetty.blocks import BlockTracker, Probe
 from duetty.calls import Actor
@@ -56,6 +57,7 @@ from duetty.session.lane import Lane
 from duetty.session.opening import (
     Launch,
     OpenRequest,
+    check_launch,
     child_environment,
     plan,
 )
@@ -173,16 +175,35 @@ class Registry:
             SessionNameConflict, MaxSessions, BadWorkingDirectory, BadCommand, ForkFailed,
             StateUnwritable, KeeperUnavailable: nothing is left behind then.
         """
-        if self.alive + len(self._opening) >= self._settings.session_max:
-            raise MaxSessions(
-                f"{self._settings.session_max} sessions are open",
-                hint="close some, or raise session.max",
-            )
+        self._check_room()
         name = self._claim(request.name)
         try:
             return await self._open(request, name)
         finally:
             self._opening.discard(name)
+
+    async def check(self, request: OpenRequest) -> None:
+        """Find what `open` would refuse, and change nothing.
+
+        Raises:
+            SessionNameConflict, MaxSessions, BadWorkingDirectory, BadCommand: as it would.
+        """
+        self._check_room()
+        if request.name is not None and self._is_taken(request.name):
+            raise SessionNameConflict(request.name)
+        env = child_environment(request, self._environment, session="", url=self._url())
+        look = partial(check_launch, request, env, default_shell=self._settings.session_shell)
+        await anyio.to_thread.run_sync(look)  # a directory may be on a disk that takes its time
+
+    def _check_room(self) -> None:
+        if self.alive + len(self._opening) >= self._settings.session_max:
+            raise MaxSessions(
+                f"{self._settings.session_max} sessions are open",
+                hint="close some, or raise session.max",
+            )
+
+    def _is_taken(self, name: str) -> bool:
+        return name in self._by_name or name in self._opening
 
     async def _open(self, request: OpenRequest, name: str) -> Session:
         id_, nonce = new_session_id(), new_nonce()
@@ -296,10 +317,10 @@ class Registry:
 
     def _claim(self, name: str | None) -> str:
         if name is None:
-            while (name := str(self._next_number)) in self._by_name or name in self._opening:
+            while self._is_taken(name := str(self._next_number)):
                 self._next_number += 1
             self._next_number += 1
-        elif name in self._by_name or name in self._opening:
+        elif self._is_taken(name):
             raise SessionNameConflict(name)
         self._opening.add(name)
         return name
