@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.approvals import MAX_PENDING, Answer, Approvals, Granted, Question
+from duetty.approvals import MAX_PENDING, Answer, Approvals, Edited, Granted, Question
 from duetty.calls import Actor, Scope
 from duetty.clock import SystemClock
 from duetty.errors import (
@@ -305,7 +305,7 @@ async def test_an_unknown_question_is_not_found(desk: Approvals) -> None:
 
 
 async def test_a_changed_command_line_is_judged_again(desk: Approvals, trail: Trail) -> None:
-    desk.judge = lambda record, line: Edited(denied="it is worse") if "/" in line else None
+    desk.judge = lambda record, line: Edited(denied="it is worse" if "/" in line else None)
 
     async with asked(desk) as call:
         with pytest.raises(PolicyDenied):

@@ -15,6 +15,7 @@ from duetty.errors import (
     ApprovalExpired,
     ApprovalRejected,
     BadSetting,
+    DuettyError,
     NotAPerson,
     PolicyDenied,
     ScopeMissing,
@@ -499,3 +500,39 @@ async def test_a_nearer_project_file_takes_nothing_away_from_one_above(
             await engine.call("process.run", command=DESTRUCTIVE, cwd=str(project / "sub"))
 
         assert refused.value.details["rule"] == "rule:no-touch"
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "code"),
+    [
+        ("session.open", {"command": "'unbalanced"}, "invalid_command"),
+        ("session.open", {"command": DESTRUCTIVE, "cwd": "/no/such/place"}, "invalid_cwd"),
+        ("session.open", {"command": DESTRUCTIVE, "cwd": "relative"}, "invalid_cwd"),
+        ("session.open", {"command": DESTRUCTIVE, "name": "a/b"}, "invalid_session_name"),
+        ("session.open", {"command": DESTRUCTIVE, "name": "main"}, "session_name_conflict"),
+        ("session.open", {"command": DESTRUCTIVE, "tags": ["a b"]}, "invalid_tag"),
+        ("command.run", {"input": DESTRUCTIVE, "session": "none"}, "session_not_found"),
+        (
+            "command.run",
+            {"input": DESTRUCTIVE, "session": "main", "until_regex": "("},
+            "invalid_request",
+        ),
+        ("process.run", {"command": DESTRUCTIVE, "cwd": "/no/such/place"}, "invalid_cwd"),
+        ("process.start", {"command": DESTRUCTIVE, "id": "one"}, "process_id_conflict"),
+    ],
+)
+async def test_nobody_is_asked_about_a_call_that_cannot_be_right(
+    home: Path, operation: str, arguments: dict[str, object], code: str
+) -> None:
+    async with engine_with(home) as engine:
+        await engine.call("process.start", command="sleep 300", id="one")
+        with (
+            engine.dispatcher.follow(ANNA, "main", kind="terminal"),
+            anyio.fail_after(20),
+            pytest.raises(DuettyError) as refused,
+        ):
+            await engine.dispatcher.call(AGENT, operation, arguments)
+
+        assert refused.value.code == code
+        assert engine.services.approvals.pending() == []
+        assert (await trail(engine))[-1]["outcome"] == code

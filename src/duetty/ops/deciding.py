@@ -6,7 +6,7 @@ because an agent typed it comes through `judge_line`. Nothing else leads to a se
 
 import json
 import secrets
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
@@ -85,12 +85,18 @@ class Deciding(Judging):
 
     @asynccontextmanager
     async def passing(
-        self, call: Call, operation: Doing, params: Any, host: HostAsk | None
+        self,
+        call: Call,
+        operation: Doing,
+        params: Any,
+        host: HostAsk | None,
+        check: Callable[[], Awaitable[None]],
     ) -> AsyncGenerator[Passage]:
         """Decide, ask, record; inside runs the operation.
 
         Raises:
             PolicyDenied, ApprovalRejected, ApprovalExpired, AuditUnavailable: nothing ran.
+            DuettyError: what `check` found wrong, before a person would have been asked.
         """
         recorded = self._is_recorded(operation)
         session = self._session(params)
@@ -126,6 +132,9 @@ class Deciding(Judging):
                 case Ask():
                     if operation.name == "upstreams.call" and made.judged.tool is not None:
                         self.check_tool(*made.judged.tool)
+                    if session is None and isinstance(name := _session_name(params), str):
+                        raise SessionNotFound(name)
+                    await check()
                     made = replace(made, said=getattr(params, "why", None))
                     again = self._again(call, operation, params, session, made, secret=secret)
                     granted = await self._ask(made, session, host, call_id, again, can_ask=can_ask)
@@ -228,7 +237,7 @@ class Deciding(Judging):
         self._trail.record("call", **fields)
 
     def _session(self, params: Any) -> Session | None:
-        name = getattr(params, "session", None)
+        name = _session_name(params)
         if not isinstance(name, str):
             return None
         try:
@@ -404,6 +413,10 @@ class Deciding(Judging):
             return Edited(denied="what it was asked for is not known any more")
         judged = Judged.from_json(json.loads(record.context))
         return edited_of(self.decide(replace(judged, command_line=line)), record, None)
+
+
+def _session_name(params: Any) -> object:
+    return getattr(params, "session", None)
 
 
 def _is_typed(judged: Judged) -> bool:

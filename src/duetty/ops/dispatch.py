@@ -88,8 +88,13 @@ class Dispatcher:
         if operation.composed:
             steps = self._steps_of(call, host)
             return await operation.run(params, replace(self._services, steps=steps), call.actor)
-        async with deciding.passing(call, operation, params, host) as passage:
-            services = self._services
+        services = self._services
+
+        async def check() -> None:
+            if operation.check is not None:
+                await operation.check(params, services, call.actor)
+
+        async with deciding.passing(call, operation, params, host, check) as passage:
             if progress is not None:
                 services = replace(services, progress=progress)
             # A caller may leave while it waits or is asked about, not in the middle of a change.

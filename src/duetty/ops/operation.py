@@ -73,6 +73,9 @@ class Operation(Generic[P, R]):
     malformed: Callable[[BadArguments], DuettyError] | None = None
     """How it tells of a request that holds no arguments at all, where it has words of its own."""
 
+    check: Callable[[P, Services, Actor], Awaitable[None]] | None = None
+    """Finds what `run` would refuse, and changes nothing: no person is asked about such a call."""
+
     errors: tuple[type[DuettyError], ...] = ()
     """What it can fail with, beyond what any call of its kind can: for schemas and docs."""
 

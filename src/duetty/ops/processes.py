@@ -1,11 +1,13 @@
 """Operations on commands without a terminal: run, start, list, read, stop."""
 
+import os
 import signal
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.config import Settings
@@ -37,6 +39,17 @@ from duetty.wire.processes import (
 
 async def _start(params: StartProcessParams, services: Services, actor: Actor) -> ProcessInfo:
     return _info(await _started(params, services, params.timeout_ms, actor))
+
+
+async def _check_start(params: StartProcessParams, services: Services, actor: Actor) -> None:
+    processes = services.processes
+    if params.id is not None and any(each.id == params.id for each in processes.all()):
+        raise ProcessIdConflict(params.id)
+    cwd = _directory(params.cwd, processes.environment.get("HOME"))
+    # A directory may be on a disk that takes its time.
+    if not await anyio.to_thread.run_sync(os.path.isdir, cwd):
+        raise BadWorkingDirectory(f"{cwd!r} is not a directory")
+    sandbox_order(params, services.settings, actor)
 
 
 async def _run(params: RunProcessParams, services: Services, actor: Actor) -> RunProcessResult:
@@ -220,6 +233,7 @@ RUN = Operation(
     params=RunProcessParams,
     result=RunProcessResult,
     run=_run,
+    check=_check_start,
     route=Route(method="POST", path="/processes/run"),
     errors=(BadCommand, BadWorkingDirectory, ForkFailed, MaxProcesses, ProcessIdConflict),
     waits=True,
@@ -231,6 +245,7 @@ START = Operation(
     params=StartProcessParams,
     result=ProcessInfo,
     run=_start,
+    check=_check_start,
     route=Route(method="POST", path="/processes", status=201),
     errors=(BadCommand, BadWorkingDirectory, ForkFailed, MaxProcesses, ProcessIdConflict),
 )

@@ -78,6 +78,10 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
     return _run_result(answer, session, params, approval=approval)
 
 
+async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
+    _needle(params.until_text, params.until_regex)
+
+
 def _needle(text: str | None, pattern: str | None) -> Needle | None:
     return None if text is None and pattern is None else Needle(text=text, pattern=pattern)
 
@@ -214,6 +218,7 @@ RUN = Operation(
     params=RunParams,
     result=RunResult,
     run=_run,
+    check=_check_run,
     route=Route(method="POST", path="/sessions/{session}/run"),
     waits=True,
     errors=(Deadline, SessionBusy),

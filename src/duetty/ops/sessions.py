@@ -44,27 +44,31 @@ def clamped(size: int) -> int:
 
 
 async def _open(params: OpenParams, services: Services, actor: Actor) -> SessionInfo:
-    settings = services.settings
-    session = await services.registry.open(
-        OpenRequest(
-            name=checked_session_name(params.name) if params.name is not None else None,
-            command=params.command,
-            cols=clamped(params.cols if params.cols is not None else settings.session_cols),
-            rows=clamped(params.rows if params.rows is not None else settings.session_rows),
-            cwd=params.cwd,
-            env=params.env or {},
-            inherit_env=params.inherit_env,
-            tags=frozenset(checked_tag(tag) for tag in params.tags),
-            integration=(
-                params.integration
-                if params.integration is not None
-                else settings.session_integration
-            ),
-            sandbox=sandbox_order(params, settings, actor),
-            owner=actor.identity,
-        )
-    )
+    session = await services.registry.open(_open_request(params, services, actor))
     return session_info(session, services.node)
+
+
+async def _check_open(params: OpenParams, services: Services, actor: Actor) -> None:
+    await services.registry.check(_open_request(params, services, actor))
+
+
+def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenRequest:
+    settings = services.settings
+    return OpenRequest(
+        name=checked_session_name(params.name) if params.name is not None else None,
+        command=params.command,
+        cols=clamped(params.cols if params.cols is not None else settings.session_cols),
+        rows=clamped(params.rows if params.rows is not None else settings.session_rows),
+        cwd=params.cwd,
+        env=params.env or {},
+        inherit_env=params.inherit_env,
+        tags=frozenset(checked_tag(tag) for tag in params.tags),
+        integration=(
+            params.integration if params.integration is not None else settings.session_integration
+        ),
+        sandbox=sandbox_order(params, settings, actor),
+        owner=actor.identity,
+    )
 
 
 async def _list(params: ListParams, services: Services, actor: Actor) -> list[SessionInfo]:
@@ -154,6 +158,7 @@ OPEN = Operation(
     params=OpenParams,
     result=SessionInfo,
     run=_open,
+    check=_check_open,
     route=Route(method="POST", path="/sessions", status=201),
     errors=(
         InvalidSessionName,

@@ -97,12 +97,19 @@ _duetty_line() {
 }
 
 # Within PS0, in a subshell: another command of the same paste is about to run, and no prompt came
-# between. Say D of the one before, and tell the text of this one, for C.
+# between. Say D of the one before, and C with the text of this one.
 _duetty_between() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
     _duetty_ended
-    _duetty_line 0 && builtin printf ';cmdline=%s' "${_duetty_text@Q}"
+    local cmdline=
+    _duetty_line 0 && cmdline=";cmdline=${_duetty_text@Q}"
+    _duetty_begun
+}
+
+# Say C, within PS0.
+_duetty_begun() {
+    builtin printf '\e]133;C;t=%s;nonce=%s%s\a' "${EPOCHREALTIME-}" "$_duetty_nonce" "$cmdline"
 }
 
 # PS0 has put into _duetty_histcmd where the one before was, and into _duetty_was where that began.
@@ -134,7 +141,7 @@ _duetty_ask() {
         IFS= builtin read -r -t 604800 answer
     } 2>/dev/null <>"$_duetty_gate"
     if [[ $answer == "$_duetty_nonce $id allow" ]]; then
-        (($#)) || builtin printf %s "$cmdline"
+        (($#)) || _duetty_begun
         return 0
     fi
     answer=${answer#"$_duetty_nonce $id deny "}
@@ -273,10 +280,10 @@ _duetty_install() {
         [[ -e $_duetty_gate.armed ]] || armed=0
         builtin declare -F fc >/dev/null || fc() { _duetty_fc "$@"; }
     fi
-    _duetty_tell=('' '$(_duetty_between)' '$(_duetty_ask)')
+    # A line that is refused is taken back only when PS0 has been shown: no C for it.
+    _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'$end '$(_duetty_between)' '$(_duetty_ask)')
     _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},0]}'
-    _duetty_output+=$'\e]133;C${_duetty_tell[_duetty_how]@P};t=${EPOCHREALTIME-}'$end
-    _duetty_output+='${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
+    _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
     _duetty_ps2_before='\[${_duetty_more-}\]'
