@@ -68,7 +68,14 @@ def test_without_an_output_mark_the_block_begins_behind_the_echoed_line() -> Non
 
     assert changes == [
         Closed(
-            number=1, start=30, end=90, after_echo=True, command_line=None, exit_code=1, cwd=None
+            number=1,
+            start=30,
+            end=90,
+            after_echo=True,
+            command_line=None,
+            exit_code=1,
+            cwd=None,
+            prompt_end=10,
         )
     ]
 
