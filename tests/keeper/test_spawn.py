@@ -1,5 +1,6 @@
 """What a child finds when it starts, and what is told when it cannot."""
 
+import errno
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ from duetty.errors import (
     ForkFailed,
     SessionNameConflict,
 )
+from duetty.keeper import spawn
 from duetty.keeper.client import KeeperClient, parse_opened, parse_sessions, start_keeper
 from duetty.keeper.wire import Message
 from tests.keeper.harness import (
@@ -241,6 +243,29 @@ def test_a_keeper_out_of_descriptors_says_so_and_goes_on(keeper: RunningKeeper) 
     assert set(refusals) == {"cannot start a process: Too many open files"}
     assert descriptors(keeper.pid) == before
     assert text_of(keeper.open(client, ["echo", "again"]).master) == "again\n"
+
+
+def test_a_machine_out_of_processes_says_so_and_leaks_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse() -> int:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    order = spawn.parse_order(order_of(["true"], handed={9: "text"}).fields())
+    before = descriptors(os.getpid())
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    monkeypatch.setattr(os, "fork", refuse)
+
+    with pytest.raises(ForkFailed) as caught:
+        spawn.start(order, spawn.Surroundings(nofile=(1024, 1024), oom_score_adj=None))
+
+    assert (caught.value.code, caught.value.message) == (
+        "fork_failed",
+        "cannot start a process: Resource temporarily unavailable",
+    )
+    assert "limit of processes" in (caught.value.hint or "")
+    assert descriptors(os.getpid()) == before
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == mask
 
 
 @pytest.mark.root

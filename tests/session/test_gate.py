@@ -267,15 +267,16 @@ async def test_a_question_outlives_the_server(home: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_a_run_whose_line_is_refused_says_so_and_why(home: Path, shell: str) -> None:
+async def test_a_line_that_was_refused_never_ran_and_has_no_exit_code(
+    home: Path, shell: str
+) -> None:
     async with running_engine(home) as engine:
         session = await open_gated(engine, Asked(), shell)
         line = f"touch {home}/forbidden"
         assert session.gate is not None
         session.gate.leave(line, actor=AGENT)
 
-        with anyio.fail_after(60), pytest.raises(PolicyDenied, match="duetty: refused"):
-            await engine.run(line)
+        await engine.run(line)
         after = await engine.run("echo fine")
 
         assert not (home / "forbidden").exists()

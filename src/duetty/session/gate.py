@@ -23,7 +23,7 @@ from pathlib import Path
 import anyio
 
 from duetty.calls import Actor
-from duetty.errors import DuettyError, PolicyDenied, Unavailable
+from duetty.errors import DuettyError, Unavailable
 from duetty.shell import ASK, PASS, answer_line, armed_path
 
 ANSWER_S = 10.0
@@ -227,23 +227,12 @@ def unread_bytes(master: int) -> int:
         os.close(slave)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A line that may not run."""
-
-    shown: str
-    """What the shell prints."""
-    error: DuettyError
-    """What a run of this line is answered with."""
-
-
-async def decide(judge: Judge, session: str, question: Question) -> Refusal | None:
+async def decide(judge: Judge, session: str, question: Question) -> str | None:
     """The judge's answer; a judge that fails refuses."""
     is_judged = question.line is not None and question.line == question.run_line
     if question.actor.kind == "person" or is_judged:
         return None
     try:
-        why = await judge(session, question)
+        return await judge(session, question)
     except DuettyError as error:
-        return Refusal(shown=f"duetty: {error.message}", error=error)
-    return None if why is None else Refusal(shown=why, error=PolicyDenied(why))
+        return f"duetty: {error.message}"

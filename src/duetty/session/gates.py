@@ -59,9 +59,7 @@ class Gates:
         refusal = await decide(judge, session.name, question) if judge is not None else None
         if session.question is question:
             session.question = None
-        if refusal is not None:
-            session.refusal = refusal
         try:
-            await gate.answer(question, None if refusal is None else refusal.shown)
+            await gate.answer(question, refusal)
         except DuettyError as error:
             log.warning("gate_unanswered", extra={"session": session.name, "reason": error.message})

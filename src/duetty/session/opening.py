@@ -113,7 +113,7 @@ def check_launch(request: OpenRequest, env: Mapping[str, str], *, default_shell:
     """
     _argv(request.command, env, default_shell)
     cwd = _expanded(request.cwd or env.get("HOME") or "/", env)
-    if not os.path.isabs(cwd) or not os.path.isdir(cwd) or not os.access(cwd, os.X_OK):
+    if not cwd.startswith("/") or not Path(cwd).is_dir() or not os.access(cwd, os.X_OK):
         raise BadWorkingDirectory(
             f"cannot enter {cwd!r}",
             hint="give an absolute directory that exists and that this user may enter",

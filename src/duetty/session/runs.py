@@ -15,10 +15,9 @@ import anyio
 from duetty.blocks import Phase, State
 from duetty.calls import Actor
 from duetty.clock import Clock
-from duetty.errors import BadArguments, DuettyError, OutputExpired, SessionBusy, SessionExited
+from duetty.errors import BadArguments, OutputExpired, SessionBusy, SessionExited
 from duetty.session.block import Block
 from duetty.session.echo import typed_line
-from duetty.session.gate import Refusal
 from duetty.session.line import LINE_EDITORS
 from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
@@ -97,8 +96,6 @@ class Run:
     _at_prompt: bool = False
     _before: str = ""
     """The row that the line was typed into, up to it: the prompt of a program without marks."""
-
-    _refused_before: Refusal | None = None
     _last_block: int = 0
     _gathered: list[Block] = field(default_factory=list[Block])
     _prompts: int = 0
@@ -122,7 +119,6 @@ class Run:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = self._is_at_prompt()
         self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
-        self._refused_before = session.refusal
         self._last_block = session.recent[-1].number if session.recent else 0
         session.chronicle.collect(self._gathered)
         self._prompts = session.prompts
@@ -176,16 +172,10 @@ class Run:
                 return
 
     async def answer(self, *, output_limit: int) -> RunAnswer:
-        """What is known now; afterwards the run gathers nothing more.
-
-        Raises:
-            DuettyError: why a line of it was refused when the shell asked about it.
-        """
+        """What is known now; afterwards the run gathers nothing more."""
         session = self.session
         self.close()
         blocks = self._blocks()
-        if session.refusal is not None and session.refusal is not self._refused_before:
-            raise _told(session.refusal.error, blocks)
         completed_by = self.completed_by or "deadline"
         state = session.state() if completed_by in ("mark", "exit") else await session.look()
         last = blocks[-1] if blocks else None
@@ -530,9 +520,3 @@ def _cursor_row(session: Session) -> str:
     screen = session.screen(styled=False)
     row, col = screen.cursor.row, screen.cursor.col
     return screen.text_lines[row][:col].ljust(col) if row < len(screen.lines) else ""
-
-
-def _told(error: DuettyError, blocks: tuple[Block, ...]) -> DuettyError:
-    """With the blocks of the same paste: what stands before the refused line has run."""
-    error.details = {**error.details, "blocks": [block.id for block in blocks]}
-    return error

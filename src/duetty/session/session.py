@@ -33,7 +33,7 @@ from duetty.session.capture import Keyboard
 from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
-from duetty.session.gate import Gate, Question, Refusal, unread_bytes
+from duetty.session.gate import Gate, Question, unread_bytes
 from duetty.session.lane import Lane
 from duetty.session.line import LINE_EDITORS, Line
 from duetty.session.probing import Prober
@@ -88,9 +88,6 @@ class Session:
 
         self.question: Question | None = None
         """What the shell has asked and not been answered yet."""
-
-        self.refusal: Refusal | None = None
-        """Why the line may not run that the shell was refused last."""
 
         self.on_question: Callable[[Question], None] | None = None
         self.run_lock = anyio.Lock()
