@@ -277,3 +277,20 @@ def test_a_tool_call_of_another_kind_is_told_which_it_must_be(
     }
 
     assert http.post("/mcp", content=json.dumps(hello), headers=headers).status_code == status
+
+
+def test_a_target_with_a_host_of_its_own_is_asked_for_by_that_host(server: ServerProcess) -> None:
+    host, port = address_of(server)
+
+    def asked(target: str) -> tuple[int, object]:
+        said = (
+            f"GET {target} HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n"
+            f"Authorization: Bearer {server.token()}\r\n\r\n"
+        )
+        status, _, body = parts(spoken(server, said.encode()))
+        return status, body["error"]["code"] if status != 200 else "fine"
+
+    assert asked("http://evil.com/health") == (403, "origin_not_allowed")
+    assert asked(f"http://evil.com:{port}/health") == (403, "origin_not_allowed")
+    assert asked(f"http://{host}:{port}@evil.com/health") == (403, "origin_not_allowed")
+    assert asked(f"http://{host}:{port}/health") == (200, "fine")

@@ -124,3 +124,16 @@ async def test_what_a_raw_client_types_is_not_captured(
         viewer = RawViewer(socket)
         await socket.send("echo thr''ough\r")
         await viewer.until_shown("\nthrough")
+
+
+@pytest.mark.parametrize("said", ["far", "-1", "1.5", "", "9" * 30, "\u0663"])
+async def test_an_acknowledgement_that_is_no_number_ends_the_connection_with_the_reason(
+    server: ServerProcess, session: str, said: str
+) -> None:
+    async with connected(server, f"/sessions/{session}/ws/raw?flow=ack") as socket:
+        await socket.send(said)
+        with pytest.raises(ConnectionClosed) as closed:
+            await drain(socket.recv)
+
+    assert closed.value.rcvd is not None
+    assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1007, "not an acknowledgement")
