@@ -509,12 +509,12 @@ async def test_a_nearer_project_file_takes_nothing_away_from_one_above(
         ("session.open", {"command": DESTRUCTIVE, "cwd": "/no/such/place"}, "invalid_cwd"),
         ("session.open", {"command": DESTRUCTIVE, "cwd": "relative"}, "invalid_cwd"),
         ("session.open", {"command": DESTRUCTIVE, "name": "a/b"}, "invalid_session_name"),
-        ("session.open", {"command": DESTRUCTIVE, "name": "main"}, "session_name_conflict"),
+        ("session.open", {"command": DESTRUCTIVE, "name": "s"}, "session_name_conflict"),
         ("session.open", {"command": DESTRUCTIVE, "tags": ["a b"]}, "invalid_tag"),
         ("command.run", {"input": DESTRUCTIVE, "session": "none"}, "session_not_found"),
         (
             "command.run",
-            {"input": DESTRUCTIVE, "session": "main", "until_regex": "("},
+            {"input": DESTRUCTIVE, "session": "s", "until_regex": "("},
             "invalid_request",
         ),
         ("process.run", {"command": DESTRUCTIVE, "cwd": "/no/such/place"}, "invalid_cwd"),
@@ -527,7 +527,7 @@ async def test_nobody_is_asked_about_a_call_that_cannot_be_right(
     async with engine_with(home) as engine:
         await engine.call("process.start", command="sleep 300", id="one")
         with (
-            engine.dispatcher.follow(ANNA, "main", kind="terminal"),
+            engine.dispatcher.follow(ANNA, "s", kind="page"),
             anyio.fail_after(20),
             pytest.raises(DuettyError) as refused,
         ):

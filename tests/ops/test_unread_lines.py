@@ -43,10 +43,10 @@ async def test_a_destructive_line_cannot_be_put_together_from_harmless_parts(
         await engine.open(command=shell, cwd=str(home))
 
         begun = await engine.run("r\\")
-        ended = await engine.run("m -rf kept")
+        with pytest.raises(PolicyDenied, match="not run"):
+            await engine.run("m -rf kept")
 
         assert begun.continuation
-        assert "not run" in str(ended.screen)
         assert (home / "kept").exists()
 
 

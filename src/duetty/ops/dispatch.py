@@ -3,7 +3,7 @@
 No edge can reach a session around it.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
@@ -88,13 +88,10 @@ class Dispatcher:
         if operation.composed:
             steps = self._steps_of(call, host)
             return await operation.run(params, replace(self._services, steps=steps), call.actor)
-        services = self._services
-
-        async def check() -> None:
-            if operation.check is not None:
-                await operation.check(params, services, call.actor)
-
+        check = self._check_of(operation, params, call.actor)
+        result: Any = None  # to the checker, a scope may end without a word
         async with deciding.passing(call, operation, params, host, check) as passage:
+            services = self._services
             if progress is not None:
                 services = replace(services, progress=progress)
             # A caller may leave while it waits or is asked about, not in the middle of a change.
@@ -104,6 +101,15 @@ class Dispatcher:
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)
+
+    def _check_of(
+        self, operation: Operation[Any, Any], params: Any, actor: Actor
+    ) -> Callable[[], Awaitable[None]]:
+        async def check() -> None:
+            if operation.check is not None:
+                await operation.check(params, self._services, actor)
+
+        return check
 
     def _now(self, actor: Actor) -> Actor:
         return named_now(actor, self._services.registry)

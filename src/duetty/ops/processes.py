@@ -1,6 +1,5 @@
 """Operations on commands without a terminal: run, start, list, read, stop."""
 
-import os
 import signal
 from collections.abc import Mapping
 from functools import partial
@@ -47,7 +46,7 @@ async def _check_start(params: StartProcessParams, services: Services, actor: Ac
         raise ProcessIdConflict(params.id)
     cwd = _directory(params.cwd, processes.environment.get("HOME"))
     # A directory may be on a disk that takes its time.
-    if not await anyio.to_thread.run_sync(os.path.isdir, cwd):
+    if not await anyio.to_thread.run_sync(Path(cwd).is_dir):
         raise BadWorkingDirectory(f"{cwd!r} is not a directory")
     sandbox_order(params, services.settings, actor)
 

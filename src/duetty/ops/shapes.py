@@ -73,8 +73,15 @@ def stored_block_info(record: BlockRecord) -> BlockInfo:
         cwd=record.cwd,
         exit_code=record.exit_code,
         started_at=time_text(record.started_at_ns),
-        duration_ms=record.duration_ms,
+        duration_ms=_duration_ms(record),
         output_bytes=None if record.end_offset is None else record.end_offset - record.start_offset,
         actor=f"{record.actor_kind}:{record.actor_name}",
         running=record.end_offset is None,
     )
+
+
+def _duration_ms(record: BlockRecord) -> float | None:
+    """From the times: the store counts whole milliseconds, and most commands take less than one."""
+    if record.duration_ms is None or record.finished_at_ns is None:
+        return None
+    return round((record.finished_at_ns - record.started_at_ns) / 1e6, 3)
