@@ -51,6 +51,47 @@ def test_sent_text_is_typed_and_enter_only_when_asked(server: ServerProcess, ses
     assert "echo one two\none two\n" in server.command("screen", session).stdout
 
 
+def test_options_may_stand_before_between_and_after_the_words(
+    server: ServerProcess, session: str
+) -> None:
+    said = [
+        server.command("send", session, "-e", "echo", "be't'ween"),
+        server.command("send", "--enter", session, "echo be'f'ore"),
+        server.command("send", session, "echo", "--ent", "ab'br'eviated"),
+        server.command("kill", "none", "--signal", "TERM", "nor-this"),
+        server.command("kill", "none", "--signal=TERM", "nor-this"),
+    ]
+
+    assert [each.returncode for each in said] == [0, 0, 0, 1, 1], [each.stderr for each in said]
+    for text in ("between", "before", "abbreviated"):
+        assert server.command("wait", session, "--text", text).returncode == 0
+    assert said[3].stderr.count("session_not_found") == 2
+    assert server.command("send", session, "x", "--no-such").returncode == 2
+
+
+def test_a_session_whose_name_begins_with_a_dash_is_named_after_two_dashes(
+    server: ServerProcess,
+) -> None:
+    made = told(server, "new", "-d", "--json", "--name=-e", "--", "cat")
+    sent = server.command("send", "--", "-e", "-e --enter")
+    typed = server.command("wait", "--text", "-e --enter", "--", "-e")
+    killed = server.command("kill", "--", "-e")
+
+    assert made["name"] == "-e"
+    assert [each.returncode for each in (sent, typed, killed)] == [0, 0, 0], sent.stderr
+
+
+def test_a_session_that_was_opened_or_renamed_is_told_as_json(server: ServerProcess) -> None:
+    opened = told(server, "new", "-d", "--json", "--name", "told", "--", "cat")
+    renamed = told(server, "rename", "told", "retold", "--json")
+    shown = server.command("new", "--json")
+    server.command("kill", "retold")
+
+    assert (opened["name"], opened["state"] != "exited") == ("told", True)
+    assert (renamed["id"], renamed["name"]) == (opened["id"], "retold")
+    assert (shown.returncode, "[invalid_request]" in shown.stderr) == (1, True)
+
+
 def test_bytes_piped_into_send_are_sent_as_they_are(server: ServerProcess, session: str) -> None:
     server.command("send", session, input="printf 'a\\tb\\n'\r")
 

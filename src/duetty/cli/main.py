@@ -79,9 +79,50 @@ class _Parser(argparse.ArgumentParser):
             **options,
         )
 
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - of its overloads, all
+        """Options first: argparse takes words in one piece, and knows them by their place."""
+        words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(_options_first(self._actions, words), namespace)
+
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(EXIT_USAGE, f"{self.prog}: {message}\n")
+
+
+def _options_first(actions: Sequence[argparse.Action], words: list[str]) -> list[str]:
+    """The same words, options before all others; what follows `--` is no option.
+
+    Commands that take the rest of the line as it is, or have commands of their own, keep it.
+    """
+    if any(action.nargs in (argparse.REMAINDER, argparse.PARSER) for action in actions):
+        return words
+    options: list[str] = []
+    others: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word == "--":
+            return [*options, *others, word, *left]
+        if not word.startswith("-") or word == "-" or word[1:].isdecimal():
+            others.append(word)
+            continue
+        options.append(word)
+        if _takes_next(actions, word):
+            options += [value for value in (next(left, None),) if value is not None]
+    return [*options, *others]
+
+
+def _takes_next(actions: Sequence[argparse.Action], word: str) -> bool:
+    """Whether the word after this option is its value."""
+    if "=" in word or (not word.startswith("--") and len(word) > 2):
+        return False  # -sTERM has it already
+    named = [
+        action
+        for action in actions
+        for name in action.option_strings
+        if name == word or (word.startswith("--") and name.startswith(word))
+    ]
+    exact = [action for action in named if word in action.option_strings]
+    return any(action.nargs is None for action in exact or named)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

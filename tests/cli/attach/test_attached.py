@@ -212,6 +212,35 @@ def test_wide_characters_keep_their_columns(server: ServerProcess, name: str) ->
         assert rows[:2] == ["漢字|x", "abcd|x"]
 
 
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        FAMILY + " |",
+        FAMILY + "|",
+        "ab" + FAMILY + FAMILY + "cd|",
+        "\U0001f3f3\ufe0f\u200d\U0001f308 |",
+        "a\u200db |",
+    ],
+    ids=["family", "family-bar", "two-families", "rainbow-flag", "letters"],
+)
+def test_a_terminal_that_joins_characters_in_its_own_way_keeps_the_rest_of_the_screen(
+    server: ServerProcess, name: str, line: str
+) -> None:
+    opened(server, name)
+    with tmux(server.home, server.env, cols=60, rows=12) as terminal:
+        attached(terminal, name)
+        (server.home / f"{name}.txt").write_text(f"{line}\nXYZ\n0123456789\n")
+        terminal.line(f"clear; cat {server.home}/{name}.txt; echo don''e")
+        terminal.wait_shown("done")
+        shown = terminal.rows_shown()
+
+    assert (shown[1], shown[2]) == ("XYZ", "0123456789")
+    assert shown[0].rstrip().endswith(line[-1])
+
+
 def test_a_paste_has_brackets_where_the_program_asked_for_them(
     server: ServerProcess, name: str
 ) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from duetty.vt.cells import PLAIN, GridRow, Style
 
+JOINER = "\u200d"
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -36,8 +37,11 @@ def blank_row(cols: int) -> CellRow:
 def cell(text: str, style: Style = PLAIN, link: str | None = None) -> Cell:
     """Shared, so that comparing two rows is mostly comparing addresses.
 
-    Never a control character, whatever an emulator would keep in a cell.
+    Never a control character, whatever an emulator would keep in a cell. Nor a joiner at its
+    end: tmux adds the next character to it, wherever the cursor has gone in between.
     """
+    if text[-1:] == JOINER:
+        text = text.rstrip(JOINER) or " "
     return Cell(CONTROL.sub("\ufffd", text), style, link)
 
 

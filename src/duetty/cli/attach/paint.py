@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from duetty.cli.attach.cells import BLANK, CONTROL, HALF, Cell, CellRow, blank_row
+from duetty.cli.attach.cells import BLANK, CONTROL, HALF, JOINER, Cell, CellRow, blank_row
 from duetty.cli.attach.colours import nearest_16, nearest_256
 from duetty.cli.attach.frame import Frame
 from duetty.vt.cells import PLAIN, GridRow, Style
@@ -228,6 +228,8 @@ def printed(row: GridRow, abilities: Abilities) -> bytes:
         text = CONTROL.sub("\ufffd", text)
         if at == last and style is PLAIN and link is None:
             text = text.rstrip(" ")
+        if at == last:
+            text = text.rstrip(JOINER)  # else some terminals add the next row's first character
         encoded = text.encode("utf-8", "replace")
         if style is not PLAIN:
             encoded = _pen(style, abilities) + encoded + b"\x1b[m"

@@ -9,6 +9,8 @@ from duetty.cli.commands.attach import add_view_arguments, attach, refuse_nestin
 from duetty.cli.commands.run import command_words
 from duetty.cli.environment import callers_environment
 from duetty.cli.reach import add_instance, paths_of, reach_or_spawn
+from duetty.cli.show import add_json, as_json
+from duetty.errors import BadArguments
 
 EXAMPLES = (
     ("duetty", "a shell here"),
@@ -16,6 +18,7 @@ EXAMPLES = (
     ("duetty new -- htop", "a program instead of a shell"),
     ("duetty --sandbox=any", "a shell that can write in this directory only"),
     ("duetty new -d --name srv -- npm start", "opened, not shown"),
+    ("duetty new -d --json | jq -r .id", "its name, id, process … for scripts"),
 )
 
 
@@ -24,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--name", help="name of the session; a number when left out")
     parser.add_argument("-t", "--tag", action="append", default=[], help="a tag; may be repeated")
     parser.add_argument("-d", "--detached", action="store_true", help="open it, and do not show it")
+    add_json(parser, note=", with -d: the session")
     add_sandbox(parser)
     add_view_arguments(parser)
     parser.add_argument(
@@ -35,6 +39,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.json and not arguments.detached:
+        raise BadArguments("--json tells of a session that is not shown here", hint="give -d too")
     if not arguments.detached:
         refuse_nesting(arguments)
         _need_terminal()
@@ -53,9 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.detached:
         size = os.get_terminal_size(1)
         body |= {"cols": size.columns or 80, "rows": size.lines or 24}
-    name = str(client.post("/sessions", body)["name"])
+    opened = client.post("/sessions", body)
+    name = str(opened["name"])
     if arguments.detached:
-        print(name)
+        if arguments.json:
+            as_json(opened)
+        else:
+            print(name)
         return 0
     return attach(paths_of(arguments), name, arguments)
 
