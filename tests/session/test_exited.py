@@ -44,7 +44,7 @@ def test_an_exited_session_goes_when_its_time_is_up_and_an_open_one_stays(home: 
         took_s = time.monotonic() - began_s
 
     # It is read until then; the next look would come after a minute without the setting.
-    assert 3 <= took_s < 30
+    assert 3 <= took_s < 45
 
 
 def test_of_exited_sessions_the_oldest_go_when_there_are_too_many(home: Path) -> None:
