@@ -2,6 +2,7 @@
 
 import asyncio  # noqa: TID251 - the transport's type
 import os
+import re
 import socket
 import struct
 from collections.abc import Collection, Generator
@@ -35,6 +36,7 @@ MAX_CONNECTIONS = 4_096
 """Open at once; each takes a descriptor that a session might need."""
 
 _PEER = struct.Struct("3i")
+_ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
 def peer_uid(connection: socket.socket) -> int:
@@ -154,7 +156,16 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._in_message = True
         self._head_bytes = 0
         self._bind(MESSAGE_S)
+        if not self.url.startswith(b"/"):
+            self._obey_target()
         super().on_headers_complete()
+
+    def _obey_target(self) -> None:
+        """A target with a host of its own counts, and the header does not (RFC 9112, 3.2.2)."""
+        match = _ABSOLUTE.match(self.url)
+        host = b"" if match is None else match[1].rpartition(b"@")[2]
+        self.headers[:] = [each for each in self.headers if each[0] != b"host"]
+        self.headers.append((b"host", host))
 
     def on_message_complete(self) -> None:
         self._in_message = False

@@ -16,6 +16,7 @@ from duetty.edges.http.websocket.flow import Bytes, Flow, Pause, Snap
 from duetty.edges.http.websocket.socket import (
     DETACHED,
     SESSION_ENDED,
+    Closing,
     Doors,
     Socket,
     refuse,
@@ -25,6 +26,9 @@ from duetty.ops import View
 
 LAG_BYTES = 1024 * 1024
 """So far behind the program a client gets the screen instead of what led to it."""
+
+MAX_ACK_DIGITS = 19
+NOT_AN_ACK = Closing(1007, "not an acknowledgement")
 
 RESET = b"\x1bc"
 
@@ -68,7 +72,10 @@ class _Connection:
                 await self._view.write_verbatim(data)
 
     def _ack(self, text: str) -> None:
-        total = int(text) if text.isdecimal() and len(text) < 20 else 0
+        if not text.isascii() or not text.isdecimal() or len(text) > MAX_ACK_DIGITS:
+            self._socket.end(NOT_AN_ACK)
+            return
+        total = int(text)
         while self._unparsed and self._unparsed[0][0] <= total:
             self._flow.ack(self._unparsed.popleft()[1])
         self._view.wake()
