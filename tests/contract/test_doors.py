@@ -143,13 +143,15 @@ async def test_what_goes_on_is_read_until_its_end(server: ServerProcess, door: s
     assert (read.result["output"], read.result["exit_code"]) == ("late", 0)
 
 
-def test_what_is_no_json_object_never_reaches_the_contract(server: ServerProcess) -> None:
+def test_what_is_no_json_object_is_told_so_and_a_stranger_learns_nothing(
+    server: ServerProcess,
+) -> None:
     headers = {"Authorization": f"Bearer {server.token()}", "Content-Type": "application/json"}
 
     bad = httpx.post(f"{server.url()}/terminal", content=b"[1]", headers=headers)
     stranger = httpx.post(f"{server.url()}/terminal", json={"action": "list"})
 
-    assert (bad.status_code, bad.json()["error"]["code"]) == (400, "invalid_request")
+    assert (bad.status_code, bad.json()["error"]["code"]) == (400, "PM_TERM_INVALID_PAYLOAD")
     assert (stranger.status_code, stranger.json()["error"]["code"]) == (401, "auth_required")
 
 
