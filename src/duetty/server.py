@@ -73,7 +73,9 @@ TOKEN_CHARS = 16
 """What a token written by hand must have at least; the server's own has 43."""
 
 SWEEP_S = 60.0
-"""Between two looks for exited sessions that are too old."""
+"""At most between two looks for exited sessions that are too old; a quarter of what they stay."""
+
+SHORTEST_SWEEP_S = 1.0
 
 EPHEMERAL_S = 30.0
 """How long a server that was spawned by a client waits for its first session, as published."""
@@ -407,7 +409,9 @@ class Server:
 
     async def _sweep(self, registry: Registry) -> None:
         while True:
-            await anyio.sleep(SWEEP_S)
+            await anyio.sleep(
+                min(SWEEP_S, max(SHORTEST_SWEEP_S, self._settings.session_exited_s / 4))
+            )
             await registry.sweep()
             if self._approvals is not None:
                 self._approvals.keep_sessions({each.profile.id for each in registry.sessions()})

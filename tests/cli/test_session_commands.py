@@ -58,14 +58,15 @@ def test_options_may_stand_before_between_and_after_the_words(
         server.command("send", session, "-e", "echo", "be't'ween"),
         server.command("send", "--enter", session, "echo be'f'ore"),
         server.command("send", session, "echo", "--ent", "ab'br'eviated"),
+        server.command("send", session, "- it'em' -5 --x", "-1.5", "-"),
         server.command("kill", "none", "--signal", "TERM", "nor-this"),
         server.command("kill", "none", "--signal=TERM", "nor-this"),
     ]
 
-    assert [each.returncode for each in said] == [0, 0, 0, 1, 1], [each.stderr for each in said]
-    for text in ("between", "before", "abbreviated"):
+    assert [each.returncode for each in said] == [0, 0, 0, 0, 1, 1], [each.stderr for each in said]
+    for text in ("between", "before", "abbreviated", "- it'em' -5 --x -1.5 -"):
         assert server.command("wait", session, "--text", text).returncode == 0
-    assert said[3].stderr.count("session_not_found") == 2
+    assert said[4].stderr.count("session_not_found") == 2
     assert server.command("send", session, "x", "--no-such").returncode == 2
 
 

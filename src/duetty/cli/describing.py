@@ -18,6 +18,11 @@ says what is here. Commands speak to the server of this user over its unix socke
 - **For scripts.** `--json` prints the API's own shapes. Output is plain, uncut and without colours when it is no terminal; `NO_COLOR` turns
   colours off on a terminal too. Errors go to standard error as `duetty: what was wrong [code]`, with what to do about it on the next
   line; the codes are permanent ([errors](errors.md)).
+  `new -d` prints the session's name, or with `--json` the session. Commands that only do something (`send`, `keys`, `kill`, `rename`,
+  `detach`) print nothing and tell by their exit code; `rename --json` prints the session. `record` writes the recording and `stop` says
+  one sentence: the exit code is what to read.
+- **Options** may stand before, between and after the words, except where the rest of the line is a command (`new`, `run`, `upstreams add`).
+  After `--` nothing is an option: `duetty kill -- -x` ends the session named `-x`.
 - **What programs printed** is never passed to your terminal as it is: control characters become visible text, and `attach` and `replay` draw
   cells ([attach](attach.md)).
 - **Completion.** `eval "$(duetty completion bash)"` (or `zsh`) in the shell's startup file; `duetty completion fish >

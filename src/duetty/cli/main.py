@@ -102,7 +102,7 @@ def _options_first(actions: Sequence[argparse.Action], words: list[str]) -> list
     for word in left:
         if word == "--":
             return [*options, *others, word, *left]
-        if not word.startswith("-") or word == "-" or word[1:].isdecimal():
+        if _is_plain(actions, word):
             others.append(word)
             continue
         options.append(word)
@@ -111,18 +111,31 @@ def _options_first(actions: Sequence[argparse.Action], words: list[str]) -> list
     return [*options, *others]
 
 
+def _is_plain(actions: Sequence[argparse.Action], word: str) -> bool:
+    """Whether argparse takes it for no option: a number, or a text that merely begins so."""
+    if not word.startswith("-") or word == "-":
+        return True
+    if word[1:].replace(".", "", 1).isdecimal():
+        return True
+    return " " in word and not _named(actions, word)
+
+
 def _takes_next(actions: Sequence[argparse.Action], word: str) -> bool:
     """Whether the word after this option is its value."""
     if "=" in word or (not word.startswith("--") and len(word) > 2):
         return False  # -sTERM has it already
-    named = [
+    return any(action.nargs is None for action in _named(actions, word))
+
+
+def _named(actions: Sequence[argparse.Action], word: str) -> list[argparse.Action]:
+    """The options that a word means: by name, or by the beginning of a long one."""
+    name = word.partition("=")[0] if word.startswith("--") else word[:2]
+    exact = [action for action in actions if name in action.option_strings]
+    return exact or [
         action
         for action in actions
-        for name in action.option_strings
-        if name == word or (word.startswith("--") and name.startswith(word))
+        if name.startswith("--") and any(each.startswith(name) for each in action.option_strings)
     ]
-    exact = [action for action in named if word in action.option_strings]
-    return any(action.nargs is None for action in exact or named)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -105,6 +105,10 @@ class Viewing:
     def resize(self, *, cols: int, rows: int) -> None:
         self.send("size", stream=STREAM, cols=cols, rows=rows)
 
+    def hold(self) -> None:
+        """Set the size for every viewer, until this one goes."""
+        self.send("hold", stream=STREAM, on=True)
+
     def type(self, typed: bytes) -> None:
         """What a person typed here."""
         self._socket.send(_HEAD.pack(_INPUT, STREAM, 0) + typed)

@@ -325,6 +325,19 @@ def test_two_terminals_share_a_session_of_the_smaller_size(
         large.wait_shown("\n24 80")
 
 
+def test_who_holds_the_size_sets_it_for_everybody(server: ServerProcess, name: str) -> None:
+    opened(server, name)
+    with (
+        tmux(server.home, server.env, cols=40, rows=10) as small,
+        tmux(server.home, server.env, cols=80, rows=24) as large,
+    ):
+        attached(small, name)
+        attached(large, name, "--hold")
+        large.line("stty size")
+        large.wait_shown("\n24 80")
+        assert server.client.get(f"/sessions/{name}")["cols"] == 80
+
+
 def test_somebody_who_only_looks_changes_nothing(server: ServerProcess, name: str) -> None:
     opened(server, name)
     with (

@@ -125,6 +125,15 @@ class Link:
         except ServerUnreachable:
             self._lose()
 
+    def hold(self) -> None:
+        """Set the size for every viewer; each time the session is open again."""
+        if self._viewing is None:
+            return
+        try:
+            self._viewing.hold()
+        except ServerUnreachable:
+            self._lose()
+
     def _lose(self) -> None:
         self.close()
         self._lost_s = time.monotonic()

@@ -54,6 +54,9 @@ class Options:
     session: str
     scrollback_rows: int = 1000
     read_only: bool = False
+    hold: bool = False
+    """Whether this terminal sets the size for all."""
+
     give_up_s: float = 30.0
     hints: bool = True
 
@@ -285,6 +288,8 @@ class Attachment:
     def _opened(self, session: dict[str, Any]) -> None:
         self._is_open = True
         self._session = session["name"]
+        if self._options.hold:
+            self._link.hold()
         if session.get("state") == "exited":
             self._last_output_s = time.monotonic()
             self._exit = Ending(reason="exited", exit_code=session.get("exit_code"))

@@ -12,6 +12,7 @@ EXAMPLES = (
     ("duetty attach", "the only session, or the one used last"),
     ("duetty attach build", "the session named build"),
     ("duetty attach build --read-only", "look, without touching"),
+    ("duetty attach build --hold", "in the size of this terminal, for everybody"),
     ("duetty attach build --scrollback none", "only what is on its screen now"),
 )
 EXIT_UNREACHABLE = 3
@@ -34,6 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_view_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-r", "--read-only", action="store_true", help="look, without typing or setting the size"
+    )
+    parser.add_argument(
+        "--hold", action="store_true", help="this terminal sets the size, whoever else looks"
     )
     parser.add_argument(
         "--scrollback",
@@ -103,10 +107,13 @@ def attach(paths: Paths, session: str, arguments: argparse.Namespace) -> int:
     from duetty.cli.attach.loop import Attachment, Options, describe
     from duetty.cli.attach.outer import Outer, abilities_of
 
+    if arguments.hold and arguments.read_only:
+        raise BadArguments("--hold sets the size, and --read-only sets nothing")
     options = Options(
         session=session,
         scrollback_rows=scrollback_rows(arguments.scrollback),
         read_only=arguments.read_only,
+        hold=arguments.hold,
         give_up_s=arguments.give_up,
         hints=not arguments.no_hints,
     )
