@@ -100,8 +100,11 @@ async def _passage(running: Engine, times: int) -> float:
     call = Call(actor=AGENT, operation=operation.name, arguments=arguments)
     params = operation.params.model_validate(arguments)
     deciding = running.services.deciding
+
+    async def unchecked() -> None: ...
+
     began_s = time.thread_time()
     for _ in range(times):
-        async with deciding.passing(call, operation, params, None):
+        async with deciding.passing(call, operation, params, None, unchecked):
             pass
     return (time.thread_time() - began_s) / times

@@ -7,7 +7,7 @@ import pytest
 
 from duetty.calls import Actor
 from duetty.config import Settings
-from duetty.errors import SessionNotFound
+from duetty.errors import ApprovalSettled, SessionExited
 from tests.approvals.test_scope import RULES, asked, asking_engine
 from tests.engine import Engine, running_engine
 
@@ -82,12 +82,12 @@ async def test_it_is_after_a_restart_too(home: Path) -> None:
 
 async def test_a_session_that_is_gone_is_not_taken_for_one_of_its_name(home: Path) -> None:
     async with asking_engine(home) as engine:
-        failed: list[SessionNotFound] = []
+        failed: list[SessionExited] = []
 
         async def run() -> None:
             try:
                 await engine.run("touch made", session="mine")
-            except SessionNotFound as error:
+            except SessionExited as error:
                 failed.append(error)
 
         async with anyio.create_task_group() as tasks:
@@ -95,7 +95,8 @@ async def test_a_session_that_is_gone_is_not_taken_for_one_of_its_name(home: Pat
             question = await asked(engine)
             await engine.dispatcher.call(ANNA, "session.remove", {"session": "mine"})
             await rename(engine, "yours", "mine")
-            await approve(engine, question.id)
+            with pytest.raises(ApprovalSettled, match="withdrawn"):
+                await approve(engine, question.id)
 
         assert len(failed) == 1
         assert not (home / "made").exists()

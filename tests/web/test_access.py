@@ -70,7 +70,9 @@ def test_a_question_to_a_person_has_no_serious_finding(tab: Tab) -> None:
     card = tab.page.locator("[data-approval]")
     with Mcp(tab.server) as agent:
         call = agent.begin("wsh_run_command", {"session": "s", "input": "rm -rf b\u202eild \u0430"})
-        expect(card).to_be_visible()
+        decline = card.get_by_role("button", name="Decline")
+        expect(decline).to_have_attribute("aria-disabled", "false")
+        expect(decline).to_have_css("opacity", "1")
         problems = findings(tab)
         card.get_by_role("button", name="Edit").click()
         problems += findings(tab)

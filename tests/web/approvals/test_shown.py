@@ -214,7 +214,7 @@ def test_a_card_stays_when_its_session_is_removed(tab: Tab, agent: Mcp, session:
     agent.answer(call)
 
 
-def test_a_question_can_be_answered_while_the_pane_says_that_the_process_ended(
+def test_a_question_is_taken_back_when_the_process_ends(
     tab: Tab, agent: Mcp, session: str
 ) -> None:
     tab.open(session)
@@ -224,9 +224,8 @@ def test_a_question_can_be_answered_while_the_pane_says_that_the_process_ended(
     tab.server.client.write(f"/sessions/{session}/input", b"exit\n")
     expect(tab.page.get_by_text("The process ended with code 0")).to_be_visible()
     expect(tab.page.get_by_role("button", name="Open again")).to_be_visible()
-    answered(tab, "Decline")
 
-    expect(card(tab)).to_contain_text("Declined by you")
+    expect(card(tab)).to_contain_text("Taken back")
     agent.answer(call)
 
 

@@ -281,7 +281,7 @@ _duetty_install() {
         builtin declare -F fc >/dev/null || fc() { _duetty_fc "$@"; }
     fi
     # A line that is refused is taken back only when PS0 has been shown: no C for it.
-    _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'$end '$(_duetty_between)' '$(_duetty_ask)')
+    _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' '$(_duetty_ask)')
     _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},0]}'
     _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
