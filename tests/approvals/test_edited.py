@@ -71,6 +71,19 @@ def doomed(server: ServerProcess) -> tuple[Path, str]:
     return place, f"rm -rf {place}"
 
 
+def test_an_edit_has_no_control_characters_either(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)["id"]
+
+    told = refused(server, approval, "echo a\x03touch b")
+    server.client.post(f"/approvals/{approval}/decline", {})
+    call.over()
+
+    assert (told.status, told.code) == (400, "invalid_request")
+    assert "U+0003" in str(told)
+    assert outcomes(server, approval) == ["rejected"]
+
+
 def test_an_edit_that_does_what_nobody_was_asked_about_needs_a_second_word(
     server: ServerProcess,
 ) -> None:

@@ -44,6 +44,9 @@ MAX_STANDING = 1_000
 MAX_LOOKED_THROUGH = 1_000
 """Settled questions, to tell who answered one that is no longer remembered here."""
 
+MAX_TOLD = 100
+"""Changed lines of one question that can be confirmed."""
+
 EXPIRY_LOOK_S = 1.0
 RETURN_S = 3.0
 """For so long, whoever has left may be a page that is being loaded again. Nobody waits longer to be refused."""
@@ -430,6 +433,8 @@ class Approvals:
             )
         if edited.reason is None or (answer.confirm and (line, edited) in waiting.told):
             return
+        if len(waiting.told) >= MAX_TOLD:
+            waiting.told.clear()  # who confirms one of those is told once more
         waiting.told.add((line, edited))
         raise EditUnconfirmed(
             f"the changed command line does what the question did not say: {edited.reason}",

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from duetty.wire.base import Params, Result, SystemText
+from duetty.wire.base import CommandLine, Params, Result, SystemText
 
 MAX_LINE = 16_384
 MAX_RULE = 400_000
@@ -29,8 +29,8 @@ class ApproveParams(ApprovalParams):
     covers: Literal["once", "session", "standing"] = Field(
         "once", description="this call, the same line in this session, or the same line always"
     )
-    command_line: str | None = Field(
-        None, max_length=MAX_LINE, description="run this instead; it is judged again"
+    command_line: Annotated[CommandLine, Field(max_length=MAX_LINE)] | None = Field(
+        None, description="run this instead; it is judged again"
     )
     confirm: bool = Field(
         False,

@@ -4,9 +4,13 @@ Each is made ready when it is first used: a host waits for the server's start, a
 servers see every operation.
 """
 
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+"""All but Tab and line ends."""
 
 
 def _system_text(text: str) -> str:
@@ -22,6 +26,21 @@ def _system_text(text: str) -> str:
 SystemText = Annotated[str, AfterValidator(_system_text)]
 """What is given to the system as it is: a path, a command line, a variable. The kernel's texts end
 at a NUL, so one that holds it would mean something else there, or nothing.
+"""
+
+
+def _command_line(line: str) -> str:
+    if found := _CONTROL.search(line):
+        raise ValueError(
+            f"a command line has no control characters, and this has U+{ord(found[0]):04X}; "
+            "press keys (Ctrl-C, Escape, …) by their names instead"
+        )
+    return line
+
+
+CommandLine = Annotated[str, AfterValidator(_command_line)]
+"""What is typed at a shell. A line editor would obey a control character, and could be left in
+the middle of a paste.
 """
 
 

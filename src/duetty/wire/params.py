@@ -1,19 +1,15 @@
 """Arguments of the operations, as they cross the boundary."""
 
-import re
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from duetty.ids import StateWord
-from duetty.wire.base import Params, SystemText
+from duetty.wire.base import CommandLine, Params, SystemText
 
 MAX_WAIT_MS = 86_400_000
 MAX_IDLE_MS = 300_000
 MAX_INPUT_CHARS = 1_000_000
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-"""All but Tab and line ends."""
 
 Format = Literal["styled", "plain"]
 SessionName = Annotated[str, Field(description="name of the session")]
@@ -207,7 +203,7 @@ class SearchParams(Params):
 
 
 class RunParams(SessionParams):
-    input: str = Field(
+    input: CommandLine = Field(
         description="command line to type; Enter is added when missing", max_length=MAX_INPUT_CHARS
     )
     timeout_ms: int = Field(
@@ -236,17 +232,6 @@ class RunParams(SessionParams):
         max_length=500,
         description="what for, in the caller's words: shown to the person who is asked, if one is",
     )
-
-    @field_validator("input")
-    @classmethod
-    def _is_text(cls, line: str) -> str:
-        """A line editor would obey a control character, and could be left in the middle of a paste."""
-        if found := _CONTROL.search(line):
-            raise ValueError(
-                f"a command line has no control characters, and this has U+{ord(found[0]):04X}; "
-                "press keys (Ctrl-C, Escape, …) by their names instead"
-            )
-        return line
 
 
 class WaitParams(SessionParams):
