@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from duetty.client import RemoteError
-from tests.approvals.test_server import AgentCall, outcomes, waiting
+from tests.approvals.asking import AgentCall, asking_server, outcomes, waiting
 from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.pty]
@@ -46,16 +46,8 @@ command = ["date **"]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ServerProcess]:
-    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as name:
-        home = Path(name)
-        (home / "config.toml").write_text(RULES)
-        server = ServerProcess(home, DUETTY_APPROVAL_ASK="always")
-        server.start()
-        try:
-            server.client.post("/sessions", {"name": "s", "tags": ["kept"]})
-            yield server
-        finally:
-            server.end()
+    with asking_server(RULES, tags=("kept",)) as server:
+        yield server
 
 
 def refused(server: ServerProcess, approval: str, line: str, **more: Any) -> RemoteError:

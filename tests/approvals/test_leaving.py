@@ -1,17 +1,21 @@
 """A question is about somebody who may still ask, and is still there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.approvals.test_server import AgentCall, outcomes, server, waiting
+from tests.approvals.asking import AgentCall, asking_server, outcomes, waiting
 from tests.server_process import ServerProcess
-
-__all__ = ["server"]
 
 pytestmark = [pytest.mark.pty]
 
 Leave = Callable[[AgentCall, ServerProcess, str], None]
+
+
+@pytest.fixture
+def server() -> Iterator[ServerProcess]:
+    with asking_server() as server:
+        yield server
 
 
 def hang_up(call: AgentCall, _server: ServerProcess, _token: str) -> None:

@@ -1,14 +1,12 @@
 """The second answer: told who was first and what they said, by whatever way it comes."""
 
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
 from duetty.client import Client, RemoteError
-from tests.approvals.test_server import RULES, AgentCall, outcomes, waiting
+from tests.approvals.asking import AgentCall, asking_server, outcomes, waiting
 from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.pty]
@@ -16,16 +14,8 @@ pytestmark = [pytest.mark.pty]
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ServerProcess]:
-    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as name:
-        home = Path(name)
-        (home / "config.toml").write_text(RULES)
-        server = ServerProcess(home, DUETTY_APPROVAL_ASK="always")
-        server.start()
-        try:
-            server.client.post("/sessions", {"name": "s"})
-            yield server
-        finally:
-            server.end()
+    with asking_server() as server:
+        yield server
 
 
 def test_of_two_who_answer_at_once_one_is_told_who_was_first(server: ServerProcess) -> None:

@@ -2,16 +2,14 @@
 
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from duetty.client import RemoteError
-from tests.approvals.test_server import RULES, AgentCall, outcomes, waiting
+from tests.approvals.asking import AgentCall, asking_server, outcomes, waiting
 from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.pty]
@@ -21,16 +19,8 @@ TAKEN_BACK = "taken back: session ended"
 
 @pytest.fixture
 def server() -> Iterator[ServerProcess]:
-    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as name:
-        home = Path(name)
-        (home / "config.toml").write_text(RULES)
-        server = ServerProcess(home, DUETTY_APPROVAL_ASK="always")
-        server.start()
-        try:
-            server.client.post("/sessions", {"name": "s"})
-            yield server
-        finally:
-            server.end()
+    with asking_server() as server:
+        yield server
 
 
 def exits(server: ServerProcess) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.approvals.test_server import AgentCall, outcomes, waiting
+from tests.approvals.asking import AgentCall, outcomes, waiting
 from tests.contract.people import looking
 from tests.edges.mcp.connect import connected
 from tests.server_process import ServerProcess
