@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+KEPT   := $(BIN)/python tools/kept_packages.py
 UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
@@ -16,14 +17,18 @@ $(BIN)/python:
 
 $(VENV)/.installed: requirements.lock pyproject.toml | $(BIN)/python
 	@echo "Installing Duetty into $(VENV) ..."
+	@$(KEPT) take requirements.lock
 	@$(PIP) install --require-hashes -r requirements.lock
+	@$(KEPT) keep requirements.lock
 	@test -z "$$($(BIN)/python hatch_build.py --needs)" || $(PIP) install --require-hashes -r requirements-node.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 $(VENV)/.installed-dev: requirements-dev.lock $(VENV)/.installed
 	@echo "Installing what tests and checks need into $(VENV) ..."
+	@$(KEPT) take requirements-dev.lock
 	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(KEPT) keep requirements-dev.lock
 	@touch $@
 
 install: $(VENV)/.installed ## Create .venv and install Duetty into it
