@@ -1,6 +1,7 @@
 """What it costs to look: echo through the WebSocket, floods before slow viewers, many viewers, screens."""
 
 import base64
+import http.client
 import json
 import os
 import pty
@@ -58,7 +59,7 @@ def _run(effort: Effort) -> list[Table]:
             lines=lines,
             notes=[
                 "A real server in a process of its own; viewers speak `/ws/view` over TCP with blocking sockets.",
-                "Echo: one character typed to `cat`, until it comes back; beside it the same on a bare PTY, in "
+                "Echo: one character typed to `cat` by a person signed in as at the page, until it comes back; beside it the same on a bare PTY, in "
                 "turns. “Added” is the difference of the two figures.",
                 "Slow viewer: reads one message every 20 ms and acknowledges it; memory is the server's own pages "
                 "at their most, above those before; speed is the program's, beside the same without a viewer.",
@@ -74,7 +75,8 @@ def _run(effort: Effort) -> list[Table]:
 class View:
     """One viewer with a blocking socket; what it is told in JSON is skipped."""
 
-    def __init__(self, server: ServerProcess, session: str) -> None:
+    def __init__(self, server: ServerProcess, session: str, *, credential: str = "") -> None:
+        credential = credential or f"Authorization: Bearer {server.token()}"
         address = urlsplit(server.url())
         assert address.hostname is not None
         self._socket = socket.create_connection((address.hostname, address.port or 80), 30)
@@ -84,7 +86,7 @@ class View:
         self._socket.sendall(
             f"GET /ws/view HTTP/1.1\r\nHost: {address.netloc}\r\nUpgrade: websocket\r\n"
             f"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n"
-            f"Authorization: Bearer {server.token()}\r\n\r\n".encode()
+            f"Origin: http://{address.netloc}\r\n{credential}\r\n\r\n".encode()
         )
         while b"\r\n\r\n" not in self._read:
             self._fill()
@@ -181,19 +183,34 @@ def _bare_cat() -> Generator[Callable[[bytes], float]]:
         os.waitpid(pid, 0)
 
 
+def _signed_in(server: ServerProcess) -> str:
+    """A person's credential, as the page has it."""
+    link = urlsplit(str(server.client.post("/server/link")["link"]))
+    connection = http.client.HTTPConnection(link.netloc, timeout=30)
+    connection.request("GET", f"{link.path}?{link.query}")
+    cookie = connection.getresponse().getheader("set-cookie")
+    connection.close()
+    if cookie is None:
+        raise RuntimeError("the link signed nobody in")
+    return f"Cookie: {cookie.partition(';')[0]}"
+
+
 def _echo(effort: Effort, server: ServerProcess) -> list[Line]:
     server.client.post("/sessions", {"name": "echo", "command": "cat"})
     server.client.post("/sessions/echo/wait", {"state": ["awaiting_input"]})
-    view = View(server, "echo")
+    person = View(server, "echo", credential=_signed_in(server))
     lines: list[Line] = []
     with _bare_cat() as bare:
         effort.say("echo")
-        lines += _echo_lines(effort, "echo", view, bare)
+        lines += _echo_lines(effort, "echo", person, bare)
         server.client.post("/sessions", {"name": "flood", "command": "yes"})
         time.sleep(1)
         effort.say("echo beside a flood")
-        lines += _echo_lines(effort, "echo while another session floods", view, bare)
-    view.close()
+        lines += _echo_lines(effort, "echo while another session floods", person, bare)
+        person.close()
+        agent = View(server, "echo")
+        lines += _echo_lines(effort, "the same for an agent, each key judged", agent, bare)
+        agent.close()
     for name in ("flood", "echo"):
         server.client.delete(f"/sessions/{name}?signal=KILL")
     return lines

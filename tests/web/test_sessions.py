@@ -157,6 +157,20 @@ def test_a_session_that_does_not_exist_says_so(tab: Tab) -> None:
     expect(tab.page).to_have_url(f"{tab.server.url()}/ui/")
 
 
+def test_a_session_made_under_a_removed_ones_name_is_shown_in_its_place(tab: Tab) -> None:
+    client = tab.server.client
+    client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    client.delete("/sessions/s?signal=KILL")
+    expect(tab.page.get_by_role("alert")).to_contain_text("s was removed")
+
+    client.post("/sessions", {"name": "s", "command": "bash"})
+    client.post("/sessions/s/run", {"input": "echo the second of that name"})
+
+    expect(tab.page.get_by_role("alert")).to_have_count(0)
+    tab.wait_text("s", "the second of that name")
+
+
 def test_a_hundred_sessions_are_a_small_document_and_only_those_in_sight_are_followed(
     tab: Tab,
 ) -> None:

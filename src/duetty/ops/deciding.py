@@ -27,6 +27,7 @@ from duetty.ops.recording import (
     recorded_arguments,
 )
 from duetty.ops.rules_book import Rulebook
+from duetty.ops.typed_lines import ends_line
 from duetty.policy import Allow, Ask, Deny, Judged, Mode, Profile, decide
 from duetty.session import Question as LineQuestion
 from duetty.session import Registry, Session
@@ -190,11 +191,18 @@ class Deciding(Judging):
         """What the decision on keys that this actor types depends on, and all that it depends on.
 
         While it stays the same, so does the decision. None: each key is a call of its own,
-        because it is recorded, or (an agent's) judged by the line that it is part of.
+        because it is recorded, or (an agent's) judged by the line that it is part of; see `lets_keys`.
         """
         if actor.kind != "person" or self._settings.audit_reads:
             return None
         return self._digest, session.cwd, frozenset(session.profile.tags), session.gate is None
+
+    def lets_keys(self, actor: Actor, session: Session, data: bytes) -> bool:
+        """Whether an agent's keys need no call of their own: they end no line, and are allowed."""
+        text = data.decode("utf-8", "replace")
+        if self._settings.audit_reads or ends_line(text):
+            return False
+        return isinstance(self.of_keys(actor, session, text).decision, Allow)
 
     def refused(self, call: Call, operation: Doing, error: DuettyError) -> None:
         """Record a call that got no further than its credential or its arguments."""

@@ -84,7 +84,10 @@ class View:
         self._actor = actor
         self._follower = follower
         self._typing_rests_on: tuple[object, ...] | None = None
-        """What keys were last allowed on; see `write`."""
+        """What keys were last allowed on; see `type_now`."""
+
+        self._has_typed = False
+        """Its credential allows it."""
 
     # --- what there is ----------------------------------------------------------
 
@@ -247,11 +250,6 @@ class View:
         """Call this in the very turn in which the program prints; when it says no, `wait` ends."""
         self._follower.tell_output(tell)
 
-    @property
-    def types_at_once(self) -> bool:
-        """`write` waits for nobody: a person is not asked about their own keys."""
-        return self._actor.kind == "person"
-
     # --- what the viewer does ---------------------------------------------------
 
     def set_size(self, *, cols: int, rows: int) -> None:
@@ -277,20 +275,31 @@ class View:
         session.log.append(ViewersChanged(viewers=len(session.viewers)))
 
     async def write(self, data: bytes) -> None:
-        """What a person typed here; subject to capture.
-
-        Decided on as any call; the next keys rest on the same decision, as long as nothing
-        that it was made on has changed. Whoever types waits for each of them.
-        """
-        session = self._follower.session
-        rests_on = self._services.deciding.keys_rest_on(self._actor, session)
-        if rests_on is not None and rests_on == self._typing_rests_on:
-            session.keyboard.type(data, actor=self._actor)
+        """What was typed here; subject to capture. Decided on as any call, unless `type_now` may."""
+        if self.type_now(data):
             return
+        rests_on = self._services.deciding.keys_rest_on(self._actor, self._follower.session)
         self._typing_rests_on = None
         encoded = base64.b64encode(data).decode()
         await self.call("input.type", {"data": encoded, "encoding": "base64"})
         self._typing_rests_on = rests_on
+        self._has_typed = True
+
+    def type_now(self, data: bytes) -> bool:
+        """Write keys in this very turn, since whoever types waits for each; False if `write` has to.
+
+        A person's rest on the decision on the keys before, as long as nothing that it was made on
+        has changed. An agent's are judged each, here as there.
+        """
+        deciding, session = self._services.deciding, self._follower.session
+        rests_on = deciding.keys_rest_on(self._actor, session)
+        if rests_on is None:
+            may = self._has_typed and deciding.lets_keys(self._actor, session, data)
+        else:
+            may = rests_on == self._typing_rests_on
+        if may:
+            session.keyboard.type(data, actor=self._actor)
+        return may
 
     async def write_verbatim(self, data: bytes) -> None:
         """Bytes for the program, whoever has the keyboard."""

@@ -147,7 +147,7 @@ class Judging:
         if session is not None and _is_part(made, operation, session):
             made = made.unproven("it goes on with a line that was begun before")
         if session is not None and operation.name in RAW_INPUT:
-            made = self._of_input(made, operation, params, session)
+            made = self._of_input(made, typed_text(operation.name, params), session)
         if leaves and session is not None and _leaves_to_shell(made, operation, session):
             assert line is not None
             if session.gate is not None:
@@ -211,7 +211,19 @@ class Judging:
 
     # --- raw input ------------------------------------------------------------------
 
-    def _of_input(self, made: Made, operation: Doing, params: Any, session: Session) -> Made:
+    def of_keys(self, actor: Actor, session: Session, text: str) -> Made:
+        """Keys that end no line: what they begin is kept, for when it ends."""
+        judged = Judged(
+            operation="input.type",
+            effect=Effect.INPUT,
+            actor=Actor(kind=actor.kind, name=actor.name),
+            tags=frozenset(session.profile.tags),
+            cwd=session.cwd,
+            is_raw_input=session.gate is None,
+        )
+        return self._of_input(self.decide(judged), text, session)
+
+    def _of_input(self, made: Made, text: str, session: Session) -> Made:
         """Where no shell will ask, the text of a line is all there is to judge."""
         if made.judged.actor.kind == "person" or made.profile is Profile.OPEN:
             return made
@@ -230,7 +242,7 @@ class Judging:
         echo, canonical = session.echo_and_canonical()
         if not isinstance(made.decision, Allow) or (canonical and not echo):
             return made  # a password; a line editor shows by itself, and is not canonical
-        lines = self._typed.lines(session.profile.id, typed_text(operation.name, params))
+        lines = self._typed.lines(session.profile.id, text)
         if is_at_gate(session) or session.alternate_active:
             return made
         for line in lines:

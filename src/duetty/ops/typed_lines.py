@@ -50,6 +50,10 @@ class TypedLines:
         return [line for each in whole if (line := _edited(each)).strip()]
 
 
+def ends_line(text: str) -> bool:
+    return _ENDS.search(text) is not None
+
+
 def _edited(text: str) -> str:
     kept: list[str] = []
     for char in _SEQUENCE.sub("", text):

@@ -16,6 +16,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import Protocol
@@ -25,14 +26,36 @@ from duetty.session.pump import LoopCall, later
 
 log = logging.getLogger("duetty.session")
 
-TURN_S = 0.001
-"""What all floods together get of one turn of the loop."""
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long the loop is busy with floods at a stretch."""
+
+    turn_s: float
+    """With all of them together."""
+
+    slice_s: float
+    """With one."""
+
+
+FULL = Pace(turn_s=0.001, slice_s=0.0005)
+WHILE_TYPING = Pace(turn_s=0.0002, slice_s=0.00015)
+"""A key waits for the stretch that it arrives in; more and shorter ones cost a flood a tenth of its speed."""
+
+TYPING_S = 1.0
+"""Whoever typed so long ago may do it again."""
+
+ROUNDS = 3
+"""Turns of the loop between two with floods: what a key needs until its program has it."""
 
 HUSH_S = 0.006
 """Three times what an echo, or a short command, takes when nothing else runs."""
 
-LOUD_S = 0.003
-"""What floods get between two hushes: whoever types without a pause slows them, and stops none."""
+HUSH_SHARE = 0.7
+"""Of a while, what may be hushed: whoever types without a pause slows floods, and stops none."""
+
+SAVED_HUSH_S = 0.06
+"""What may be saved for a burst of keys."""
 
 RING_BYTES = 128 << 10
 RING_S = 0.005
@@ -59,8 +82,8 @@ Its reads are short; with the usual 5 ms a PTY is full long before the next.
 class Taker(Protocol):
     """Takes in the loop what the lane has read."""
 
-    def take(self) -> bool:
-        """Take a slice; False when there is no more for now."""
+    def take(self, slice_s: float) -> bool:
+        """Take a slice of about so long; False when there is no more for now."""
         ...
 
     def settle(self) -> None:
@@ -104,7 +127,9 @@ class Lane:
         self._wake_fd = -1
         self._rung = False
         self._hush_until_s = 0.0
-        self._loud_until_s = 0.0
+        self._hush_left_s = SAVED_HUSH_S
+        self._typed_s = -TYPING_S
+        self._pace = FULL
 
     # --- the loop -------------------------------------------------------------
 
@@ -129,13 +154,19 @@ class Lane:
         self._queue.remove(member)
 
     def hush(self) -> None:
-        """Somebody typed: nothing of a flood for a moment, unless there was such a moment just now."""
+        """Somebody typed: nothing of a flood for a moment, unless there were too many such moments."""
         if not self._queue:
             return
         now = monotonic()
-        if now >= self._loud_until_s:
+        earned_s = (now - self._typed_s) * HUSH_SHARE
+        left_s = min(self._hush_left_s + earned_s, SAVED_HUSH_S)
+        self._typed_s = now
+        # Of a hush that still lasts, only what is added.
+        wanted_s = now + HUSH_S - max(now, self._hush_until_s)
+        if left_s >= wanted_s:
             self._hush_until_s = now + HUSH_S
-            self._loud_until_s = now + HUSH_S + LOUD_S
+            left_s -= wanted_s
+        self._hush_left_s = left_s
 
     def close(self) -> None:
         """End the thread; every member has left."""
@@ -166,15 +197,20 @@ class Lane:
         if now < self._hush_until_s:
             later(self._hush_until_s - now, self._turn)
             return
-        until_s = now + TURN_S
+        self._pace = WHILE_TYPING if now - self._typed_s < TYPING_S else FULL
+        until_s = now + self._pace.turn_s
         dry = 0
         while dry < len(self._queue):
             member = self._queue[0]
             self._queue.rotate(-1)
             dry = 0 if self._serve_safely(member) else dry + 1
             if monotonic() > until_s:
-                later(0, self._turn)
+                self._give_way(ROUNDS)
                 return
+
+    def _give_way(self, rounds: int) -> None:
+        """Let the loop do what else there is, before the next turn."""
+        later(0, self._turn if rounds == 0 else partial(self._give_way, rounds - 1))
 
     def _serve_safely(self, member: _Member) -> bool:
         """As `_serve`; one that fails leaves the lane, and the others never notice."""
@@ -189,7 +225,7 @@ class Lane:
         return False
 
     def _serve(self, member: _Member) -> bool:
-        took = member.taker.take()
+        took = member.taker.take(self._pace.slice_s)
         if self._members.get(member.fd) is not member:
             return took
         if not took and member.is_quiet:

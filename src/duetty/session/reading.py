@@ -30,12 +30,12 @@ CALM_BYTES_S = 1 << 20
 """What may be printed for any length of time without being a flood: a command every millisecond."""
 
 SLICES_AHEAD = 16
+LEAST_AHEAD_BYTES = 64 << 10
 """Reading runs ahead by so many slices: what takes the terminal long is not piled up before it."""
 
-LEAST_SLICE_BYTES = 4 << 10
+LEAST_SLICE_BYTES = 1 << 10
 MOST_SLICE_BYTES = 128 << 10
-SLICE_S = 0.0005
-"""How long the terminal may take for a slice; it takes plain text fifty times as fast as short lines."""
+"""By how long the terminal takes for it: for plain text a fiftieth of what it takes for short lines."""
 
 
 class Reading:
@@ -110,8 +110,8 @@ class Reading:
         self._intake = intake
         lane.enter(self, self._fd, intake)
 
-    def take(self) -> bool:
-        """Take a slice of what the lane has read; False when there is no more for now."""
+    def take(self, slice_s: float) -> bool:
+        """Take a slice of what the lane has read, of about so long; False when there is no more for now."""
         intake = self._intake
         if intake is None:
             return False
@@ -120,7 +120,7 @@ class Reading:
         view = self._journal.take(self._slice_bytes)
         if view:
             self._took(view, start)
-            self._fit_slice(len(view), monotonic() - begun_s)
+            self._fit_slice(len(view), took_s=monotonic() - begun_s, slice_s=slice_s)
             return True
         if last in (ReadEnd.OVER, ReadEnd.FAILED):
             self.settle()
@@ -128,13 +128,14 @@ class Reading:
                 self._pause()
         return False
 
-    def _fit_slice(self, taken: int, took_s: float) -> None:
-        if took_s > SLICE_S:
+    def _fit_slice(self, taken: int, *, took_s: float, slice_s: float) -> None:
+        if took_s > slice_s:
             self._slice_bytes = max(self._slice_bytes // 2, LEAST_SLICE_BYTES)
         elif taken == self._slice_bytes:
             self._slice_bytes = min(self._slice_bytes * 2, MOST_SLICE_BYTES)
         if self._intake is not None:
-            self._intake.limit_bytes = min(SLICES_AHEAD * self._slice_bytes, AHEAD_BYTES)
+            ahead = max(SLICES_AHEAD * self._slice_bytes, LEAST_AHEAD_BYTES)
+            self._intake.limit_bytes = min(ahead, AHEAD_BYTES)
 
     def settle(self) -> None:
         """Take the PTY back from the lane, and everything that was read ahead."""

@@ -47,6 +47,12 @@ export function Pane({ name }: { name: string }) {
   const paging = useSignal(false);
   const info = sessionOf(name);
   const isCurrent = current.value === name;
+  // The name of a session that was removed, or was not there, may become another's.
+  const [opened, setOpened] = useState("");
+  const successor = view?.ended.value && info && info.id !== view.id ? info.id : "";
+  useEffect(() => {
+    if (successor) setOpened(successor);
+  }, [successor]);
 
   useEffect(() => {
     if (!host.current || !stage.current) return;
@@ -78,7 +84,7 @@ export function Pane({ name }: { name: string }) {
       window.duettyViews?.delete(name);
       made.dispose();
     };
-  }, [name]);
+  }, [name, opened]);
 
   useEffect(() => {
     if (isCurrent && view && matchMedia("(pointer: fine)").matches) view.term.focus();

@@ -59,6 +59,8 @@ export class TerminalView {
   /** Set when somebody scrolls above the oldest row kept here. */
   readonly wantsOlder = signal(false);
   session: string;
+  /** Which session of that name it is; null before it is opened. */
+  id: string | null = null;
 
   private readonly stream: Stream;
   private readonly undo: (() => void)[] = [];
@@ -226,6 +228,7 @@ export class TerminalView {
 
   private opened(info: SessionInfo, resumed: boolean): void {
     this.session = info.name;
+    this.id = info.id;
     this.blocks.session = info.name;
     this.ended.value = null;
     heard(info.name, info);

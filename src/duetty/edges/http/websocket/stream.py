@@ -75,19 +75,17 @@ class Stream:
             self._thumb = None
             self._wake()
 
-    async def type(self, data: bytes) -> None:
+    def type(self, data: bytes) -> None:
         """What was typed; written in order, and nothing else waits for it.
 
-        A person's keys are written here and now. An agent's may have to wait for an
-        answer, so they have a task of their own.
+        Keys are written here and now; what somebody may have to be asked about has a task of its own.
 
         Raises:
-            DuettyError: if a person's keys cannot be written.
+            DuettyError: if they cannot be written.
             InputRejected: if too much waits already.
         """
         self._flow.key(anyio.current_time())
-        if self._view is not None and self._view.types_at_once and not self._typed_bytes:
-            await self._view.write(data)
+        if self._view is not None and not self._typed_bytes and self._view.type_now(data):
             return
         if self._typed_bytes + len(data) > TYPED_BYTES:
             raise InputRejected("what was typed before has not been taken yet")

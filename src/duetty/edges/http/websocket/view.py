@@ -77,7 +77,7 @@ class _Connection:
             await self._tell(BadArguments("a binary frame of a viewer is input: kind 3"))
             return
         try:
-            await self._stream(frame.stream).type(frame.data)
+            self._stream(frame.stream).type(frame.data)
         except DuettyError as error:
             await self._tell(error, stream=frame.stream)
 
