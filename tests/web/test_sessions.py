@@ -180,9 +180,9 @@ def test_a_hundred_sessions_are_a_small_document_and_only_those_in_sight_are_fol
         )
     tab.goto()
     expect(tab.page.locator("[data-session]")).to_have_count(100)
-    expect(card(tab, "s000").locator("pre span").first).to_be_attached()
+    expect(card(tab, "s000").locator("pre")).not_to_have_text("")
 
     assert tab.page.evaluate("document.querySelectorAll('*').length") < 2600
-    expect(card(tab, "s099").locator("pre span")).to_have_count(0)
+    expect(card(tab, "s099").locator("pre")).to_have_text("")
     card(tab, "s099").scroll_into_view_if_needed()
-    expect(card(tab, "s099").locator("pre span").first).to_be_attached()
+    expect(card(tab, "s099").locator("pre")).not_to_have_text("")

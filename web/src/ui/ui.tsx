@@ -114,8 +114,8 @@ export function Menu({ label, items, children }: { label: string; items: MenuIte
   const button = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
     const menu = list.current;
-    const at = button.current?.getBoundingClientRect();
-    if (!open || !menu || !at) return;
+    if (!open || !menu || !button.current) return; // asking for places before would lay out the page for each menu
+    const at = button.current.getBoundingClientRect();
     menu.showPopover();
     menu.style.top = px(Math.max(8, Math.min(at.bottom + 4, innerHeight - menu.offsetHeight - 8)));
     menu.style.left = px(Math.max(8, Math.min(at.left, innerWidth - menu.offsetWidth - 8)));
