@@ -1,4 +1,4 @@
-"""A person's keys: decided on once, and again whenever something changed that the decision rests on."""
+"""Keys: a person's are decided on once, and again whenever something changed that the decision rests on; an agent's each."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -15,6 +15,7 @@ from tests.engine import Engine, running_engine
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
 ANNA = Actor(kind="person", name="anna")
+ROBOT = Actor(kind="agent", name="robot")
 
 
 @pytest.fixture
@@ -91,5 +92,44 @@ async def test_who_may_only_look_types_nothing_however_often_they_try(engine: En
 
     with engine.dispatcher.follow(looker, "s", kind="attach") as view:
         for _ in range(2):
+            with pytest.raises(ScopeMissing):
+                await view.write(b"x")
+
+
+async def test_a_line_that_an_agent_types_key_by_key_is_judged_when_it_ends(engine: Engine) -> None:
+    line = "mkfs.ext4 /dev/no-such-disk"
+    with engine.dispatcher.follow(ROBOT, "s") as view:
+        for key in line.encode():
+            await view.write(bytes((key,)))
+        await shown(engine, line)
+
+        with pytest.raises(PolicyDenied):
+            await view.write(b"\r")
+
+        await view.write(b"\x15harmless\r")
+        await shown(engine, "harmless\nharmless")
+
+
+async def test_a_rule_that_comes_while_an_agent_types_counts_from_the_next_key_on(
+    engine: Engine,
+) -> None:
+    with engine.dispatcher.follow(ROBOT, "s") as view:
+        for key in (b"o", b"n", b"e"):
+            await view.write(key)
+        await shown(engine, "one")
+
+        forbid(engine)
+
+        with pytest.raises(PolicyDenied):
+            await view.write(b"x")
+        assert not view.type_now(b"x")
+    assert b"x" not in engine.registry.find("s").journal.read(0, 1 << 20)
+
+
+async def test_what_an_agent_types_waits_for_the_first_key_to_be_permitted(engine: Engine) -> None:
+    looker = Actor(kind="agent", name="eve", scopes=frozenset({Scope.READ}))
+    with engine.dispatcher.follow(looker, "s") as view:
+        for _ in range(2):
+            assert not view.type_now(b"x")
             with pytest.raises(ScopeMissing):
                 await view.write(b"x")
