@@ -69,7 +69,7 @@ Name = Annotated[Filled, Field(max_length=200)]
 class Part(BaseModel):
     """A part of a request: types are as they are said, an unknown field is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, strict=True)
 
 
 class InvocationGiven(Part):
@@ -158,7 +158,7 @@ def _few(compat: object) -> object:
 class CompatGiven(BaseModel):
     """What a bridge from an older call shape says of itself; what we do not know is left alone."""
 
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+    model_config = ConfigDict(extra="allow", frozen=True, defer_build=True, strict=True)
 
     shape: Literal["canonical", "flat"] | None = Field(
         None, description="flat: command, args, session_id … stand beside action"
