@@ -126,6 +126,8 @@ class Lane:
         self._switch_s = 0.0
         self._wake_fd = -1
         self._rung = False
+        self._has_next = False
+        """The loop comes back by itself."""
         self._hush_until_s = 0.0
         self._hush_left_s = SAVED_HUSH_S
         self._typed_s = -TYPING_S
@@ -181,7 +183,7 @@ class Lane:
         os.close(self._wake_fd)
 
     def _start(self) -> None:
-        self._call = LoopCall(self._turn)
+        self._call = LoopCall(self._rang)
         self._epoll = select.epoll()
         self._wake_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._epoll.register(self._wake_fd, select.EPOLLIN)
@@ -190,11 +192,17 @@ class Lane:
         self._thread = Thread(target=self._run, name="lane", daemon=True)
         self._thread.start()
 
+    def _rang(self) -> None:
+        self._rung = False
+        if not self._has_next:  # else there would be two, one in the pauses of the other
+            self._turn()
+
     def _turn(self) -> None:
         """Take slices from each in turn, until all was taken or the time is up."""
-        self._rung = False
+        self._has_next = False
         now = monotonic()
         if now < self._hush_until_s:
+            self._has_next = True
             later(self._hush_until_s - now, self._turn)
             return
         self._pace = WHILE_TYPING if now - self._typed_s < TYPING_S else FULL
@@ -210,6 +218,7 @@ class Lane:
 
     def _give_way(self, rounds: int) -> None:
         """Let the loop do what else there is, before the next turn."""
+        self._has_next = True
         later(0, self._turn if rounds == 0 else partial(self._give_way, rounds - 1))
 
     def _serve_safely(self, member: _Member) -> bool:
