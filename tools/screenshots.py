@@ -3,17 +3,20 @@
 Usage: screenshots.py [DIRECTORY]        (default docs/pictures)
 """
 
+import json
+import re
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import httpx
-from playwright.sync_api import Browser, Page, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, Page, ViewportSize, expect, sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -24,6 +27,7 @@ from tests.web.browsing import FLAGS, PHONE, Tab, browsing, chromium
 DESKTOP: ViewportSize = {"width": 1320, "height": 820}
 TABLET: ViewportSize = {"width": 820, "height": 1100}
 
+WAIT_S = 60
 PAUSE_S = 0.7
 """A person's, so that recordings look like one."""
 
@@ -49,6 +53,72 @@ build() {
 export -f pytest build
 cd ~/api 2>/dev/null
 """
+
+RULES = """
+[[policy.rules]]
+name = "publishing"
+decide = "deny"
+command = ["npm publish **", "twine upload **"]
+why = "releases are made by CI, from a tag"
+matches = ["twine upload dist/*"]
+not_matches = ["npm pack"]
+
+[[policy.rules]]
+name = "migrations"
+decide = "ask"
+command = ["alembic upgrade **"]
+why = "the database is shared"
+"""
+
+TRACKER = """
+from mcp import types as t
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+import anyio
+
+TEXT = {"type": "string"}
+
+def tool(name, title, description, *fields, **hints):
+    schema = {"type": "object", "properties": {each: TEXT for each in fields}, "required": list(fields)}
+    return t.Tool(name=name, title=title, description=description, input_schema=schema, annotations=t.ToolAnnotations(**hints))
+
+TOOLS = [
+    tool("find_issues", "Find issues", "Issues whose text holds these words.", "words", read_only_hint=True),
+    tool("comment", "Comment", "Adds a comment to an issue.", "issue", "text", destructive_hint=False),
+    tool("delete_issue", "Delete an issue", "Deletes an issue for good.", "issue", destructive_hint=True),
+]
+
+async def list_tools(ctx, params):
+    return t.ListToolsResult(tools=TOOLS)
+
+async def call_tool(ctx, params):
+    return t.CallToolResult(content=[t.TextContent(text="3 issues: #12 retries too early, #31 flaky test, #40 docs")])
+
+async def main():
+    server = Server("tracker", version="2.1", on_list_tools=list_tools, on_call_tool=call_tool)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+anyio.run(main)
+"""
+
+
+def settle(home: Path) -> Path:
+    """Rules of one's own, and a server of tools behind this one."""
+    (home / "tracker.py").write_text(TRACKER)
+    upstream = f"command = {json.dumps(sys.executable)}\nargs = [{json.dumps(str(home / 'tracker.py'))}]\nsandbox = 'none'\n"
+    (home / "config.toml").write_text(f"[upstreams.tracker]\n{upstream}{RULES}")
+    return home
+
+
+def accept_tools(server: ServerProcess) -> None:
+    """As a person does who has looked at them."""
+    deadline_s = time.monotonic() + WAIT_S
+    answer = server.client.get("/upstreams")
+    while (found := answer["upstreams"][0])["state"] != "quarantined":
+        assert time.monotonic() < deadline_s, found
+        answer = server.client.get("/upstreams", after=answer["seq"], wait_ms=1_000)
+    server.client.post("/upstreams/tracker/trust", {"fingerprint": found["fingerprint"]})
 
 
 def prepare(server: ServerProcess) -> None:
@@ -85,9 +155,14 @@ def prepare(server: ServerProcess) -> None:
     client.post("/sessions/release/wait", {"state": ["awaiting_input"]})
 
 
+@cache
+def token_of_claude(server: ServerProcess) -> str:
+    wanted = {"name": "claude", "scopes": ["read", "input", "control"]}
+    return str(server.client.post("/tokens", wanted)["token"])
+
+
 def as_claude(server: ServerProcess) -> httpx.Client:
-    made = server.client.post("/tokens", {"name": "claude", "scopes": ["read", "input", "control"]})
-    headers = {"authorization": f"Bearer {made['token']}"}
+    headers = {"authorization": f"Bearer {token_of_claude(server)}"}
     return httpx.Client(base_url=server.url(), headers=headers, timeout=120)
 
 
@@ -166,6 +241,34 @@ def opened_record(page: Page) -> None:
     asked.get_by_role("button").click()
 
 
+def opened_tool(page: Page) -> None:
+    page.locator("[data-tool=delete_issue]").locator("summary").first.click()
+
+
+def changed_rules(tab: Tab) -> None:
+    tab.goto("policy?view=text")
+    text = tab.page.locator("#rules")
+    expect(text).to_have_value(re.compile("publishing"))
+    text.fill(text.input_value().replace('decide = "deny"', 'decide = "ask"'))
+    tab.page.get_by_role("button", name="Review changes").click()
+    tab.page.locator("#review [data-is=new]").wait_for()
+
+
+def side_by_side(tab: Tab) -> None:
+    session(tab)
+    for keys, name in (("Control+Shift+|", "docs-build"), ("Control+Shift+D", "monitor")):
+        tab.press(keys)
+        tab.page.get_by_role("option", name=name).click()
+        tab.wait_ready(name)
+
+
+def shared(tab: Tab) -> None:
+    tab.goto("share?session=fix-flaky-test")
+    tab.page.get_by_label("For whom").fill("grace")
+    tab.page.get_by_role("button", name="Create").click()
+    tab.page.get_by_label("Link", exact=True).wait_for()
+
+
 def in_contrast(tab: Tab) -> None:
     tab.goto("settings")
     tab.page.locator("#theme").select_option("contrast")
@@ -179,7 +282,7 @@ def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
             what(tab)
             tab.page.locator("#connection[data-is=live]").wait_for(state="attached")
             tab.wait_still()
-            tab.page.wait_for_timeout(900)  # small pictures come twice a second
+            tab.page.wait_for_timeout(1500)  # small pictures come twice a second
             tab.page.screenshot(path=directory / f"{name}.png")
 
     phone = {"viewport": PHONE, "has_touch": True, "is_mobile": True, "device_scale_factor": 2}
@@ -225,10 +328,19 @@ def shoot(browser: Browser, server: ServerProcess, directory: Path) -> None:
         "audit", lambda tab: (tab.goto("audit?session=fix-flaky-test"), opened_record(tab.page))[0]
     )
     picture("phone-audit", lambda tab: tab.goto("audit"), **phone)
-    picture("policy", lambda tab: tab.goto("policy"))
-    picture("tools", lambda tab: tab.goto("tools"))
+    picture("policy", lambda tab: tab.goto("policy?command=git+push+--force+origin+main"))
+    picture("tools", lambda tab: (tab.goto("tools"), opened_tool(tab.page))[0])
+    picture("policy-diff", changed_rules)
+    picture("split", side_by_side)
+    picture(
+        "text", lambda tab: (session(tab), tab.press("Control+Shift+X"))[0], color_scheme="light"
+    )
+    with as_claude(server) as agent:
+        agent.post("/sessions/fix-flaky-test/input/capture", json={}).raise_for_status()
+        picture("capture", lambda tab: session(tab))
+        agent.post("/sessions/fix-flaky-test/input/release", json={}).raise_for_status()
     picture("contrast", in_contrast)
-    picture("share", lambda tab: tab.goto("share?session=fix-flaky-test"))
+    picture("share", shared)
     picture("settings", lambda tab: tab.goto("settings"))
 
 
@@ -237,10 +349,11 @@ def main() -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as home,
-        running_server(settle_home(Path(home))) as server,
+        running_server(settle(settle_home(Path(home)))) as server,
         sync_playwright() as playwright,
     ):
         prepare(server)
+        accept_tools(server)
         browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
         shoot(browser, server, directory)
         browser.close()

@@ -37,6 +37,7 @@ WAIT_MS = 60_000
 """For a machine that is busy with something else."""
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 800}
+TABLET: ViewportSize = {"width": 820, "height": 1180}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 _CELLS = """(name) => {

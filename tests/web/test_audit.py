@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Locator, expect
 from tests.homes import settle_home
 from tests.server_process import ServerProcess, running_server
 from tests.web.agent import Mcp
-from tests.web.browsing import Tab, browsing, written_home
+from tests.web.browsing import TABLET, Tab, browsing, written_home
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
@@ -77,6 +77,25 @@ def test_every_filter_is_in_the_address_and_comes_back_from_it(tab: Tab) -> None
     tab.page.get_by_role("button", name="Show all").click()
     expect(rows(tab).first).to_be_visible()
     assert query(tab) == {}
+
+
+def test_on_a_tablet_what_belongs_to_a_record_is_on_one_line(
+    browser: Browser, server: ServerProcess
+) -> None:
+    with browsing(browser, server, viewport=TABLET, has_touch=True) as tab:
+        tab.goto("audit")
+        expect(rows(tab).first).to_be_visible()
+
+        tops = rows(tab).first.evaluate(
+            """(row) => [...row.querySelectorAll('td')].slice(0, 3).map((cell) => {
+              const range = document.createRange();
+              range.selectNodeContents(cell.querySelector('button, bdi, b') ?? cell);
+              const box = range.getBoundingClientRect();
+              return box.top + box.height / 2;
+            })"""
+        )
+
+        assert max(tops) - min(tops) < 4
 
 
 def test_a_span_of_time_is_a_filter(tab: Tab) -> None:

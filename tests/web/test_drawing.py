@@ -157,6 +157,21 @@ def test_captured_keys_are_announced_and_two_escapes_take_them_back(tab: Tab) ->
     assert "for the agent" not in tab.text("s")
 
 
+def test_the_frame_of_captured_keys_lies_around_the_rows_and_on_none_of_them(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    with as_agent(tab.server, "claude") as agent:
+        agent.post("/sessions/s/input/capture", json={}).raise_for_status()
+    expect(tab.page.get_by_role("alert").filter(has_text="Keys go to claude")).to_be_visible()
+
+    # An outline is outside of its box; anything painted in the box would be upon the first column.
+    outline, inside = tab.page.locator("[data-scroll]").evaluate(
+        "(each) => [getComputedStyle(each).outlineStyle, getComputedStyle(each, '::after').content]"
+    )
+
+    assert (outline, inside) == ("solid", "none")
+
+
 def test_one_key_takes_control_from_an_agent(tab: Tab) -> None:
     client = tab.server.client
     client.post("/sessions", {"name": "s", "command": "bash", "cols": 60, "rows": 15})

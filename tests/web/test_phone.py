@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.web.browsing import PHONE, Tab
+from tests.web.test_drawing import as_agent
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
@@ -37,6 +38,58 @@ def test_keys_that_a_phone_lacks_are_there(tab: Tab) -> None:
     tab.page.get_by_role("button", name="Send").tap()
 
     tab.wait_text("s", "^[^[[A^[[1;5D")
+
+
+def test_of_several_panes_the_one_with_the_attention_fills_the_screen(tab: Tab) -> None:
+    for name in ("one", "two"):
+        tab.server.client.post("/sessions", {"name": name, "command": "bash"})
+    tab.open("one")
+    tab.press("Control+Shift+|")
+    tab.page.get_by_role("option", name="two").tap()
+    tab.wait_ready("two")
+
+    expect(tab.page.locator("[data-pane=one]")).to_be_hidden()
+    box = tab.page.locator("[data-pane=two]").bounding_box()
+    assert box is not None
+    assert box["width"] == PHONE["width"]
+    tab.page.get_by_role("button", name="one", exact=True).tap()
+
+    expect(tab.page.locator("[data-pane=one]")).to_be_visible()
+    expect(tab.page.locator("[data-pane=two]")).to_be_hidden()
+
+
+def test_a_session_is_made_readable_by_one_tap(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash", "cols": 120, "rows": 40})
+    tab.open("s")
+    assert tab.view("s", "view.term.options.fontSize") < 8
+
+    tab.page.get_by_role("button", name="Fit", exact=True).tap()
+
+    tab.page.wait_for_function("() => duettyViews.get('s').term.options.fontSize === 14")
+
+
+def test_how_a_session_ended_is_told_in_lines_not_in_a_column_of_words(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    tab.server.client.write("/sessions/s/input", b"exit 3\n")
+    told = tab.page.get_by_text("The process ended with code 3")
+    expect(told).to_be_visible()
+
+    box = told.bounding_box()
+
+    assert box is not None
+    assert box["width"] > PHONE["width"] / 2
+
+
+def test_who_has_the_keys_is_told_whole(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    with as_agent(tab.server, "claude") as agent:
+        agent.post("/sessions/s/input/capture", json={}).raise_for_status()
+    told = tab.page.get_by_role("alert").locator("span", has_text="Esc twice takes them back")
+    expect(told).to_be_visible()
+
+    assert told.evaluate("(each) => each.scrollWidth <= each.clientWidth")
 
 
 def test_nothing_is_wider_than_the_screen(tab: Tab) -> None:

@@ -1,9 +1,12 @@
 """Everything around the terminal: palette, shortcuts, sign-in, settings, sharing, recordings, text view, alerts."""
 
+import re
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.server_process import ServerProcess
+from tests.server_process import ServerProcess, running_server
 from tests.web.browsing import Tab, browsing
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
@@ -87,6 +90,11 @@ def test_a_browser_without_a_cookie_is_told_how_to_sign_in(
         tab.goto("s/s")
         expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
         tab.problems.clear()  # the refusals that it has just been told about
+        field = tab.page.get_by_label("Open that link, or paste it here").bounding_box()
+        button = tab.page.get_by_role("button", name="Sign in").bounding_box()
+        assert field is not None
+        assert button is not None
+        assert button["y"] - field["y"] - field["height"] >= 8  # room for the ring of the focus
 
         link = str(server.client.post("/server/link")["link"])
         tab.page.get_by_label("Open that link, or paste it here").fill(link)
@@ -94,6 +102,29 @@ def test_a_browser_without_a_cookie_is_told_how_to_sign_in(
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
 
         assert "code" not in tab.page.url
+
+
+def test_how_far_the_server_is_is_measured_when_the_page_has_come_to_rest(
+    browser: Browser, server: ServerProcess
+) -> None:
+    with browsing(browser, server) as tab:
+        tab.page.add_init_script(
+            """const send = WebSocket.prototype.send;
+            WebSocket.prototype.send = function (data) {
+              if (String(data).includes('server.health')) window.measuredAt ??= performance.now();
+              return send.call(this, data);
+            };
+            window.WebSocket = class extends WebSocket {
+              constructor(...given) {
+                super(...given);
+                this.addEventListener('message', () => (window.beganAt ??= performance.now()));
+              }
+            };"""
+        )
+        tab.goto()
+        expect(tab.page.locator("#connection")).to_contain_text(re.compile(r"live · [\d.]+ ms"))
+
+        assert tab.page.evaluate("measuredAt - beganAt") >= 999  # clocks of a page are rounded
 
 
 def test_signing_out_ends_it_for_this_browser(browser: Browser, server: ServerProcess) -> None:
@@ -198,12 +229,28 @@ def test_a_shared_link_shows_one_session_and_takes_no_keys(
         guest.type("echo not typed\n")
         server.client.post("/sessions/shown/run", {"input": "echo typed by the owner"})
         guest.wait_text("shown", "typed by the owner")
+        guest.page.get_by_role("button", name="More for shown").click()
+        offered = set(guest.page.get_by_role("menuitem").all_inner_texts())
+        assert not {each.split("\n")[0] for each in offered} & {"Take control", "Share…", "End…"}
+        assert "Play recording" in offered
+        guest.press("Escape")
 
         assert "token" not in guest.page.url
         assert "not typed" not in guest.text("shown")
         guest.goto()
         expect(guest.page.locator("[data-session]")).to_have_count(1)
         expect(guest.page.get_by_role("link", name="Share")).to_have_count(0)
+
+
+def test_screens_with_nothing_to_show_say_what_will_be_there(browser: Browser, home: Path) -> None:
+    with running_server(home) as server, browsing(browser, server) as tab:
+        tab.goto("history")
+        expect(tab.page.get_by_text("with its output, whoever ran it")).to_be_visible()
+        tab.goto("recordings")
+        expect(tab.page.get_by_role("heading", name="Nothing is recorded yet")).to_be_visible()
+        tab.page.get_by_role("button", name="New session").click()
+
+        expect(tab.page.get_by_role("dialog", name="New session")).to_be_visible()
 
 
 def test_a_recording_plays_with_its_commands_on_the_scrubber(tab: Tab) -> None:
@@ -218,6 +265,8 @@ def test_a_recording_plays_with_its_commands_on_the_scrubber(tab: Tab) -> None:
     expect(tab.page.locator("i[data-is=bad]")).to_have_count(1)
     rows = tab.page.locator(".xterm-rows")
     expect(rows).not_to_contain_text("last act")
+    # Less than a minute is told in tenths: whole seconds would say little about where one is.
+    expect(tab.page.get_by_text(re.compile(r"^0\.0 s / \d+\.\d s$"))).to_be_visible()
     tab.press("9")
     tab.press("]")
     tab.press("]")

@@ -1,10 +1,12 @@
 """A session in the page is the session itself: what is typed, shown, resumed, resized."""
 
+from itertools import pairwise
+
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.server_process import ServerProcess
-from tests.web.browsing import PHONE, Tab, browsing
+from tests.web.browsing import PHONE, TABLET, Tab, browsing
 from tests.web.cutting import Cutter
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
@@ -268,6 +270,46 @@ def test_focus_mode_leaves_nothing_but_the_terminal(tab: Tab) -> None:
     tab.press("Control+Shift+Enter")
 
     expect(bar).to_be_visible()
+
+
+def test_focus_mode_is_left_without_a_keyboard(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    tab.page.get_by_role("button", name="More for s").click()
+    tab.page.get_by_role("menuitem", name="Focus mode").click()
+    bar = tab.page.get_by_role("navigation", name="Screens").first
+    expect(bar).to_be_hidden()
+
+    tab.page.get_by_role("button", name="Leave focus mode").click()
+
+    expect(bar).to_be_visible()
+    tab.type("echo still typing\n")
+    tab.wait_text("s", "\nstill typing")
+
+
+def test_the_head_of_a_narrow_pane_shows_what_there_is_room_for(
+    browser: Browser, server: ServerProcess
+) -> None:
+    for name in ("left", "right"):
+        server.client.post("/sessions", {"name": name, "command": "bash"})
+    with browsing(browser, server, viewport=TABLET, has_touch=True) as tab:
+        tab.open("left")
+        tab.press("Control+Shift+|")
+        tab.page.get_by_role("option", name="right").click()
+        tab.wait_ready("right")
+
+        parts = "[data-pane=left] > header > div > *, [data-pane=left] > header > span"
+        boxes = [
+            box
+            for each in tab.page.locator(parts).all()
+            if (box := each.bounding_box()) is not None and box["width"]
+        ]
+
+        assert len(boxes) >= 4
+        for one, next_one in pairwise(sorted(boxes, key=lambda box: box["x"])):
+            assert one["x"] + one["width"] <= next_one["x"] + 1
+        # Keys of a touch screen once, for the pane that has the attention.
+        expect(tab.page.get_by_role("toolbar", name="Keys")).to_have_count(1)
 
 
 def test_rows_older_than_the_page_keeps_are_read_from_the_server(tab: Tab) -> None:

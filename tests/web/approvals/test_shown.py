@@ -1,5 +1,6 @@
 """What a person sees of a question, and where: beside the terminal, in the inbox, at its own address, on a phone."""
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -54,6 +55,35 @@ def test_a_phone_that_shows_the_session_is_led_to_the_question(
         expect(card(pocket)).to_contain_text("touch led")
         answered(pocket, "Decline")
         agent.answer(call)
+
+
+def test_on_a_phone_an_answered_question_is_read_in_lines(
+    browser: Browser, tab: Tab, agent: Mcp, session: str
+) -> None:
+    inbox(tab)
+    call = ask(agent, "touch one-of-a-length and-another-of-that-length")
+    answered(tab, "Decline")
+    agent.answer(call)
+    phone: dict[str, Any] = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    with browsing(browser, tab.server, **phone) as pocket:
+        pocket.goto("approvals")
+
+        box = pocket.page.locator("#answered a").first.bounding_box()
+
+        assert box is not None
+        assert box["width"] > PHONE["width"] * 0.6
+
+
+def test_the_tab_of_a_session_that_asks_says_so(tab: Tab, agent: Mcp, session: str) -> None:
+    tab.open(session)
+    marked = tab.page.locator("[data-current=true] > [data-state=asks]")
+    expect(marked).to_have_count(0)
+
+    call = ask(agent, "touch tabbed")
+
+    expect(marked).to_have_count(1)
+    answered(tab, "Decline")
+    agent.answer(call)
 
 
 def test_sessions_that_ask_come_first_and_are_counted_in_the_title(
@@ -212,6 +242,7 @@ def test_a_question_of_a_removed_session_is_kept_as_taken_back(
     tab.server.client.delete(f"/sessions/{session}")
 
     expect(tab.page.get_by_role("heading", name="s was removed")).to_be_visible()
+    expect(card(tab)).to_contain_text("Taken back")
     agent.answer(call)
     tab.goto("approvals")
     tab.page.locator("#answered").get_by_text("touch above").click()
@@ -250,6 +281,7 @@ def test_what_was_answered_is_kept_in_the_inbox(tab: Tab, agent: Mcp, session: s
     agent.answer(call)
 
     tab.goto("approvals")
+    expect(tab.page.locator("#answered li").first).to_contain_text(re.compile(r"just now|\d s ago"))
     tab.page.locator("#answered").get_by_text("touch remembered").click()
 
     expect(card(tab)).to_contain_text("Declined by ")

@@ -92,6 +92,15 @@ def test_an_answer_names_the_rule_that_decided_and_its_reason(tab: Tab) -> None:
     expect(answer(tab)).to_contain_text("rule:deleting-tools")
 
 
+def test_what_would_be_safer_is_one_sentence_with_its_code_in_it(tab: Tab) -> None:
+    tab.goto("policy?command=git+push+--force+origin+main")
+    safer = answer(tab).locator("dt", has_text="Safer").locator("xpath=following-sibling::dd")
+    expect(safer.locator("code")).to_have_text("git revert")
+
+    assert safer.locator("code").evaluate("(each) => getComputedStyle(each).display") == "inline"
+    assert "\n" not in safer.inner_text()
+
+
 def test_another_profile_can_be_tried(tab: Tab) -> None:
     tab.goto("policy?command=./build.sh")
     expect(answer(tab)).to_have_attribute("data-is", "allow")

@@ -824,6 +824,8 @@ export interface SnapshotParams {
   format?: "vt" | "html" | "svg" | "png";
   /** pixels of a png for each of a svg */
   scale?: number;
+  /** with panels and overlays, as viewers see it */
+  elements?: boolean;
 }
 
 export interface Document {

@@ -28,6 +28,8 @@ const LAST_RETRY_MS = 10_000;
 /** A call that is not answered for so long means a dead connection that the browser has not noticed. */
 const ANSWER_MS = 20_000;
 const PULSE_MS = 5_000;
+/** While a page is being made its own work would be taken for the way to the server. */
+const FIRST_PULSE_MS = 1_000;
 /** More than this waiting in the browser means the network is gone; typing into it would be typing blind. */
 const MAX_BUFFERED_BYTES = 1_000_000;
 
@@ -286,7 +288,7 @@ export class Socket {
         this.connection.value = { is: "live" };
         if (this.wantsSessions) this.send({ type: "watch", on: true });
         for (const stream of this.streams.values()) this.sendOpen(stream);
-        void this.pulse();
+        setTimeout(() => void this.pulse(), FIRST_PULSE_MS);
         void this.call("auth.whoami", {}).then((me) => (this.me.value = me), () => {});
         return;
       case "sessions":

@@ -9,7 +9,7 @@ import { approval, approvalPath, asked, findApproval, told } from "../state/appr
 import { ask } from "../state/dialogs";
 import { complain, notify } from "../state/notices";
 import { base, navigate, route } from "../state/route";
-import { Button, ago, parts } from "../ui/ui";
+import { Button, since, parts } from "../ui/ui";
 import css from "./pages.module.css";
 
 export function Approvals() {
@@ -109,7 +109,7 @@ function Inbox() {
                   </code>
                   <small>
                     {" "}
-                    by {each.created_by}, {ago(Date.now() - Date.parse(each.created_at))} ago
+                    by {each.created_by}, {since(each.created_at)}
                   </small>
                 </div>
                 <Button look="danger" onClick={() => revoke(each)}>
@@ -138,7 +138,7 @@ function Inbox() {
                   </code>
                   <small>
                     {each.actor.slice(each.actor.indexOf(":") + 1)}
-                    {each.session !== null && ` in ${each.session}`} · {ago(Date.now() - Date.parse(each.settled_at ?? each.asked_at))} ago
+                    {each.session !== null && ` in ${each.session}`} · {since(each.settled_at ?? each.asked_at)}
                   </small>
                 </a>
                 <b class={css.code} data-is={each.state === "granted" ? "good" : "bad"}>

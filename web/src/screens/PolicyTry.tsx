@@ -96,7 +96,7 @@ export function Tester() {
       <div class={css.fields}>
         <Field label="Profile">
           <select class={parts.input} value={tried.profile} onChange={(event) => adjust({ profile: event.currentTarget.value })}>
-            <option value="">{rules.value ? `in force (${rules.value.profile})` : "in force"}</option>
+            <option value="">{rules.value ? `${rules.value.profile} (in force)` : "in force"}</option>
             {PROFILES.map((each) => (
               <option key={each}>{each}</option>
             ))}
@@ -201,7 +201,9 @@ function Answer({ answer, command }: { answer: PolicyWhy; command: string }) {
           <div>
             <dt>Safer</dt>
             <dd>
-              <Spoken text={answer.suggestion} />
+              <p>
+                <Spoken text={answer.suggestion} />
+              </p>
             </dd>
           </div>
         )}

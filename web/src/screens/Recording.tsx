@@ -14,8 +14,11 @@ import css from "./pages.module.css";
 const SPEEDS = [0.5, 1, 2, 4, 8, 16];
 const CAPS: [string, number][] = [["pauses up to 1 s", 1], ["pauses up to 2 s", 2], ["pauses up to 5 s", 5], ["all pauses", Infinity]];
 const MOST_BLOCKS = 1000;
+/** Below this whole seconds say too little about where one is. */
+const SHORT_S = 60;
 
-function clock(seconds: number): string {
+function clock(seconds: number, length: number): string {
+  if (length < SHORT_S) return `${seconds.toFixed(1)} s`;
   const whole = Math.floor(seconds);
   const rest = `${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")}:${String(whole % 60).padStart(2, "0")}`;
   return whole >= 3600 ? `${Math.floor(whole / 3600)}:${rest}` : rest;
@@ -108,7 +111,7 @@ export function Recording({ name }: { name: string }) {
           <input
             type="range"
             aria-label="Place in the recording"
-            aria-valuetext={`${clock(now)} of ${clock(length)}`}
+            aria-valuetext={`${clock(now, length)} of ${clock(length, length)}`}
             min={0}
             max={length || 1}
             step={0.01}
@@ -122,7 +125,7 @@ export function Recording({ name }: { name: string }) {
             {player?.playing.value ? "❚❚ Pause" : "▶ Play"}
           </Button>
           <span class={css.time}>
-            {clock(now)} / {clock(length)}
+            {clock(now, length)} / {clock(length, length)}
           </span>
           <span class={css.now}>{block?.command_line}</span>
           <select aria-label="Speed" value={player?.speed.value ?? 1} onChange={(event) => player && (player.speed.value = Number(event.currentTarget.value))}>

@@ -1,7 +1,8 @@
 // Every session is recorded as long as it is kept.
+import { ask } from "../state/dialogs";
 import { base, navigate, recordingPath } from "../state/route";
 import { loaded, sessions } from "../state/sessions";
-import { Dot, stateWords } from "../ui/ui";
+import { Button, Dot, parts, stateWords } from "../ui/ui";
 import css from "./pages.module.css";
 
 export function Recordings() {
@@ -10,7 +11,17 @@ export function Recordings() {
     <section class={css.sheet} data-region aria-label="Recordings">
       <h1>Recordings</h1>
       <p>Everything a session printed is kept with its times until the session is removed.</p>
-      {loaded.value && !newest.length && <p>There is no session to play.</p>}
+      {loaded.value && !newest.length && (
+        <div class={css.box}>
+          <h2>Nothing is recorded yet</h2>
+          <p class={parts.hint}>Open a session, or let an agent open one: from its first byte on it can be played here, faster or slower, with its commands on the scrubber, and downloaded for any player of asciicast files.</p>
+          <p>
+            <Button look="primary" onClick={() => ask({ is: "create" })}>
+              New session
+            </Button>
+          </p>
+        </div>
+      )}
       {newest.length > 0 && (
         <div class={css.box}>
           <table class={css.table}>

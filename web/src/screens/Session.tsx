@@ -1,8 +1,8 @@
 // Open sessions: tabs, panes side by side, and what belongs to the one with the attention.
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { ask } from "../state/dialogs";
 import { type Layout, closeTab, current, focusMode, layout, leaves, openSession, setRatio, tabs } from "../state/panes";
-import { session } from "../state/sessions";
+import { session, shownState } from "../state/sessions";
 import { Button, Dot } from "../ui/ui";
 import { Pane } from "../terminal/Pane";
 import css from "./session.module.css";
@@ -19,12 +19,14 @@ export function Session() {
 }
 
 function Tabs() {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => list.current?.querySelector("[data-current=true]")?.scrollIntoView({ inline: "nearest", block: "nearest" }), [current.value]);
   return (
     <div class={css.tabs}>
-      <div class={css.tablist}>
+      <div class={css.tablist} ref={list}>
         {tabs.value.map((name) => (
           <div key={name} class={css.tab} data-current={name === current.value}>
-            <Dot state={session(name)?.state ?? "exited"} />
+            <TabDot name={name} />
             <button type="button" aria-current={name === current.value ? "page" : undefined} onClick={() => openSession(name)}>
               {name}
             </button>
@@ -39,6 +41,11 @@ function Tabs() {
       </Button>
     </div>
   );
+}
+
+function TabDot({ name }: { name: string }) {
+  const info = session(name);
+  return <Dot state={info ? shownState(info) : "unknown"} bad={(info?.exit_code ?? 0) !== 0} />;
 }
 
 function Tree({ tree }: { tree: Layout }) {

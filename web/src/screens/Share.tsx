@@ -7,7 +7,7 @@ import { ask } from "../state/dialogs";
 import { complain, notify } from "../state/notices";
 import { base, route, sessionPath } from "../state/route";
 import { sessions } from "../state/sessions";
-import { Button, Copyable, Field, Input, ago, parts } from "../ui/ui";
+import { Button, Copyable, Field, Input, since, parts } from "../ui/ui";
 import css from "./pages.module.css";
 
 type Scope = "read" | "input" | "control" | "approve" | "admin";
@@ -145,7 +145,7 @@ function Access({ title, none, list, revoke }: { title: string; none: string; li
                     </td>
                     <td>{token.scopes.join(", ")}</td>
                     <td>{token.session ?? "all"}</td>
-                    <td class={css.optional}>{token.last_used_at ? `${ago(Date.now() - Date.parse(token.last_used_at))} ago` : "never"}</td>
+                    <td class={css.optional}>{token.last_used_at ? since(token.last_used_at) : "never"}</td>
                     <td class={css.optional}>{token.expires_at ? new Date(token.expires_at).toLocaleString() : "no end"}</td>
                     <td class={css.right}>
                       {token.valid ? (

@@ -17,6 +17,7 @@ export function SignIn() {
       <p>On the machine where the server runs, ask for a link. It signs one browser in, once.</p>
       <Copyable label="Command" text="duetty token --link" />
       <form
+        style={{ display: "grid", gap: "14px" }}
         onSubmit={(event) => {
           event.preventDefault();
           if (code) location.assign(new URL(`login?code=${encodeURIComponent(code)}`, server));

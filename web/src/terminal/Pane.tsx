@@ -161,6 +161,11 @@ export function Pane({ name }: { name: string }) {
         {view?.ended.value && <Ended name={name} reason={view.ended.value.reason} hint={view.ended.value.hint} />}
         {!view?.ended.value && loaded.value && !info && view && !view.ready.value && <Ended name={name} reason={`There is no session ${name}`} />}
         <div key="strips" class={css.strips}>
+          {view && focusMode.value && isCurrent && (
+            <Button class={css.leave ?? ""} icon aria-label="Leave focus mode" title={`Leave focus mode (${shownKeys("Ctrl+Shift+Enter")})`} onClick={() => ((focusMode.value = false), view.term.focus())}>
+              ✕
+            </Button>
+          )}
           {view && view.skipped.value > 0 && (
             <div class={css.strip} role="status">
               <span>Too much to show: {bytes(view.skipped.value)} skipped. This is the latest; the recording has everything.</span>
@@ -197,6 +202,7 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
   const size = view?.size.value;
   const several = leaves(layout.value).length > 1;
   const mayType = socket.may("input");
+  const mayControl = socket.may("control");
   const others = info ? othersWatching(info) : 0;
   return (
     <header class={css.paneHead}>
@@ -219,7 +225,7 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
       <div class={css.buttons}>
         {!mayType && <span class={css.badge} title="What you type here goes nowhere">view only</span>}
         {view && mayType && (
-          <Button class={css.wide ?? ""} look="quiet" aria-pressed={view.holds.value} title={`${size ? holderWords[size.holder] : ""} (${shownKeys("Ctrl+Shift+G")})`} onClick={() => view.hold(!view.holds.value)}>
+          <Button look="quiet" aria-pressed={view.holds.value} title={`${size ? holderWords[size.holder] : ""} (${shownKeys("Ctrl+Shift+G")})`} onClick={() => view.hold(!view.holds.value)}>
             Fit
           </Button>
         )}
@@ -236,17 +242,20 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
             { label: asText ? "Terminal" : "Text view", keys: shownKeys("Ctrl+Shift+X"), run: () => sendView(name, "toggleText") },
             { label: "All scrollback", run: () => sendView(name, "openScrollback") },
             { label: "Copy with colours", run: () => sendView(name, "copyWithColours") },
-            { label: "Take control", keys: shownKeys("Ctrl+Shift+."), run: () => view && void takeControl(view) },
-            { label: view?.holds.value ? "Give the size up" : "Fit to my window", keys: shownKeys("Ctrl+Shift+G"), run: () => view?.hold(!view.holds.value) },
+            ...(mayType
+              ? [
+                  { label: "Take control", keys: shownKeys("Ctrl+Shift+."), run: () => view && void takeControl(view) },
+                  { label: view?.holds.value ? "Give the size up" : "Fit to my window", keys: shownKeys("Ctrl+Shift+G"), run: () => view?.hold(!view.holds.value) },
+                ]
+              : []),
             { label: "Focus mode", keys: shownKeys("Ctrl+Shift+Enter"), run: () => (focusMode.value = true) },
             { label: sideShown.value ? "Hide commands" : "Show commands", keys: shownKeys("Ctrl+Shift+B"), run: toggleSide },
             { label: listShown.value ? "Hide sessions" : "Show sessions", keys: shownKeys("Ctrl+Shift+L"), run: toggleList },
-            { label: "Share…", run: () => navigate(`share?session=${encodeURIComponent(name)}`) },
-            { label: "Rename…", run: () => ask({ is: "rename", session: name }) },
-            { label: "Tags…", run: () => ask({ is: "tags", session: name }) },
             { label: "Play recording", run: () => navigate(recordingPath(name)) },
+            ...(socket.may("admin") ? [{ label: "Share…", run: () => navigate(`share?session=${encodeURIComponent(name)}`) }] : []),
+            ...(mayControl ? [{ label: "Rename…", run: () => ask({ is: "rename", session: name }) }, { label: "Tags…", run: () => ask({ is: "tags", session: name }) }] : []),
             ...(several ? [{ label: "Close pane", keys: shownKeys("Ctrl+Shift+Q"), run: () => closePane(name) }] : []),
-            { label: info?.state === "exited" ? "Remove…" : "End…", run: () => ask({ is: "end", session: name }) },
+            ...(mayControl ? [{ label: info?.state === "exited" ? "Remove…" : "End…", run: () => ask({ is: "end", session: name }) }] : []),
           ]}
         >
           ⋯

@@ -23,13 +23,15 @@ export function blockItems(block: BlockInfo) {
 
 export function Side({ view }: { view: TerminalView }) {
   const info = sessionOf(view.session);
+  // How a question ended is still to be seen when its session is gone.
+  const asker = info ?? { id: view.id ?? "" };
   const blocks = view.blocks.list.value;
   const rows = new Map(view.blocks.marks.value.map((each) => [each.block.number, each.row]));
   const elements = view.elements.value;
   const drawn = elements ? [...elements.overlays.map((each) => ({ ...each, kind: "overlay" as const })), ...elements.panels.map((each) => ({ ...each, kind: "panel" as const }))] : [];
   return (
     <aside class={css.side} data-region aria-label="Commands and facts">
-      {info && cardsOf(info).length > 0 && <Cards session={info} />}
+      {cardsOf(asker).length > 0 && <Cards session={asker} />}
       <section>
         <h2>Commands</h2>
         {blocks.length === 0 && <p class={css.none}>{info && info.integration === "none" ? "This program announces no commands." : "Nothing was run yet."}</p>}

@@ -211,6 +211,12 @@ export function ago(ms: number): string {
   return s < 86_400 ? `${Math.floor(s / 3600)} h` : `${Math.floor(s / 86_400)} d`;
 }
 
+/** How long it is since then, as a sentence says it. */
+export function since(time: string): string {
+  const words = ago(Date.now() - Date.parse(time));
+  return words === "now" ? "just now" : `${words} ago`;
+}
+
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
   if (count < 1e6) return `${(count / 1e3).toFixed(0)} KB`;
