@@ -440,6 +440,10 @@ class FixtureCore(Core):
 
     takes_plain_calls = False
 
+    def _can_complete(self, ref: t.ResourceTemplateReference | t.PromptReference) -> bool:
+        """Its prompts with arguments are not the dialect's."""
+        return super()._can_complete(ref) or isinstance(ref, t.PromptReference)
+
     def server(self) -> DuettyServer:
         server = super().server()
         server.add_request_handler("tools/list", t.PaginatedRequestParams, self._fixture_tools)

@@ -149,12 +149,23 @@ class Bridge:
             self._subscribed[seen.uri] = line
 
     def _send(self, line: bytes) -> None:
-        if self._server is None:
-            return
-        try:
-            self._server.sendall(line + b"\n")
-        except OSError:
-            self._lose_server()
+        """Both ends may be full: a server that waits for us to read would wait for ever if we only wrote."""
+        server, rest = self._server, memoryview(line + b"\n")
+        while server is not None and rest:
+            try:
+                rest = rest[server.send(rest, socket.MSG_DONTWAIT) :]
+            except BlockingIOError:
+                self._wait_writable(server)
+            except OSError:
+                self._lose_server()
+            if self._server is not server:
+                return  # a request among those that wait was said to the next server
+
+    def _wait_writable(self, server: socket.socket) -> None:
+        poll = select.poll()
+        poll.register(server, select.POLLIN | select.POLLOUT)
+        if any(events & ~select.POLLOUT for _, events in poll.poll()):
+            self._pump_server()
 
     # --- server → host --------------------------------------------------------
 

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ FIRST = (
 ).encode()
 DONE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 ABANDONED = 10_000
+FLOOD = 10_000
 AT_ONCE = 200
 
 
@@ -52,6 +54,18 @@ def test_a_line_that_makes_no_sense_is_answered_and_the_next_one_served(
 
     assert answer["error"]["code"] == code
     assert after["result"] == {}
+
+
+def test_a_flood_of_lines_is_answered_whole(server: ServerProcess) -> None:
+    """More than fits into the pipes and sockets on the way back, said before anything is read."""
+    with hosted(server) as host:
+        host.shake_hands()
+        speaker = threading.Thread(target=host.say, args=(b"[]\n" * FLOOD,), daemon=True)
+        speaker.start()
+        codes = {host.hear()["error"]["code"] for _ in range(FLOOD)}
+        speaker.join(60)
+
+    assert codes == {-32600}
 
 
 def test_arguments_of_five_megabytes_are_answered(server: ServerProcess) -> None:

@@ -77,6 +77,19 @@ async def test_what_the_person_rejects_is_not_done(
 
 
 @pytest.mark.parametrize("way", WAYS)
+async def test_a_question_that_is_put_away_is_a_refusal_where_nobody_else_is_there(
+    server: ServerProcess, way: str, tmp_path: Path
+) -> None:
+    asked, tree = Person("cancel"), tmp_path / "tree"
+
+    result = await risk_it(server, way, asked, tree)
+
+    assert result["error"]["code"] == "approval_expired"
+    assert len(asked.asked) == 1
+    assert tree.exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
 async def test_where_nobody_can_be_asked_it_is_refused(
     server: ServerProcess, way: str, tmp_path: Path
 ) -> None:

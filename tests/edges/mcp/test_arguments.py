@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from duetty.edges.mcp.arguments import check_of, quick_fit
+from duetty.edges.mcp.dialects.schema import INTEGER
 from duetty.edges.mcp.dialects.wsh import RESOURCES, TOOLS
 from duetty.errors import BadArguments
 
@@ -37,6 +38,20 @@ SECRET = "hunter2"
             "max_wait_ms: must have minimum 1",
         ),
         ("wsh_create_session", {"env": {"A": 1}}, "env.A: must be of type string"),
+        ("wsh_create_session", {"rows": -1}, "rows: must have minimum 0"),
+        ("wsh_create_session", {"cols": -1}, "cols: must have minimum 0"),
+        (
+            "wsh_manage_session",
+            {"session": "s", "action": "resize", "rows": -24, "cols": 80},
+            "rows: must have minimum 0",
+        ),
+        ("wsh_overlay", {"session": "s", "x": -1}, "x: must have minimum 0"),
+        ("wsh_overlay", {"session": "s", "y": -1}, "y: must have minimum 0"),
+        (
+            "wsh_await_quiesce",
+            {"session": "s", "last_generation": -1},
+            "last_generation: must have minimum 0",
+        ),
         ("wsh_send_input", {"session": "s", "keys": []}, "keys: must have minItems 1"),
     ],
 )
@@ -47,6 +62,14 @@ def test_a_wrong_argument_is_named_with_its_rule(
         CHECKS[tool](arguments)
 
     assert caught.value.message == message
+
+
+def test_a_whole_number_may_be_written_with_a_point() -> None:
+    check = check_of({"type": "object", "properties": {"n": INTEGER, "x": {"type": "number"}}})
+
+    taken = check({"n": 100.0, "x": 2.0})
+
+    assert (taken, type(taken["n"]), type(taken["x"])) == ({"n": 100, "x": 2.0}, int, float)
 
 
 def test_right_arguments_pass() -> None:

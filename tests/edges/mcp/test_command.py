@@ -79,18 +79,34 @@ async def test_text_is_piped_and_the_directory_is_as_asked_for(
     assert done["stdout"] == f"{tmp_path} ü\n"
 
 
-async def test_a_missing_or_wrong_argument_is_an_error_that_says_so(
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({}, "missing: command"),
+        ({"command": "  "}, "empty"),
+        ({"command": 5}, "command: must be of type string"),
+        ({"command": "true", "comand": "x"}, "unknown: comand"),
+        ({"command": "true", "workdir": "/nowhere"}, "/nowhere"),
+    ],
+)
+async def test_a_missing_or_wrong_argument_is_a_result_that_says_so(
+    server: ServerProcess, way: str, arguments: dict[str, object], told: str
+) -> None:
+    async with connected(way, server, dialect="command") as client:
+        result = await client.call_tool("run_command", arguments)
+
+    assert result.is_error
+    assert told in texts(result)[0]
+
+
+async def test_a_process_that_does_not_exist_is_an_error_of_the_protocol(
     server: ServerProcess, way: str
 ) -> None:
     async with connected(way, server, dialect="command") as client:
-        with pytest.raises(MCPError) as missing:
-            await client.call_tool("run_command", {})
-        with pytest.raises(MCPError) as nowhere:
-            await client.call_tool("run_command", {"command": "true", "workdir": "/nowhere"})
+        with pytest.raises(MCPError) as unknown:
+            await client.call_tool("poll_command", {"process": "nobody"})
 
-    assert missing.value.error.code == INVALID_PARAMS
-    assert "command" in missing.value.error.message
-    assert "/nowhere" in nowhere.value.error.message
+    assert unknown.value.error.code == INVALID_PARAMS
 
 
 async def test_a_command_beyond_its_time_is_ended_and_a_result(

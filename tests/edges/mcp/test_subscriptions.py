@@ -10,6 +10,7 @@ from mcp import Client, MCPError
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 from mcp.types import (
     INVALID_PARAMS,
+    PromptReference,
     ResourceListChangedNotification,
     ResourceTemplateReference,
     ResourceUpdatedNotification,
@@ -143,6 +144,11 @@ async def test_session_names_are_completed(server: ServerProcess, way: str) -> N
         found = await client.complete(template, {"name": "name", "value": name[:5]})
         none = await client.complete(template, {"name": "name", "value": "nobody-"})
         other = await client.complete(template, {"name": "other", "value": ""})
+
+        for unknown in (ResourceTemplateReference(uri="wsh://x/{name}"), PromptReference(name="x")):
+            with pytest.raises(MCPError) as refused:
+                await client.complete(unknown, {"name": "name", "value": ""})
+            assert refused.value.error.code == INVALID_PARAMS
 
     assert found.completion.values == [name]
     assert (none.completion.values, other.completion.values) == ([], [])

@@ -173,6 +173,35 @@ async def test_a_passed_deadline_is_a_result_with_the_screen_and_the_command_goe
     assert "ended" in answer["output"]
 
 
+@pytest.mark.parametrize(
+    ("interrupt", "told"), [(False, "the command goes on"), (True, "Ctrl-C was pressed")]
+)
+async def test_a_passed_deadline_says_what_became_of_the_command_and_shows_the_screen_in_every_view(
+    server: ServerProcess, way: str, interrupt: bool, told: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(client, "wsh_run_command", session=name, input="echo be; echo gun")
+        order = {"session": name, "input": "sleep 600", "max_wait_ms": 100, "view": "output"}
+        late = await client.call_tool("wsh_run_command", order | {"interrupt": interrupt})
+
+    sentence = late.content[0]
+    assert isinstance(sentence, TextContent)
+    assert late.is_error
+    assert told in sentence.text
+    assert "gun" in late.structured_content["screen"]["lines"]
+
+
+async def test_whole_numbers_may_be_written_with_a_point(server: ServerProcess, way: str) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client, rows=30.0)
+        waited = await call(client, "wsh_await_quiesce", session=name, timeout_ms=1.0)
+        screen = await call(client, "wsh_get_screen", session=name)
+
+    assert waited["generation"] >= 0
+    assert screen["rows"] == 30
+
+
 async def test_a_wait_that_times_out_is_a_result_with_the_screen(
     server: ServerProcess, way: str
 ) -> None:
@@ -195,6 +224,8 @@ async def test_a_process_that_exits_is_a_result_with_its_code(
         exited = await client.call_tool("wsh_run_command", {"session": name, "input": "exit 7"})
         again = await client.call_tool("wsh_run_command", {"session": name, "input": "echo"})
         typed = await client.call_tool("wsh_send_input", {"session": name, "input": "x"})
+        ends = await opened(client, command="sh -c 'echo last words; exit 7'")
+        waited = await client.call_tool("wsh_await_quiesce", {"session": ends, "timeout_ms": 500})
 
     assert exited.is_error
     assert (exited.structured_content["completed_by"], exited.structured_content["exit_code"]) == (
@@ -205,6 +236,12 @@ async def test_a_process_that_exits_is_a_result_with_its_code(
     assert again.structured_content["error"]["code"] == "session_exited"
     assert again.structured_content["exit_code"] == 7
     assert typed.is_error
+    assert waited.is_error
+    assert (waited.structured_content["state"], waited.structured_content["exit_code"]) == (
+        "exited",
+        7,
+    )
+    assert "last words" in shown(waited.structured_content["screen"])
 
 
 async def test_wrong_calls_are_errors_of_the_protocol_with_the_messages_of_the_http_edge(

@@ -5,7 +5,8 @@ from typing import Any, Protocol, cast
 
 from duetty.errors import BadArguments
 
-Check = Callable[[Mapping[str, Any]], None]
+Check = Callable[[dict[str, Any]], dict[str, Any]]
+"""Gives the arguments as the tool takes them."""
 
 
 class _Problem(Protocol):
@@ -22,14 +23,25 @@ def check_of(schema: Mapping[str, Any]) -> Check:
     known = frozenset(schema["properties"])
     fits = quick_fit(schema)
 
-    def check(arguments: Mapping[str, Any]) -> None:
+    def check(arguments: dict[str, Any]) -> dict[str, Any]:
         if fits(arguments):
-            return
+            return arguments
         told = [_sentence(problem, known) for problem in _problems(schema, arguments)]
         if told:
             raise BadArguments("; ".join(told))
+        return _with_whole_numbers(schema, arguments)
 
     return check
+
+
+def _with_whole_numbers(schema: Mapping[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """1.0 is an integer in JSON Schema, and nowhere else."""
+    whole = {
+        name: int(value)
+        for name, value in arguments.items()
+        if isinstance(value, float) and schema["properties"].get(name, {}).get("type") == "integer"
+    }
+    return arguments | whole
 
 
 def _problems(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Iterable[_Problem]:

@@ -124,9 +124,10 @@ class Use:
     async def shaped(self, shape: Callable[[Answer], Shape], calls: Calls) -> Shape | MCPError:
         """What came of it; an error that is no answer is returned, so that no task group wraps it."""
         try:
+            given = self.arguments
             if not self.tool.checks_itself:
-                self.check(self.arguments)
-            return shape(await self.tool.run(calls, self.arguments))
+                given = self.check(given)
+            return shape(await self.tool.run(calls, given))
         except DuettyError as error:
             if json_rpc_code(error) is None:
                 return shape(failed(error))
@@ -532,8 +533,12 @@ class Core:
     async def _complete(
         self, context: Context, params: t.CompleteRequestParams
     ) -> t.CompleteResult:
+        template = params.ref.uri if isinstance(params.ref, t.ResourceTemplateReference) else None
+        if self._dialect.live is None and not self._can_complete(params.ref):
+            raise MCPError(code=t.INVALID_PARAMS, message="Nothing of this name can be completed")
         is_name = (
-            isinstance(params.ref, t.ResourceTemplateReference) and params.argument.name == "name"
+            any(each.uri == template for each in self._dialect.resources)
+            and params.argument.name == "name"
         )
         names = await self._session_names(context) if is_name else []
         fitting = [name for name in names if name.startswith(params.argument.value)]
@@ -544,6 +549,11 @@ class Core:
                 has_more=len(fitting) > COMPLETIONS,
             )
         )
+
+    def _can_complete(self, ref: t.ResourceTemplateReference | t.PromptReference) -> bool:
+        if isinstance(ref, t.PromptReference):
+            return ref.name in self._prompts
+        return self._find_resource(ref.uri) is not None
 
     async def _session_names(self, context: Context) -> list[str]:
         sessions: list[Any] = await guarded(self.calls(context)("session.list"))

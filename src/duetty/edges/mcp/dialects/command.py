@@ -8,7 +8,8 @@ processes, timeouts, memory, streaming.
 import platform
 from typing import Any
 
-from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, ServerInfo, Tool
+from duetty.edges.mcp.arguments import check_of
+from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, ServerInfo, Tool, failed
 from duetty.edges.mcp.dialects.schema import (
     BOOLEAN,
     INTEGER,
@@ -20,6 +21,7 @@ from duetty.edges.mcp.dialects.schema import (
     object_of,
     text,
 )
+from duetty.errors import BadArguments
 
 OS_NAME = {"Darwin": "macOS"}.get(platform.system(), platform.system() or "unknown")
 TAIL_BYTES = 500
@@ -50,6 +52,14 @@ def _process(info: Any) -> Json:
 
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
+    """Wrong arguments are a result here, as the contract says, so that a model mends them."""
+    try:
+        return await _run_checked(calls, _fitting(arguments))
+    except BadArguments as error:
+        return failed(error)
+
+
+async def _run_checked(calls: Calls, arguments: Json) -> Answer:
     order = given(arguments, "command", "stdin", "timeout_ms", "env", "shell", cwd="workdir")
     if calls.caller.cwd:
         order = {"cwd": calls.caller.cwd} | order
@@ -163,6 +173,7 @@ TOOLS = (
         ),
         run=_run_command,
         is_destructive=True,
+        checks_itself=True,
         tail=_tail,
         bound_ms=lambda arguments: arguments.get("timeout_ms"),
     ),
@@ -216,6 +227,8 @@ TOOLS = (
         is_read_only=True,
     ),
 )
+
+_fitting = check_of(TOOLS[0].input_schema())
 
 COMMAND = Dialect(
     name="command",

@@ -182,7 +182,13 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
         result = await calls("session.wait", condition | given(arguments, "session", "max_wait_ms"))
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
-    return Answer(content={"generation": result.generation, "state": result.state})
+    content: Json = {"generation": result.generation, "state": result.state}
+    if result.state != "exited" or "idle_ms" not in condition:
+        return Answer(content=content)
+    # Nothing moves there any more: whoever waits for quiet should know why it is quiet.
+    content["exit_code"] = (await calls("session.get", given(arguments, "session"))).exit_code
+    content["screen"] = await _screen_now(calls, arguments)
+    return Answer(content=content, failure=_exited(content["exit_code"]))
 
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
@@ -224,30 +230,39 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         content["approval"] = result.approval
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
-    return Answer(content=content, failure=_run_failure(result))
+    elif result.completed_by == "deadline":
+        # Where it stands is what the caller has to decide by, whatever a good end would have shown.
+        content["screen"] = await _screen_now(calls, arguments)
+    return Answer(content=content, failure=_run_failure(result, arguments))
 
 
-def _run_failure(result: Any) -> str | None:
+def _run_failure(result: Any, arguments: Json) -> str | None:
     if result.approval is not None:
         return f"it waits for a person (approval {result.approval}) and has not run; do not send it again"
     match result.completed_by:
         case "deadline":
-            return "max_wait_ms passed and the command goes on; this is what is known so far"
+            went = "Ctrl-C was pressed" if arguments.get("interrupt") else "the command goes on"
+            return f"max_wait_ms passed and {went}; this is what is known so far"
         case "exit":
-            code = "unknown" if result.exit_code is None else result.exit_code
-            return f"the session's process has exited (exit code: {code})"
+            return _exited(result.exit_code)
         case _:
             return None
+
+
+def _exited(exit_code: int | None) -> str:
+    code = "unknown" if exit_code is None else exit_code
+    return f"the session's process has exited (exit code: {code})"
 
 
 async def _failed_with_screen(
     calls: Calls, error: Deadline | Conflict | InputRejected, arguments: Json
 ) -> Answer:
-    wanted = {
-        "session": arguments["session"],
-        "format": arguments.get("format", "plain"),
-    }
-    return failed(error, screen=_screen(await calls("screen.get", wanted)))
+    return failed(error, screen=await _screen_now(calls, arguments))
+
+
+async def _screen_now(calls: Calls, arguments: Json) -> Json:
+    wanted = {"session": arguments["session"], "format": arguments.get("format", "plain")}
+    return _screen(await calls("screen.get", wanted))
 
 
 TAIL_LINES = 3
@@ -297,7 +312,7 @@ _UNTIL = {
     "until": text("return when the output holds this text"),
     "until_regex": text("the same with a regular expression"),
 }
-_ROWS, _COLS = number("terminal rows", 24), number("terminal columns", 80)
+_ROWS, _COLS = number("terminal rows", 24, low=0), number("terminal columns", 80, low=0)
 _SCREEN_FIELDS: Mapping[str, Json] = {
     "lines": _LINES,
     "cursor": {"type": "object"},
@@ -354,8 +369,8 @@ TOOLS = (
                 "what to do", "kill", "rename", "detach", "resize", "add_tags", "remove_tags"
             ),
             "new_name": text("for rename"),
-            "rows": number("for resize"),
-            "cols": number("for resize"),
+            "rows": number("for resize", low=0),
+            "cols": number("for resize", low=0),
             "tags": texts("for add_tags and remove_tags"),
         },
         required=("session", "action"),
@@ -428,7 +443,7 @@ TOOLS = (
             "timeout_ms": _QUIET,
             "max_wait_ms": _MAX_WAIT,
             **_UNTIL,
-            "last_generation": number("wait for activity after this generation first"),
+            "last_generation": number("wait for activity after this generation first", low=0),
             "fresh": {"type": "boolean", "description": "count silence from now"},
         },
         required=("session",),

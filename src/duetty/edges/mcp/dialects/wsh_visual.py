@@ -141,8 +141,8 @@ TOOLS = (
         parameters={
             "session": SESSION,
             "id": _ELEMENT_ID,
-            "x": number("column"),
-            "y": number("row"),
+            "x": number("column", low=0),
+            "y": number("row", low=0),
             "z": _Z,
             "width": number("columns", low=0),
             "height": number("rows", low=0),
