@@ -100,7 +100,7 @@ def test_guarded_leaves_the_rest_alone(commands: list[Labelled]) -> None:
     asked = [x for x in approval if not isinstance(decided(x.command, Profile.GUARDED), Allow)]
 
     assert len(asked_safe) <= 0.03 * len(safe), asked_safe
-    assert len(asked) <= 0.15 * len(approval), asked
+    assert len(asked) <= 0.17 * len(approval), asked
 
 
 @both

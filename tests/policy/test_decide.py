@@ -1,6 +1,7 @@
 """Decisions: every outcome by profile, mode and whether somebody can be asked."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,13 +14,14 @@ from duetty.policy import (
     Judged,
     Mode,
     Profile,
+    Rule,
     RuleSet,
     decide,
     to_json,
     visible,
 )
 from duetty.policy.recogniser import SHELLS, Command
-from tests.policy.labelled import AGENT, decided
+from tests.policy.labelled import AGENT, decided, judged
 
 READS, WRITES, DESTROYS, UNREADABLE = "ls", "make test", "rm -rf src", "$X y"
 
@@ -136,3 +138,16 @@ def test_a_decision_can_be_made_again_from_the_trail(line: str | None, profile: 
 
     assert again == call
     assert to_json(decide(again, RuleSet(), profile, can_ask=True)) == kept["decision"]
+
+
+@pytest.mark.parametrize("is_expanded", [True, False])
+def test_a_line_that_its_shell_has_expanded_refers_to_no_history_whatever_the_rules_watch(
+    is_expanded: bool,
+) -> None:
+    watching = Rule(name="no-uname", decide="deny", command=("uname **",))
+    call = replace(judged('echo "a!b"'), is_expanded=is_expanded)
+
+    for rules in (RuleSet(), RuleSet(rules=(watching,))):
+        decision = decide(call, rules, Profile.GUARDED, can_ask=True)
+
+        assert isinstance(decision, Allow if is_expanded else Ask), decision

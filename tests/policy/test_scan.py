@@ -187,3 +187,41 @@ def test_the_tree_is_drawn_for_people_and_bounded() -> None:
     assert "command_name" in drawn("ls -la")
     assert look("a=(" * 3000) is None
     assert "too deeply" in drawn("a=(" * 3000)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo 'rm -rf X' | { true; sh; }",
+        "echo 'rm -rf X' | (cd y; sudo bash 2>/dev/null)",
+        "echo 'rm -rf X' | if true; then sh; fi",
+        "while :; do sh; done <<E\nrm -rf X\nE",
+        "f() { sh; }; echo 'rm -rf X' | f",
+        "exec <<< 'rm -rf X'; sh",
+        "echo 'rm -rf X' > >(sh)",
+        "coproc sh; echo 'rm -rf X' >&${COPROC[1]}",
+        "echo 'import shutil; shutil.rmtree(\"X\")' | { true; python3; }",
+    ],
+)
+def test_a_shell_may_read_whatever_its_line_gives_to_the_group_around_it(line: str) -> None:
+    scan = scan_text(line)
+
+    assert "recursive_delete" in scan.classes
+    assert scan.unreadable
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "bash --version | { read x; echo $x; }",
+        'cat a | while read l; do python3 x.py "$l"; done',
+        "bash 2>&1 | tee 'my log'",
+        "(python3 x.py < in.txt) | cat",
+        "(crontab -l | grep -v x)",
+    ],
+)
+def test_a_shell_that_reads_no_commands_from_its_input_is_left_alone(line: str) -> None:
+    scan = scan_text(line)
+
+    assert not scan.findings
+    assert not scan.unreadable

@@ -19,10 +19,10 @@ class CodeFindings(NamedTuple):
 
 _DELETES = re.compile(
     r"rmtree|removedirs|os\s*\.\s*(?:remove|unlink|rmdir|truncate)|\.unlink\(|\.rmdir\(|rmSync|rmdirSync|unlinkSync|truncateSync|(?:fs|promises)\s*\.\s*(?:rm|rmdir|unlink)\b|rm_rf|rm_r\b|remove_entry|remove_dir|"
-    r"FileUtils\s*\.\s*(?:rm|remove)|File\s*\.\s*(?:delete|unlink|truncate)|Dir\s*\.\s*(?:rmdir|delete|unlink)|rimraf|remove_tree|\bunlink\b|\brmdir\b|os\.remove|deltree|Remove-Item|removeSync|fs\.rm|Deno\.remove|delete-file|delete-directory|\bfile\s+delete\b|\brm\(|os\.Remove|RemoveAll|remove_dir_all|removeSync|deleteDir\(|deleteRecursively|FileUtils\.delete|Files\.delete|\.delete\(\)|\bunlink\(|vim\.fn\.delete|\bdelete\([\"'][^)]*[\"']r?f?[\"']?\)"
+    r"FileUtils\s*\.\s*(?:rm|remove)|File\s*\.\s*(?:delete|unlink|truncate)|Dir\s*\.\s*(?:rmdir|delete|unlink)|rimraf|remove_tree|\bunlink\b|\brmdir\b|os\.remove|deltree|Remove-Item|removeItem\(|removeSync|fs\.rm|Deno\.remove|delete-file|delete-directory|\bfile\s+delete\b|\brm\(|os\.Remove|RemoveAll|remove_dir_all|removeSync|deleteDir\(|deleteRecursively|FileUtils\.delete|Files\.delete|\.delete\(\)|\bunlink\(|vim\.fn\.delete|\bdelete\([\"'][^)]*[\"']r?f?[\"']?\)"
 )
 _SHELLS_OUT = re.compile(
-    r"system|subprocess|popen|\bexec[lv]?[pe]*\s*\(|spawn|child_process|execSync|execFile|shell_exec|passthru|proc_open|qx|%x|`|\bsh\b|Runtime|Process|do shell script|getline|\bpipe\b|\|\s*\"|Deno\.run|Deno\.Command|Bun\.\$|IO\.|Open3|invoke|os\.exec|\bcmd\b"
+    r"system|subprocess|popen|\bexec[lv]?[pe]*\b|spawn|child_process|execSync|execFile|shell_exec|passthru|proc_open|qx|%x|`|\bsh\b|Runtime|Process|do shell script|getline|\bpipe\b|\|\s*\"|Deno\.run|Deno\.Command|Bun\.\$|IO\.|Open3|invoke|os\.exec|\bcmd\b"
 )
 _BUILDS = re.compile(
     r"b64decode|b64_decode|base64|decode\(|decode64|fromhex|unhexlify|\bexec\s*\(|\beval\b|\bcompile\s*\(|__import__|getattr|globals\(|importlib|builtins|atob|Buffer\.from|fromCharCode|\bpack\s*\(|\bunpack|codecs|zlib|marshal|rot_?13|\[::-1\]|reversed\(|chr\s*\(|\bchr\b|\.reverse|str_rot13|strrev|hex2bin|gzinflate|Function\(|vm\.run|instance_eval|\bsend\(|sprintf|\\x[0-9a-f]{2}|\\[0-7]{3}|urlopen|requests\.|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP",
@@ -74,7 +74,7 @@ _STRINGS = re.compile(
 _SQL = re.compile(
     r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)\b
       | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|returning\b|limit\b|order\s+by\b|using\b(?!.*\bwhere\b)|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
-      | \balter\s+table\b.*\bdrop\b | \bdetach\s+delete\b | \bdelete\s+n\b | flush(?:all|db)\b | dropdatabase | \.drop\( | dropcollection | dropindexes | delete(?:many|_many)\(\s*\{\s*\} | \.remove\(\s*\{?\s*\}?\s*\)
+      | \balter\s+table\b.*\bdrop\b | \bdetach\s+delete\b | \bdelete\s+n\b | flush(?:all|db)\b | dropdatabase | \.drop(?:user|role|all(?:users|roles\w*)|index)?\( | dropcollection | dropindexes | delete(?:many|_many)\(\s*\{\s*\} | \.remove\(\s*\{?\s*\}?\s*\)
       | \.(?:delete|destroy)_all\b | \.all\(\)\.delete\(\) | objects\.[\w.()]*\.delete\(\)
       | \bpurge\s+(?:binary|master|table) | \breset\s+(?:master|slave) | \bshutdown\s*(?:;|$) | \bpg_terminate_backend | \bxp_cmdshell | \bcopy\b.*\bto\s+program | \\!\s*rm | \.shell\s+rm | \binto\s+(?:out|dump)file""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,

@@ -76,11 +76,8 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
             classes=classes,
             instead=first.instead,
         )
-    unreadable = scan.unreadable
-    if call.is_expanded:
-        unreadable = tuple(each for each in unreadable if each != HISTORY)
-    if unreadable:
-        return _ask(call, rule, "not_provable", unreadable[0])
+    if (doubt := _unread(call, analysis)) is not None:
+        return _ask(call, rule, "not_provable", doubt)
     if profile is Profile.GUARDED:
         return Allow(rule=rule, reason="by_profile")
     if isinstance(recognised, Unproven):
@@ -139,7 +136,7 @@ def _by_rules(
         )
     if type(decision) is Allow:
         watching = [rule for rule in applying if rule.decide != "allow" and rule.command]
-        if watching and analysis is not None and (doubt := _doubt(analysis)) is not None:
+        if watching and analysis is not None and (doubt := _doubt(call, analysis)) is not None:
             # Whether the rule is meant cannot be read: as strict as if it were.
             return _ask(
                 call,
@@ -153,16 +150,21 @@ def _by_rules(
     return _allowed(call, analysis, allowing, decision)
 
 
-def _doubt(analysis: Analysis) -> str | None:
+def _unread(call: Judged, analysis: Analysis) -> str | None:
+    """What of the line could not be read; a shell that has put its history in does so once."""
+    unreadable = analysis.scan.unreadable
+    if unreadable and call.is_expanded:
+        unreadable = tuple(each for each in unreadable if each != HISTORY)
+    return unreadable[0] if unreadable else None
+
+
+def _doubt(call: Judged, analysis: Analysis) -> str | None:
     """Why some command of the line may not have been seen."""
-    if (
-        analysis.doubt is None
-        and isinstance(analysis.recognised, Unproven)
-        and analysis.scan.classes
-    ):
+    unread = _unread(call, analysis)
+    if unread is None and isinstance(analysis.recognised, Unproven) and analysis.scan.classes:
         # A scan that has found something does not ask the grammar whether the rest is valid.
         return analysis.recognised.why
-    return analysis.doubt
+    return unread
 
 
 def _matches(rule: Rule, analysis: Analysis | None) -> bool:

@@ -27,6 +27,13 @@ _ATTACHED = re.compile(r"^-[a-zA-Z]")
 _REPLACED = frozenset(["{}", "%", "@", "_", "FILE", "X"])
 """What people write where xargs puts what it read."""
 
+_TELLS = frozenset(["--version", "--help", "-V"])
+_TELLS_SHORTLY = frozenset("perl ruby node nodejs php lua bun".split())
+"""Interpreters whose `-v` asks for no more than the version: a shell's and Python's reads on."""
+
+_TELLERS = frozenset(["at", "batch", "crontab"])
+"""With an option they list, or take a file."""
+
 _DELETING = ("rm", "unlink", "shred", "rmdir", "truncate")
 
 _PROJECT_SCRIPTS = {
@@ -43,6 +50,8 @@ def fed(scanner: Scanner, use: Use, *, is_interpreter: bool) -> None:
     if name in SHELLS:
         if reads_commands_from_stdin(use.texts):
             standard_input(scanner, use.simple, use.depth)
+            if _awaits_code(use):
+                scanner.awaits_code = True
         for word in words[1:]:
             if word.inner and word.text[:1] == "<":
                 output_of(scanner, word.inner[0].commands, use.depth)
@@ -50,6 +59,8 @@ def fed(scanner: Scanner, use: Use, *, is_interpreter: bool) -> None:
         name in ("ssh", "parallel") and not inner_of(name, use.texts)
     ):
         standard_input(scanner, use.simple, use.depth)
+        if _awaits_code(use):
+            scanner.awaits_code = True
     elif name in AWK:
         program = next((word.text for word in words[1:] if word.text[:1] != "-"), "")
         code(scanner, program, use.depth)
@@ -108,6 +119,18 @@ def standard_input(scanner: Scanner, simple: Simple, depth: int) -> None:
                 runs_file(scanner, target.text, depth)
     if simple.producers and not simple.bodies:
         output_of(scanner, simple.producers, depth)
+
+
+def _awaits_code(use: Use) -> bool:
+    """Whether nothing beside a shell or an interpreter says what it will read."""
+    simple = use.simple
+    return (
+        not (simple.producers or simple.bodies)
+        and all(sign not in ("<", "<<<") for sign, _ in simple.redirects)
+        and _TELLS.isdisjoint(use.texts)
+        and not (use.name in _TELLERS and any(text[:1] == "-" for text in use.texts[1:]))
+        and not ("-v" in use.texts and use.name in _TELLS_SHORTLY)
+    )
 
 
 def runs_file(scanner: Scanner, text: str, depth: int) -> None:
@@ -193,6 +216,8 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
             scanner.find("hidden_code", "runs text that was decoded or assembled")
         else:
             scanner.unreadable.append("runs what another command prints")
+    elif _awaits_code(use):
+        scanner.awaits_code = True
 
 
 def _code_word(scanner: Scanner, word: Word, depth: int) -> None:
@@ -233,6 +258,8 @@ def _project_script(scanner: Scanner, use: Use) -> None:
 
 def _sql(scanner: Scanner, use: Use) -> None:
     simple = use.simple
+    if not (simple.producers or simple.bodies):
+        scanner.awaits_sql = True
     said = [word.text for word in use.words[1:]] + simple.bodies
     said += [
         text

@@ -93,7 +93,7 @@ def _copy(scanner: Scanner, use: Use) -> None:
             for source in sources
         ):
             scanner.find("recursive_delete", use.what)
-    if use.name in ("cp", "install", "ln") and "/dev/null" in sources:
+    if use.name in ("cp", "install", "ln", "scp", "rsync") and "/dev/null" in sources:
         scanner.find("overwrite", use.what)
     if use.name in ("scp", "rsync"):
         if REMOTE.match(target):
@@ -186,6 +186,75 @@ def _editor(scanner: Scanner, use: Use) -> None:
             scanner.find("recursive_delete", use.what)
 
 
+def _last_written(letters: str) -> Callable[[Scanner, Use], None]:
+    """Programs that write their second file; `letters` are their options with a value."""
+
+    def look(scanner: Scanner, use: Use) -> None:
+        files: list[str] = []
+        before = ""
+        for text in use.texts[1:]:
+            if not (before[:1] == "-" and before[1:2] != "-" and before[-1] in letters) and (
+                text[:1] != "-" or text == "-"
+            ):
+                files.append(text)
+            before = text
+        if len(files) > 1:
+            scanner.written(files[-1], use.what)
+
+    return look
+
+
+def _ends_with_file(scanner: Scanner, use: Use) -> None:
+    scanner.written(use.texts[-1], use.what)
+
+
+def _sorted(scanner: Scanner, use: Use) -> None:
+    path = use.value("-o", "--output") or use.clustered("o")
+    if path is not None:
+        scanner.written(path, use.what)
+
+
+_FILE_OF_SED = re.compile(r"(?:^|[;{}\s/|,#0-9$!])w\s+(/\S+|~\S+)")
+_FILE_OF_AWK = re.compile(r'>\s*"([^"]+)"')
+_FILE_OF_SQL = re.compile(r"writefile\s*\(\s*'([^']+)'", re.IGNORECASE)
+
+
+def _written_by_script(files: "re.Pattern[str]") -> Callable[[Scanner, Use], None]:
+    """What a script on the command line writes to."""
+
+    def look(scanner: Scanner, use: Use) -> None:
+        for text in use.texts[1:]:
+            for found in files.finditer(text):
+                scanner.written(found[1], use.what)
+
+    return look
+
+
+_by_sed, _by_awk, _by_sql = map(_written_by_script, (_FILE_OF_SED, _FILE_OF_AWK, _FILE_OF_SQL))
+
+
+def _sed(scanner: Scanner, use: Use) -> None:
+    _in_place(scanner, use)
+    _by_sed(scanner, use)
+
+
+def _patched(scanner: Scanner, use: Use) -> None:
+    """patch, cpio: the directory they work in."""
+    into = use.value("-d", "-D", "--directory")
+    if into is not None and (written_class(into) or into in ("~", "/", "~/")):
+        scanner.find("system_file", use.what)
+
+
+def _fallocate(scanner: Scanner, use: Use) -> None:
+    if use.has("pcz", "--punch-hole", "--collapse-range", "--zero-range"):
+        scanner.written(use.texts[-1], use.what)
+
+
+def _cmake(scanner: Scanner, use: Use) -> None:
+    if use.texts[1:3] in (["-E", "remove_directory"], ["-E", "remove"], ["-E", "rm"]):
+        _rm(scanner, Use("rm", use.words[2:], ["rm", "-r", *use.texts[3:]], use.simple, use.depth))
+
+
 def _archive(scanner: Scanner, use: Use) -> None:
     if programs_of(use.simple.producers) & NETWORK:
         scanner.downloaded.add(UNPACKED)
@@ -205,8 +274,14 @@ def _archive(scanner: Scanner, use: Use) -> None:
         scanner.find("overwrite", use.what)
 
 
+_TAKES_AWAY = re.compile("-[rwxXst]+")
+"""A mode of chmod that looks like an option."""
+
+
 def _mode(scanner: Scanner, use: Use) -> None:
-    for path in use.operands()[1:]:
+    operands = use.operands()
+    takes_away = use.name == "chmod" and any(map(_TAKES_AWAY.fullmatch, use.texts[1:]))
+    for path in operands if takes_away else operands[1:]:
         if written_class(path) or path in ("~", "/"):
             scanner.find("permissions", use.what)
     if (
@@ -268,16 +343,14 @@ def _remote_copy(scanner: Scanner, use: Use) -> None:
 
 
 def _curl(scanner: Scanner, use: Use) -> None:
-    if (use.value("-X", "--request") or "").upper() == "DELETE" or (
-        use.value("--method") or ""
-    ).upper() == "DELETE":
-        scanner.find("remote_delete", use.what)
     target = (
         use.value("-o", "--output") if use.name == "curl" else use.value("-O", "--output-document")
     ) or use.clustered("o" if use.name == "curl" else "O")
     if target and target not in ("-", "/dev/null"):
         scanner.written(target, use.what)
         scanner.downloaded.add(normpath(target))
+    if use.name == "wget" and (into := use.value("-P", "--directory-prefix")):
+        scanner.written(f"{into.rstrip('/')}/x", use.what)
     _named_by_address(scanner, use)
     data = use.value("-d", "--data", "--data-raw", "--data-binary", "--json") or ""
     if sql_is_destructive(data) or re.search(r"_delete_by_query", use.what):
@@ -316,6 +389,14 @@ def _git(scanner: Scanner, use: Use) -> None:
             value = text.partition("=")[2] if "=" in text else text
             if value.startswith("!"):
                 scanner.try_text(value[1:], use.depth + 1)
+        # What is there already git leaves alone; what is new may be run.
+        if (
+            text == "clone"
+            and len(operands := use.operands()) > 2
+            and operands[0] == "clone"
+            and written_class(f"{operands[-1].rstrip('/')}/x") == "persistence"
+        ):
+            scanner.find("persistence", use.what)
         if text in _GIT_RUNS and index + 1 < len(texts):
             scanner.try_text(" ".join(texts[index + 1 :]), use.depth + 1)
 
@@ -429,10 +510,21 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "sponge": _tee,
     "touch": _truncates,
     "truncate": _truncates,
-    "sed": _in_place,
+    "sed": _sed,
+    **dict.fromkeys("awk gawk mawk nawk busybox-awk".split(), _by_awk),
+    "sqlite3": _by_sql,
+    "uniq": _last_written("fsw"),
+    "split": _last_written("ablnCt"),
+    "xxd": _last_written("lscgon"),
+    "ffmpeg": _ends_with_file,
+    "sort": _sorted,
+    "patch": _patched,
+    "cpio": _patched,
+    "fallocate": _fallocate,
+    "cmake": _cmake,
     "perl": _in_place,
     "ruby": _in_place,
-    "gsed": _in_place,
+    "gsed": _sed,
     "ex": _editor,
     "ed": _editor,
     "vim": _editor,

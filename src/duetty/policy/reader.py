@@ -202,9 +202,11 @@ class _Reader(WordReader):
             return
         if name in ("eval", "source", "."):
             self.variables.update(dict.fromkeys(self.variables))
+        # `declare -n a=b`: the value is another variable's name.
+        refers = any(word.text[:1] == "-" and "n" in word.text for word in command.words[1:])
         for word in command.words[1:]:
             name, sign, value = word.text.partition("=")
-            if sign and word.known and name not in self.variables:
+            if sign and word.known and not refers and name not in self.variables:
                 self.variables[name] = (value,)
             else:
                 self.variables[name.partition("[")[0]] = None

@@ -31,7 +31,7 @@ from duetty.policy.paths import is_secret
 from duetty.policy.patterns import BY_PROGRAM, matching
 from duetty.policy.printed import printed
 from duetty.policy.reader import positional, read
-from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
+from duetty.policy.reading import UNKNOWN, Reading, Simple, Word, exact
 from duetty.policy.recogniser import MAX_BYTES, RESERVED, Glob, Line
 from duetty.policy.sweeps import SWEPT, segments, tried_after
 from duetty.policy.traits import FILES_ONLY, MESSENGERS, RUNNERS, SCRIPTED, traits
@@ -96,6 +96,8 @@ def scan_text(text: str, *, whole: bool = False) -> Scan:
         scanner.find("fork_bomb", "a function that starts itself twice")
     reading = read(text)
     scanner.reading(reading, 0)
+    if scanner.awaits_code or scanner.awaits_sql:
+        scanner.given(text, reading, 0)
     # Whoever is asked about findings need not hear of more; plain words need no second reader.
     if whole or not (scanner.findings or _is_plain(text)):
         scanner.second_opinion(text, reading)
@@ -136,6 +138,15 @@ _OTHER_NAMES = {
     "cmd.exe": "cmd",
     "powershell.exe": "powershell",
     "gmake": "make",
+    "zf_rm": "rm",
+    "zf_rmdir": "rmdir",
+    "zf_mv": "mv",
+    "zf_chmod": "chmod",
+    "zf_chown": "chown",
+    "zf_ln": "ln",
+    "zmv": "mv",
+    "dcfldd": "dd",
+    "dc3dd": "dd",
 }
 _FINDERS = frozenset(
     "which command type brew npm yarn pyenv rbenv git go pwd realpath dirname readlink".split()
@@ -150,6 +161,17 @@ _OUTPUT_DISK = re.compile(
 )
 """A disk as the value of an option that says where to write."""
 
+_GIVES = re.compile(r"(?<!\|)\|(?!\|)|<|>\(|\bcoproc\b")
+"""Signs by which a line gives one of its commands something to read."""
+
+_GROUPS = re.compile(
+    r"[(){}]|<[&>]|\b(?:if|while|until|for|select|case|repeat|foreach|begin|switch|coproc)\b"
+)
+"""Signs that a command may be given what is not written beside it."""
+
+_AS_RM = re.compile(r"-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,4}", re.IGNORECASE)
+"""Options that hardly another program than rm is given."""
+
 _SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
 _SQL_WORD = re.compile(r"\b(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
 _INSTALLERS = frozenset(
@@ -161,11 +183,21 @@ _ASSIGNED_COMMANDS = re.compile(
 )
 
 
+def _said(simple: Simple) -> list[str]:
+    """Texts that a command prints, or is given to read."""
+    said = [*simple.bodies]
+    if simple.words and (one := printed(Simple(simple.words))) is not None:
+        said.append(one)
+    return said
+
+
 class _Scanner:
     """Looks at commands one by one and gathers what it finds."""
 
     __slots__ = (
         "aliases",
+        "awaits_code",
+        "awaits_sql",
         "commands",
         "downloaded",
         "findings",
@@ -187,6 +219,7 @@ class _Scanner:
         self.aliases: dict[str, str] = {}
         self.seen: set[tuple[str, ...]] = set()
         self.steps = 0
+        self.awaits_code = self.awaits_sql = False
         self.is_exact = False
         """Whether no word so far can hold a command: nothing was read but words."""
         self.sweeps = True
@@ -239,7 +272,30 @@ class _Scanner:
             return
         if _FORK_BOMB.search(text):
             self.find("fork_bomb", "a function that starts itself twice")
-        self.reading(read(text, depth=depth), depth)
+        reading = read(text, depth=depth)
+        self.reading(reading, depth)
+        if self.awaits_code or self.awaits_sql:
+            self.given(text, reading, depth)
+
+    def given(self, text: str, reading: Reading, depth: int) -> None:
+        """A program within a group, a loop or a function reads what these are given.
+
+        Which of the line's texts that is, is not followed up: each of them may be.
+        """
+        if not _GIVES.search(text) or not (_GROUPS.search(text) or self.has_run("exec")):
+            return
+        if self.awaits_code:
+            self.unreadable.append("a shell reads what the line gives it")
+            if programs_of(reading.commands) & NETWORK:
+                self.find("remote_code", "a shell may read what was downloaded")
+        for simple in reading.commands[:MAX_TRIED]:
+            for said in _said(simple):
+                if self.awaits_code:
+                    self.try_text(said, depth + 1)
+                    self._aside(lambda scanner, said=said: fed.code(scanner, said, depth + 1))
+                elif sql_is_destructive(said):
+                    self.find("database", said)
+        self.awaits_code = self.awaits_sql = False
 
     def second_opinion(self, text: str, reading: Reading) -> None:
         """tree-sitter's commands that the reader did not see."""
@@ -365,6 +421,9 @@ class _Scanner:
             if (guess := name.replace(UNKNOWN, "")) != name and guess in SWEPT:
                 # An unset variable within the name leaves the rest of it.
                 self.run([first._replace(text=guess, guessed=False), *words[1:]], simple, depth + 1)
+            elif any(_AS_RM.fullmatch(word.text) for word in words[1:]):
+                called = [exact("rm"), *words[1:]]
+                self._aside(lambda scanner: scanner.run(called, Simple(called), depth + 1))
         elif first.glob and name not in ("[", "[[") and any(char in name for char in "*?["):
             self.unreadable.append("the program's name is a pattern")
             for swept in ("rm", "dd", "shred", "shutdown", "reboot"):
@@ -440,12 +499,14 @@ class _Scanner:
                 self._with_arguments(part[0].text, texts[end:], depth)
             self.text_of(part, depth, simple)
         if name in ("alias", "abbr"):
+            is_suffix = "-s" in texts  # zsh hands such an alias the file
             for word in words[1:]:
                 alias, _, text = word.text.partition("=")
                 self.aliases[alias] = text
-                self.text(text or word.text, depth + 1)
-        if name in ("source", ".") and len(words) > 1:
-            self._source(words[1], simple, depth)
+                self.text(f"{text} x" if text and is_suffix else text or word.text, depth + 1)
+        if name in ("source", "."):
+            # Without a name, fish's reads what comes by the pipe.
+            self._source(words[1] if len(words) > 1 else exact("-"), simple, depth)
 
     def _with_arguments(self, text: str, arguments: list[str], depth: int) -> None:
         """`sh -c '$0 "$@"' rm -rf x`: the words behind the text are its variables."""
@@ -481,6 +542,7 @@ class _Scanner:
     def _source(self, word: Word, simple: Simple, depth: int) -> None:
         if word.text in ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"):
             fed.standard_input(self, simple, depth)
+            self.awaits_code = self.awaits_code or not (simple.producers or simple.bodies)
         elif word.inner:
             fed.output_of(self, word.inner[0].commands, depth)
         elif UNKNOWN in word.text:
@@ -508,6 +570,8 @@ class _Scanner:
                 if _SQL_WORD.search(text) and sql_is_destructive(text):
                     self.find("database", text)
                 self.sweep(text, depth)
+                if text[0] == "-" and text[1] != "-":
+                    self.sweep(text[2:], depth)  # `env -S'rm x'`: behind the option's letter
                 continue
             if "/dev/" in text and (disk := _OUTPUT_DISK.search(f"{texts[index - 1]} {text}")):
                 self.find("device_write", disk[0])

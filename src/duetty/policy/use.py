@@ -18,6 +18,10 @@ class Scanner(Protocol):
     made: dict[str, str]
     """Files that the line itself writes, with their text; UNKNOWN where it is not known."""
     unreadable: list[str]
+    awaits_code: bool
+    """Whether a shell or an interpreter runs that nothing beside it tells what it will read."""
+    awaits_sql: bool
+    """The same of a database client, which may as well read from whoever types."""
     findings: list[Finding]
     whole: bool
     """Whether what has a class is searched for others all the same."""
