@@ -4,12 +4,12 @@ import os
 import resource
 import signal
 import socket
-import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
 
+import httpx
 import pytest
 
 from duetty.client import session_path
@@ -77,6 +77,15 @@ def keeper_pid(server: ServerProcess) -> int:
     return server.client.get("/server/info")["keeper_pid"]
 
 
+@contextmanager
+def connected(server: ServerProcess) -> Generator[httpx.Client]:
+    """A connection that the server has already, and keeps."""
+    transport = httpx.HTTPTransport(uds=str(server.paths.server_socket))
+    with httpx.Client(transport=transport, base_url="http://localhost", timeout=60) as client:
+        client.get("/health")
+        yield client
+
+
 def open_or_code(server: ServerProcess, name: str) -> str:
     """ "opened", or the code of the error; a connection that is refused has none."""
     try:
@@ -140,17 +149,21 @@ def test_a_server_without_descriptors_survives_and_recovers(
 ) -> None:
     waiting: list[socket.socket] = []
 
-    with room_for(server_pid(server), 0):
+    with connected(server) as already, room_for(server_pid(server), 0):
         for _ in range(5):
             waiting.append(socket.socket(socket.AF_UNIX))
             waiting[-1].connect(str(server.paths.runtime / door))
         before_s = cpu_s(server)
-        time.sleep(1)
+        # A second by the server's own clock: who is connected is served meanwhile.
+        waited = already.post(
+            session_path("s", "/wait"), json={"text": "never shown", "max_wait_ms": 1000}
+        )
         spent_s = cpu_s(server) - before_s
     for each in waiting:
         each.close()
     eventually(lambda: server.client.is_up())
 
+    assert waited.json()["error"]["code"] == "wait_timeout"
     assert spent_s < CALM_S
     assert answers(server, "s")
     assert open_or_code(server, "new") == "opened"
@@ -162,9 +175,9 @@ def test_a_keeper_killed_while_the_server_has_no_descriptor_is_replaced_later(
 ) -> None:
     keeper = keeper_pid(server)
 
-    with room_for(server_pid(server), 0):
+    with connected(server) as already, room_for(server_pid(server), 0):
         os.kill(keeper, signal.SIGKILL)
-        time.sleep(1)
+        eventually(lambda: "keeper" in already.get("/server/info").json()["degraded"])
     eventually(lambda: server.client.is_up() and keeper_pid(server) not in (keeper, None))
 
     assert answers(server, "s")

@@ -186,6 +186,28 @@ async def test_a_line_that_does_not_parse_ends_with_the_shells_code_or_an_unknow
     assert after.output == "next"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat <<'EOF'\nsome\ntext\nEOF",
+        "echo )\n\n\n  echo two",
+        "echo one\necho )",
+        "\n".join(["echo )", *("echo more" for _ in range(60))]),
+    ],
+    ids=["a here-document", "blank lines", "the last one", "many lines"],
+)
+async def test_several_lines_that_fish_refuses_do_not_become_part_of_the_next(
+    engine: Engine, text: str
+) -> None:
+    await engine.open(command="fish")
+
+    refused = await engine.run(text, max_wait_ms=30_000)
+    after = [await engine.run(line) for line in ("echo next", "echo and\necho another")]
+
+    assert (refused.completed_by, refused.exit_code) == ("mark", None)
+    assert [(each.exit_code, each.output) for each in after] == [(0, "next"), (0, "and\nanother")]
+
+
 async def test_exit_ends_the_session_with_its_code_and_leaves_it_readable(
     engine: Engine, shell: str
 ) -> None:

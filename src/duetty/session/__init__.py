@@ -16,7 +16,7 @@ from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
 from duetty.session.viewers import Size, Viewer, ViewerKind
 from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, wait_state, wait_text
-from duetty.vt import html_page, screen_json, scrollback_json, svg_of
+from duetty.vt import grid_dump, html_page, screen_json, scrollback_json, spans_of, svg_of
 
 __all__ = [
     "Block",
@@ -40,12 +40,14 @@ __all__ = [
     "ViewerKind",
     "cast_lines",
     "follow",
+    "grid_dump",
     "html_page",
     "keep_state",
     "output_lines",
     "owner_name",
     "screen_json",
     "scrollback_json",
+    "spans_of",
     "svg_of",
     "wait_any_idle",
     "wait_block",

@@ -151,7 +151,9 @@ class Run:
                 await session.pulse.wait()
         if session.is_exited:
             return
-        session.write(KILL_LINE, actor=self.actor, judged=True)
+        # It kills within one line, or the line end before the cursor: twice for each.
+        lines = self.line.count("\n") + self.line.count("\r") + 1
+        session.write(KILL_LINE * (2 * lines), actor=self.actor, judged=True)
         with anyio.move_on_after(HELD_S):
             await session.pulse.wait()
 

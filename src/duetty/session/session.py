@@ -45,6 +45,7 @@ from duetty.session.reading import Reading
 from duetty.session.times import Times
 from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
+from duetty.surface import Frame, compose
 from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
 log = logging.getLogger("duetty.session")
@@ -244,6 +245,12 @@ class Session:
     def grid(self) -> tuple[GridRow, ...]:
         """The screen in pieces that know their columns, for pictures."""
         return self._terminal.grid()
+
+    def frame(self) -> Frame:
+        """The screen with its panels and overlays, as who is attached sees it."""
+        cols, rows = self.profile.cols, self.profile.rows
+        cursor = self.screen(styled=False).cursor
+        return compose(self.grid(), cursor, self.elements.scene(cols=cols, rows=rows))
 
     def scrollback(self, *, offset: int, limit: int, styled: bool) -> Scrollback:
         return self._terminal.scrollback(offset=offset, limit=limit, styled=styled)

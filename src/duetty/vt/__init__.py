@@ -1,6 +1,7 @@
 """The emulator behind one facade: bytes in, changes out, screens on demand."""
 
-from duetty.vt.cells import PLAIN, GridRow, Piece, Style
+from duetty.vt.cells import PLAIN, GridRow, Piece, Style, spans_of
+from duetty.vt.dump import grid_dump
 from duetty.vt.keys import KEY_NAMES, encode_keys, encode_paste
 from duetty.vt.render import render_text
 from duetty.vt.terminal import MAX_SIZE, Terminal
@@ -49,12 +50,14 @@ __all__ = [
     "Terminal",
     "encode_keys",
     "encode_paste",
+    "grid_dump",
     "html_page",
     "line_json",
     "parse_keys",
     "render_text",
     "screen_json",
     "scrollback_json",
+    "spans_of",
     "svg_of",
     "text_of",
 ]

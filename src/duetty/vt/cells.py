@@ -159,8 +159,17 @@ def spans(row: Row) -> tuple[Span, ...]:
 
     Trailing whitespace goes only while the last span looks like the default.
     """
+    return _merged(runs(row))
+
+
+def spans_of(row: GridRow) -> tuple[Span, ...]:
+    """The same of a row in pieces."""
+    return _merged([Run(piece.text, piece.style, piece.link) for piece in row])
+
+
+def _merged(found: list[Run]) -> tuple[Span, ...]:
     merged: list[Span] = []
-    for text, style, link in runs(row):
+    for text, style, link in found:
         look = _LOOK_PLAIN if style is PLAIN else _look(style)
         if merged and merged[-1][1:] == (*look, link):
             text = merged.pop().text + text

@@ -6,10 +6,11 @@ rows at the end, and sets modes (origin, insert) before the text they would spoi
 """
 
 import re
+from collections.abc import Sequence
 
-from duetty.vt.cells import PLAIN, Run, Style, runs
+from duetty.vt.cells import PLAIN, GridRow, Run, Style, runs
 from duetty.vt.ghostty import Native
-from duetty.vt.values import Colour, Indexed
+from duetty.vt.values import Colour, Cursor, Indexed
 
 ENTER_ALTERNATE = b"\x1b[?1049h\x1b[H"
 
@@ -71,6 +72,16 @@ def screen_dump(native: Native, *, scrollback_rows: int) -> bytes:
     shape = native.cursor_shape()
     parts += [later, b"" if shape == _BLOCK else b"\x1b[%d q" % shape]
     return b"".join(parts)
+
+
+def grid_dump(rows: Sequence[GridRow], cursor: Cursor) -> bytes:
+    """Bytes that draw these rows, each in its place, on a fresh terminal of their size."""
+    parts = [b"\x1b[m\x1b[H\x1b[2J"]
+    for at, row in enumerate(rows, start=1):
+        found = [Run(piece.text, piece.style, piece.link) for piece in row]
+        parts.append(b"\x1b[%d;1H" % at + _printed(_trimmed(found)))
+    shown = b"\x1b[?25h" if cursor.visible else b"\x1b[?25l"
+    return b"".join([*parts, b"\x1b[%d;%dH" % (cursor.row + 1, cursor.col + 1), shown])
 
 
 def _scrollback(native: Native, most: int) -> bytes:
