@@ -189,6 +189,26 @@ def test_a_header_cannot_be_put_into_the_answer(server: ServerProcess) -> None:
     assert b"set-cookie" not in heard.lower()
 
 
+@pytest.mark.parametrize(
+    ("second", "refused"),
+    [
+        ("Authorization: Bearer another", (403, "auth_invalid")),
+        ("Origin: http://evil.example", (403, "origin_not_allowed")),
+        ("Host: evil.example", (403, "origin_not_allowed")),
+    ],
+)
+def test_of_two_headers_the_second_one_counts_too(
+    server: ServerProcess, second: str, refused: tuple[int, str]
+) -> None:
+    host, port = address_of(server)
+
+    good = (f"Authorization: Bearer {server.token()}", f"Origin: http://{host}:{port}")
+
+    heard = spoken(server, head(server, "GET /sessions HTTP/1.1", *good, second, token=False))
+
+    assert answer(heard) == refused
+
+
 def test_a_recordings_file_name_holds_no_header(http: httpx.Client) -> None:
     http.post("/sessions", json={"name": "日本", "command": "sleep 100"})
 

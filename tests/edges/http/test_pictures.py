@@ -58,6 +58,40 @@ def test_a_snapshot_as_a_picture_holds_the_screens_text(http: httpx.Client, sess
 
 
 @needs_font
+def test_a_snapshot_shows_panels_and_overlays_when_they_are_asked_for(
+    http: httpx.Client, session: str
+) -> None:
+    path = f"/sessions/{session}"
+    http.post(f"{path}/panel", json={"position": "top", "height": 2, "spans": [{"text": "PANEL"}]})
+    overlay = {"x": 3, "y": 4, "width": 20, "height": 1, "spans": [{"text": "OVER\x1b[31mLAY"}]}
+    assert http.post(f"{path}/overlay", json=overlay).status_code == 201
+    http.post(f"{path}/run", json={"input": "clear; echo the-programs-own"})
+
+    for kind in ("vt", "html", "svg"):
+        bare = snapshot(http, session, kind).text
+        whole = snapshot(http, session, kind, elements=True).text
+        assert "the-programs-own" in bare, kind
+        assert "PANEL" not in bare, kind
+        assert "PANEL" in whole, kind
+        assert "the-programs-own" in whole, kind
+    again = Terminal(cols=80, rows=24)
+    again.feed(snapshot(http, session, "vt", elements=True).content)
+    rows = again.screen(styled=False).text_lines
+    heights = [
+        float(
+            ElementTree.fromstring(snapshot(http, session, "svg", elements=each).text).attrib[
+                "height"
+            ]
+        )
+        for each in (False, True)
+    ]
+
+    assert rows[0] == "PANEL"
+    assert rows[2].startswith("the-programs-own")
+    assert rows[4][3:].startswith("OVER")
+    assert heights[1] - heights[0] == 2 * 16
+
+
 def test_a_snapshot_as_pixels_is_as_large_as_the_screen(http: httpx.Client, session: str) -> None:
     once, twice = (snapshot(http, session, "png", scale=scale) for scale in (1, 2))
 

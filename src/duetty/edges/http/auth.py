@@ -86,17 +86,19 @@ class Guard:
                 f"host {', '.join(hosts)[:100]!r} is not a name of this server",
                 hint="use the address that the server printed, or add the name to server.hosts",
             )
-        origin = connection.headers.get("origin")
-        if origin is not None and not (
-            origins.is_own(origin, hosts[0]) or origins.is_listed(origin)
-        ):
+        for origin in connection.headers.getlist("origin"):
+            if origins.is_own(origin, hosts[0]) or origins.is_listed(origin):
+                continue
             raise OriginNotAllowed(
                 f"origin {origin[:100]!r} may not call this server",
                 hint="a page of another site must be listed in server.cors_origins",
             )
 
     def _by_bearer(self, connection: HTTPConnection) -> Actor | None:
-        scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+        given = connection.headers.getlist("authorization")
+        if len(given) > 1:
+            raise AuthInvalid("the header Authorization stands there more than once")
+        scheme, _, token = "".join(given).partition(" ")
         if scheme.lower() != "bearer" or not token.strip():
             return None
         actor = self.access.by_token(token.strip())

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from duetty.edges.http.openapi import SERVER_FIELD, Json, document
+from duetty.edges.http.openapi import BODY_SERVER_FIELD, SERVER_FIELD, Json, document
 
 STYLE = """
 :root { color-scheme: light dark;
@@ -153,7 +153,7 @@ def _rows(properties: Json, needed: list[str]) -> list[tuple[str, Json, bool, st
     return [
         (name, schema, name in needed, schema.get("description", ""))
         for name, schema in properties.items()
-        if name != "server" or schema != SERVER_FIELD
+        if name != "server" or schema not in (SERVER_FIELD, BODY_SERVER_FIELD)
     ]
 
 

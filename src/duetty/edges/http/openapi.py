@@ -95,6 +95,8 @@ SERVER_FIELD: Json = {
     "type": "string",
     "description": "hostname of the server that is meant, from GET /servers; this one when left out",
 }
+BODY_SERVER_FIELD: Json = SERVER_FIELD | {"type": ["string", "null"]}
+"""As every other field that may be left out of a body."""
 
 
 def document_json(prefix: str = "") -> bytes:
@@ -198,8 +200,8 @@ def _stream(stream: StreamRoute) -> Json:
         if is_socket
         else {
             "200": {
-                "description": "a stream of events; `data` of each is one of the shapes",
-                "content": {"text/event-stream": {"schema": {"type": "string"}}},
+                "description": "a stream without an end; the schema is that of one event",
+                "content": {"text/event-stream": {"schema": _event(shapes)}},
             }
         }
     )
@@ -222,6 +224,16 @@ def _stream(stream: StreamRoute) -> Json:
         ],
         "responses": success
         | {str(status): _error_response(names) for status, names in sorted(codes.items())},
+    }
+
+
+def _event(shapes: Json) -> Json:
+    """One server-sent event, field by field: what those who read these documents look for."""
+    data = {"type": "string", "contentMediaType": "application/json", "contentSchema": shapes}
+    return {
+        "type": "object",
+        "required": ["id", "event", "data"],
+        "properties": {"id": {"type": "string"}, "event": {"type": "string"}, "data": data},
     }
 
 
@@ -295,7 +307,7 @@ def _body(operation: Operation[Any, Any], schemas: Json) -> Json | None:
     needed = [name for name in required if name in inside]
     schema: Json = {
         "type": "object",
-        "properties": inside | ({} if "server" in inside else {"server": SERVER_FIELD}),
+        "properties": inside | ({} if "server" in inside else {"server": BODY_SERVER_FIELD}),
         "additionalProperties": False,
     }
     if needed:
