@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.approvals import MAX_PENDING, Answer, Approvals, Edited, Granted, Question
+from duetty.approvals import MAX_PENDING, Answer, Approvals, Edited, Granted, HostAsk, Question
 from duetty.calls import Actor, Scope
 from duetty.clock import SystemClock
 from duetty.errors import (
@@ -381,22 +381,39 @@ async def test_the_agents_own_host_can_answer(desk: Approvals, trail: Trail) -> 
     assert trail.outcomes(granted.approval) == ["granted"]
 
 
-async def test_a_host_that_fails_leaves_the_question_to_others(
-    desk: Approvals, trail: Trail
+async def _broken(record: ApprovalRecord) -> Answer | None:
+    raise OSError("the host is gone")
+
+
+async def _put_away(record: ApprovalRecord) -> Answer | None:
+    return None
+
+
+@pytest.mark.parametrize("host", [_broken, _put_away])
+async def test_a_question_that_the_host_puts_away_ends_where_nobody_else_is_there(
+    desk: Approvals, trail: Trail, host: HostAsk
 ) -> None:
-    async def broken(record: ApprovalRecord) -> Answer | None:
-        raise OSError("the host is gone")
+    with anyio.fail_after(20), pytest.raises(ApprovalExpired) as refused:
+        await desk.obtain(QUESTION, host=host)
+
+    assert trail.outcomes(str(refused.value.details["approval"])) == ["expired"]
+
+
+@pytest.mark.parametrize("host", [_broken, _put_away])
+async def test_a_host_that_fails_leaves_the_question_to_others(
+    desk: Approvals, trail: Trail, host: HostAsk
+) -> None:
 
     async def anna() -> None:
         with desk.subscribe() as entries:
             entry = await entries.receive()
         desk.settle(entry.record.id, YES, by=ANNA, via="page")  # type: ignore[union-attr]
 
-    with anyio.fail_after(60):
+    with anyio.fail_after(60), desk.attending(ANNA):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(anna)
             await anyio.wait_all_tasks_blocked()
-            granted = await desk.obtain(QUESTION, host=broken)
+            granted = await desk.obtain(QUESTION, host=host)
             assert granted.by == "anna"
 
 

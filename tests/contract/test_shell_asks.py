@@ -135,3 +135,23 @@ def test_what_the_shell_reads_otherwise_is_not_asked_about(
     assert call.answer["approval"] is None
     assert call.answer["output"] == printed
     assert server.client.get("/approvals")["approvals"] == []
+
+
+@pytest.mark.parametrize(
+    ("shell", "without"),
+    [("bash", "set +H"), ("zsh", "setopt no_bang_hist"), ("fish", "true")],
+)
+def test_where_no_history_is_put_into_lines_an_exclamation_mark_is_not_asked_about(
+    server: ServerProcess, shell: str, without: str
+) -> None:
+    name = f"{shell}-plain"
+    server.client.post("/sessions", {"name": name, "command": shell})
+
+    for line in (without, 'echo "a!b" c!d'):
+        body = {"input": line, "max_wait_ms": 60_000}
+        call = AgentCall(server, "", path=f"/sessions/{name}/run", body=body)
+        call.over()
+
+    assert call.status == 200, call.answer
+    assert call.answer["approval"] is None
+    assert call.answer["output"] == "a!b c!d"

@@ -151,6 +151,35 @@ def test_a_prompt_command_that_was_replaced_does_not_come_back(tmp_path: Path) -
     assert b"<old>" not in shell.output[at:]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("PROMPT_COMMAND=first", b"<new 4>"),
+        ("PROMPT_COMMAND=(first 'echo \"<two>\"')", b"<new 4>\r\n<two>"),
+        (
+            "PROMPT_COMMAND=(first 'echo \"<two>\"' 'echo \"<three>\"')",
+            b"<new 4>\r\n<two>\r\n<three>",
+        ),
+    ],
+)
+def test_a_prompt_command_that_replaces_itself_is_gone(
+    tmp_path: Path, before: str, after: bytes
+) -> None:
+    # As libraries of hooks install themselves: at the first prompt.
+    (tmp_path / ".bashrc").write_text(
+        f"first() {{ echo '<first>'; PROMPT_COMMAND='echo \"<new $?>\"'; }}\n{before}\n"
+    )
+
+    with open_shell(tmp_path, "bash") as shell:
+        shell.run("true")
+        at = len(shell.output)
+        ran = shell.run("(exit 4)")
+
+    assert (ran.kinds, ran.exit_code) == ("CDAB", 4)
+    assert after in shell.output[at:]
+    assert b"<first>" not in shell.output[at:]
+
+
 def test_several_commands_of_a_paste_are_several_commands(tmp_path: Path) -> None:
     with open_shell(tmp_path, "bash") as shell:
         since = len(shell.trusted)

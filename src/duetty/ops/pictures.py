@@ -11,7 +11,8 @@ from duetty.errors import BadArguments, OutputExpired, Unavailable
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.stream import DocumentTooLarge, Stream
-from duetty.session import Session, cast_lines, html_page, svg_of
+from duetty.session import Session, cast_lines, grid_dump, html_page, spans_of, svg_of
+from duetty.surface import Frame
 from duetty.wire.params import RecordingParams, SnapshotParams
 from duetty.wire.results import Document
 
@@ -59,17 +60,26 @@ class FontMissing(Unavailable):
 
 async def _snapshot(params: SnapshotParams, services: Services, actor: Actor) -> Stream:
     session = services.registry.find(params.session)
+    frame = session.frame() if params.elements else None
     match params.format:
         case "vt":
-            return Stream(media_type="application/octet-stream", content=session.dump())
+            drawn = session.dump() if frame is None else grid_dump(frame.rows, frame.cursor)
+            return Stream(media_type="application/octet-stream", content=drawn)
         case "html":
-            page = html_page(session.screen(styled=True).lines, title=session.name)
+            lines = (
+                session.screen(styled=True).lines
+                if frame is None
+                else tuple(spans_of(row) for row in frame.rows)
+            )
+            page = html_page(lines, title=session.name)
             return Stream(media_type="text/html; charset=utf-8", content=_encoded(page))
         case "svg":
-            return Stream(media_type="image/svg+xml", content=_encoded(await _svg(session)))
+            svg = await _svg(session, frame)
+            return Stream(media_type="image/svg+xml", content=_encoded(svg))
         case "png":
-            svg = await _svg(session)
-            scale = _scale(session, params.scale)
+            svg = await _svg(session, frame)
+            size = session.terminal_size if frame is None else (frame.cols, len(frame.rows))
+            scale = _scale(size, params.scale)
             png = await anyio.to_thread.run_sync(_png, svg, scale, FONT_PLACES)
             return Stream(media_type="image/png", content=png)
 
@@ -78,14 +88,17 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-async def _svg(session: Session) -> str:
-    grid, cursor = session.grid(), session.screen(styled=False).cursor
-    cols = session.terminal_size[0]
+async def _svg(session: Session, frame: Frame | None) -> str:
+    if frame is None:
+        grid, cursor = session.grid(), session.screen(styled=False).cursor
+        cols = session.terminal_size[0]
+    else:
+        grid, cursor, cols = frame.rows, frame.cursor, frame.cols
     return await anyio.to_thread.run_sync(lambda: svg_of(grid, cols=cols, cursor=cursor))
 
 
-def _scale(session: Session, wanted: int) -> int:
-    cols, rows = session.terminal_size
+def _scale(size: tuple[int, int], wanted: int) -> int:
+    cols, rows = size
     pixels = (cols * 9 + 20) * (rows * 16 + 20)
     if pixels * wanted**2 > MAX_PIXELS:
         raise DocumentTooLarge(

@@ -1,5 +1,7 @@
 """Operations that wait: run a command line, wait for something in a session."""
 
+from collections.abc import Awaitable, Callable
+
 import anyio
 
 from duetty.calls import Actor, Effect
@@ -52,14 +54,17 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
     try:
         with (
             services.deciding.refusals(session, told),
-            anyio.move_on_after(params.max_wait_ms / 1000),
+            anyio.move_on_after(params.max_wait_ms / 1000) as bound,
         ):
-            await _run_in_turn(session, run)
+
+            async def gone() -> None:
+                if params.interrupt and run.typed and not bound.cancel_called:
+                    await services.registry.interrupt(session, actor=actor)
+                    await run.wait()
+
+            await _run_in_turn(session, run, gone)
     except BaseException:
         run.close()
-        if params.interrupt and run.typed:
-            with anyio.move_on_after(INTERRUPT_S, shield=True):
-                await services.registry.interrupt(session, actor=actor)
         raise
     if not run.typed:
         run.close()
@@ -86,7 +91,8 @@ def _needle(text: str | None, pattern: str | None) -> Needle | None:
     return None if text is None and pattern is None else Needle(text=text, pattern=pattern)
 
 
-async def _run_in_turn(session: Session, run: Run) -> None:
+async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[None]]) -> None:
+    """`gone`: for a caller who has gone, before it is the next one's turn."""
     queued = session.run_lock.locked()
     async with session.run_lock:
         if queued and (await session.look()).word not in ("prompt", "exited"):
@@ -95,8 +101,13 @@ async def _run_in_turn(session: Session, run: Run) -> None:
                 hint="look at its screen; answer or interrupt the program, then call again",
                 details={"state": session.state().word},
             )
-        await run.start()
-        await run.wait()
+        try:
+            await run.start()
+            await run.wait()
+        except anyio.get_cancelled_exc_class():
+            with anyio.move_on_after(INTERRUPT_S, shield=True):
+                await gone()
+            raise
 
 
 def _run_result(

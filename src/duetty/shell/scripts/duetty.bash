@@ -195,14 +195,21 @@ _duetty_unwrap() {
 
 # Put our two elements around the user's, the last of which moves into _duetty_last.
 _duetty_arrange() {
-    local key element
+    local key element replaced=0
     local -a list=()
+    # PROMPT_COMMAND=x, by an element that just ran: x comes in place of the user's first element,
+    # which is behind ours, or inside _duetty_last if there is only one.
+    [[ $_duetty_fresh == 1 && ${PROMPT_COMMAND[99]-} == _duetty_last \
+        && ${PROMPT_COMMAND[0]-} != *_duetty_head* ]] && replaced=1
     for key in "${!PROMPT_COMMAND[@]}"; do
         element=${PROMPT_COMMAND[key]}
         if [[ $element == _duetty_last ]]; then
-            # PROMPT_COMMAND=x replaced element 0 and meant all of it.
+            # Said by a line instead, it meant all of them.
             element=
-            ((_duetty_fresh)) && element=${_duetty_kept[1]}
+            ((_duetty_fresh && !replaced)) && element=${_duetty_kept[1]}
+        elif ((replaced && key)); then
+            replaced=0
+            continue
         fi
         element=${element//_duetty_head/:}
         element=${element//_duetty_last/:}
