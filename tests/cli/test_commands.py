@@ -135,11 +135,18 @@ def test_without_a_server_commands_say_so_and_exit_with_3(home: Path) -> None:
         ("history",),
         ("search", "x"),
         ("status",),
-        ("stop",),
         ("token", "--link"),
     ):
         said = nowhere.command(*command)
         assert (said.returncode, "Traceback" in said.stderr) == (3, False), command
+
+
+@pytest.mark.parametrize("options", [(), ("--keep-sessions",)])
+def test_to_stop_what_does_not_run_is_no_error(home: Path, options: tuple[str, ...]) -> None:
+    said = ServerProcess(home).command("stop", *options)
+
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.startswith("No server running")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetty.cli import jsonc
-from duetty.cli.commands.mcp_hosts import HOSTS, with_server, without_server
+from duetty.cli.commands.mcp_hosts import HOSTS, BadHostConfiguration, with_server, without_server
 from duetty.cli.main import main
 from tests.server_process import running_server
 
@@ -161,6 +161,46 @@ def test_a_toml_table_is_replaced_with_what_is_below_it() -> None:
     assert with_server(host, added, "duetty", ENTRY) == added
     assert "# keep" in removed
     assert "duetty" not in tomllib.loads(removed)["mcp_servers"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp_servers]\nduetty = { command = "old" }\nother = { command = "x" }\n',
+        'mcp_servers = { duetty = { command = "old" } }\nmodel = "o5"\n',
+        'mcp_servers.duetty.command = "old"\nmcp_servers.other.command = "x"\n',
+        "[mcp_servers.'duetty'] # mine\ncommand = 'old'\n",
+        '[mcp_servers.duetty]\nx = [\n  ["a"],\n]\ns = """\n[oops]\n"""\n[tools]\nweb = true\n',
+        '[tools]\ns = """\n[mcp_servers.duetty]\n"""\nx = [\n  ["a"],\n]\n',
+    ],
+)
+def test_a_toml_entry_is_replaced_however_it_is_written(text: str) -> None:
+    host, before = HOSTS["codex"], tomllib.loads(text)
+    others = {**before.get("mcp_servers", {})}
+    others.pop("duetty", None)
+
+    added = with_server(host, text, "duetty", ENTRY)
+    removed = without_server(host, added, "duetty")
+    removed_at_once = without_server(host, text, "duetty")
+
+    assert tomllib.loads(added) == before | {"mcp_servers": {**others, "duetty": ENTRY}}
+    for left in (tomllib.loads(removed), tomllib.loads(removed_at_once)):
+        assert {"mcp_servers": {}, **left} == before | {"mcp_servers": others}
+
+
+def test_a_toml_file_that_cannot_be_changed_safely_is_left_alone() -> None:
+    with pytest.raises(BadHostConfiguration, match="cannot be changed here"):
+        with_server(
+            HOSTS["codex"], 'mcp_servers = { other = { command = "x" } }\n', "duetty", ENTRY
+        )
+
+
+def test_a_comment_about_the_next_table_stays_when_ours_goes() -> None:
+    text = '[mcp_servers.duetty]\ncommand = "old"\n# ours\n\n# about tools\n[tools]\nweb = true\n'
+
+    removed = without_server(HOSTS["codex"], text, "duetty")
+
+    assert removed == "\n# about tools\n[tools]\nweb = true\n"
 
 
 JSON = st.recursive(

@@ -317,6 +317,45 @@ def test_a_recording_is_saved_and_replayed(
     assert "to-be-replayed" in server.command("replay", session, "--text").stdout
 
 
+@pytest.mark.parametrize("options", [(), ("--force",)])
+def test_a_recording_goes_into_a_pipe_and_never_takes_its_place(
+    server: ServerProcess, session: str, home: Path, options: tuple[str, ...]
+) -> None:
+    pipe = home / "pipe"
+    os.mkfifo(pipe)
+    heard: list[str] = []
+    reading = threading.Thread(target=lambda: heard.append(pipe.read_text()), daemon=True)
+    reading.start()
+
+    saved = server.command("record", session, "-o", str(pipe), *options)
+    reading.join(60)
+
+    assert (saved.returncode, pipe.is_fifo()) == (0, True)
+    assert heard[0].startswith('{"version"')
+
+
+def test_a_recording_replaces_what_a_link_leads_to(
+    server: ServerProcess, session: str, home: Path
+) -> None:
+    link, target = home / "link.cast", home / "target.cast"
+    target.write_text("old")
+    link.symlink_to(target)
+
+    saved = server.command("record", session, "-o", str(link), "--force")
+
+    assert (saved.returncode, link.is_symlink()) == (0, True)
+    assert target.read_text().startswith('{"version"')
+
+
+@pytest.mark.parametrize("place", ["no-such/place.cast", "."])
+def test_a_recording_that_cannot_be_written_is_not_called_a_server_that_is_gone(
+    server: ServerProcess, session: str, home: Path, place: str
+) -> None:
+    said = server.command("record", session, "-f", "-o", str(home / place))
+
+    assert (said.returncode, "[file_unwritable]" in said.stderr) == (1, True)
+
+
 def test_what_is_no_recording_is_told(server: ServerProcess, home: Path) -> None:
     (home / "bad.cast").write_text("not json\n")
 

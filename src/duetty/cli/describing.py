@@ -14,7 +14,7 @@ says what is here. Commands speak to the server of this user over its unix socke
 
 - **Which server.** `-L NAME` or `DUETTY_INSTANCE` name an instance (default `default`); `DUETTY_HOME` moves settings, state and sockets of
   all instances under one directory. Commands that need a server and find none say so and exit with 3; `duetty`, `new`, `run` and `mcp`
-  start one that ends when its last session and its last client are gone.
+  start one that ends when its last session and its last client are gone. `stop` has nothing to do then, says so and exits with 0.
 - **For scripts.** `--json` prints the API's own shapes. Output is plain, uncut and without colours when it is no terminal; `NO_COLOR` turns
   colours off on a terminal too. Errors go to standard error as `duetty: what was wrong [code]`, with what to do about it on the next
   line; the codes are permanent ([errors](errors.md)).
@@ -32,7 +32,7 @@ says what is here. Commands speak to the server of this user over its unix socke
 
 | code | meaning |
 |---|---|
-| 0 | done; `attach`: detached, or the session ended |
+| 0 | done; `attach`: detached, or the session ended; `stop`: nothing runs any more, or nothing ran |
 | 1 | the operation failed; `search`: nothing found; `doctor`: something is broken |
 | 2 | the command line is wrong |
 | 3 | no server answers; `attach`: it went away and did not come back |
@@ -42,7 +42,7 @@ says what is here. Commands speak to the server of this user over its unix socke
 | any | `run`: the exit code of the command |
 
 Codes that only the command line has: `needs_terminal` (`attach` and `replay` draw on one), `nested_session` (inside a session already; `--nest`
-allows it), `file_exists` (`record` replaces nothing unasked), `bad_recording` (the file is no asciicast).
+allows it), `file_exists` (`record` replaces nothing unasked), `file_unwritable`, `bad_recording` (the file is no asciicast).
 """
 
 

@@ -11,6 +11,7 @@ import socket
 import struct
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
@@ -104,7 +105,7 @@ class Client:
     def write(self, path: str, raw: bytes, *, wait_s: float | None = 30) -> None:
         """Post bytes as they are."""
         with self._exchange("POST", path, raw, _RAW, wait_s=wait_s) as response:
-            _answer(response, response.read(), self._path)
+            self._answer(response)
 
     @contextmanager
     def lines(
@@ -113,8 +114,12 @@ class Client:
         """The lines of an answer that may be long, as they come."""
         with self._exchange("GET", _with_query(path, query), None, {}, wait_s=wait_s) as response:
             if response.status >= 400:
-                _answer(response, response.read(), self._path)
-            yield iter(response.readline, b"")
+                self._answer(response)
+            yield iter(partial(self._line, response), b"")
+
+    def _line(self, response: http.client.HTTPResponse) -> bytes:
+        with self._reached():
+            return response.readline()
 
     def _call(
         self,
@@ -127,7 +132,12 @@ class Client:
         payload = json.dumps(body).encode() if body is not None else None
         headers = {"Content-Type": "application/json"} if body is not None else {}
         with self._exchange(method, path, payload, headers, wait_s=wait_s) as response:
-            return _answer(response, response.read(), self._path)
+            return self._answer(response)
+
+    def _answer(self, response: http.client.HTTPResponse) -> Any:
+        with self._reached():
+            content = response.read()
+        return _answer(response, content, self._path)
 
     @contextmanager
     def _exchange(
@@ -143,15 +153,23 @@ class Client:
         if self._server is not None:
             path += ("&" if "?" in path else "?") + urlencode({"server": self._server})
         try:
-            connection.request(method, path, payload, headers)
-            yield connection.getresponse()
+            with self._reached():
+                connection.request(method, path, payload, headers)
+                response = connection.getresponse()
+            # Not the caller's own part: a file that cannot be written is no server that is gone.
+            yield response
+        finally:
+            connection.close()
+
+    @contextmanager
+    def _reached(self) -> Generator[None]:
+        try:
+            yield
         except (OSError, http.client.HTTPException) as error:
             raise ServerUnreachable(
                 f"no server answers at {self._path}: {error}",
                 hint="start one with `duetty server`",
             ) from error
-        finally:
-            connection.close()
 
 
 _RAW = {"Content-Type": "application/octet-stream"}

@@ -146,6 +146,7 @@ class ScreenParams(SessionParams):
 class SnapshotParams(SessionParams):
     format: Literal["vt", "html", "svg", "png"] = "vt"
     scale: int = Field(2, ge=1, le=4, description="pixels of a png for each of a svg")
+    elements: bool = Field(False, description="with panels and overlays, as viewers see it")
 
 
 class RecordingParams(SessionParams):

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -184,7 +184,7 @@ def with_server(host: Host, text: str, name: str, entry: Entry) -> str:
             return text
         rest = _without_table(text, name)
         gap = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
-        return f"{rest}{gap}{_table(name, entry)}"
+        return _checked(text, f"{rest}{gap}{_table(name, entry)}", name, entry)
     if jsonc.entry(text, [host.key, name]) == entry:
         return text
     return jsonc.with_entry(text, [host.key, name], entry)
@@ -192,13 +192,33 @@ def with_server(host: Host, text: str, name: str, entry: Entry) -> str:
 
 def without_server(host: Host, text: str, name: str) -> str:
     if host.is_toml:
-        return _without_table(text, name) if name in _toml_servers(text) else text
+        if name not in _toml_servers(text):
+            return text
+        return _checked(text, _without_table(text, name), name, None)
     return jsonc.without_entry(text, [host.key, name])
 
 
 def _toml_servers(text: str) -> dict[str, object]:
     found = tomllib.loads(text).get("mcp_servers", {})
     return found if isinstance(found, dict) else {}  # pyright: ignore[reportUnknownVariableType]  # TOML
+
+
+def _checked(before: str, after: str, name: str, entry: Entry | None) -> str:
+    """The new text, if it says what the old one did but for this entry: TOML has many ways to say it."""
+    wanted = {**_toml_servers(before), name: entry}
+    if entry is None:
+        del wanted[name]
+    others = tomllib.loads(before) | {"mcp_servers": wanted}
+    try:
+        is_right = {"mcp_servers": {}, **tomllib.loads(after)} == others
+    except tomllib.TOMLDecodeError:
+        is_right = False
+    if not is_right:
+        raise BadHostConfiguration(
+            "mcp_servers is written in that file in a way that cannot be changed here",
+            hint=f"make it a table [mcp_servers.{_toml_key(name)}], or change it by hand; nothing was written",
+        )
+    return after
 
 
 def _table(name: str, entry: Entry) -> str:
@@ -218,16 +238,56 @@ def _toml_key(key: str) -> str:
 
 def _without_table(text: str, name: str) -> str:
     """The text without this server's table and the tables below it; comments of others stay."""
-    key = re.escape(_toml_key(name))
-    ours = re.compile(rf'^\s*\[\s*mcp_servers\s*\.\s*(?:{key}|"{key}")\s*(?:\..*)?\]')
     kept: list[str] = []
-    skipping = False
+    after_ours: list[str] = []
+    header, is_ours = "", False
+    for statement in _statements(text):
+        begun = statement.lstrip()
+        if begun.startswith("["):
+            header, is_ours = statement, _is_only_of(statement, name)
+            if not is_ours:
+                kept += _about_the_next(after_ours)
+            after_ours = []
+        if is_ours:
+            if begun.strip() and not begun.startswith("#"):
+                after_ours = []
+            else:
+                after_ours.append(statement)
+        elif not _is_only_of(header + statement, name):
+            kept.append(statement)
+    kept += _about_the_next(after_ours)
+    return "".join(kept).rstrip("\n") + "\n" if kept else ""
+
+
+def _about_the_next(lines: list[str]) -> list[str]:
+    """Comments that stand apart from the table above them."""
+    blank = next((place for place, line in enumerate(lines) if not line.strip()), len(lines))
+    apart = lines[blank:]
+    return apart if any(line.strip() for line in apart) else []
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Headers, keys with their values, comments and blank lines; arrays and strings may take several lines."""
+    statement = ""
     for line in text.splitlines(keepends=True):
-        if re.match(r"\s*\[", line):
-            skipping = bool(ours.match(line))
-        if not skipping:
-            kept.append(line)
-    return "".join(kept).rstrip("\n") + ("\n" if kept else "") if len(kept) else ""
+        statement += line
+        try:
+            tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            continue
+        yield statement
+        statement = ""
+    if statement:
+        yield statement
+
+
+def _is_only_of(text: str, name: str) -> bool:
+    """Whether all that this says is about one server."""
+    try:
+        said = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return list(said) == ["mcp_servers"] and list(_toml_servers(text)) == [name]
 
 
 # --- the file -----------------------------------------------------------------------

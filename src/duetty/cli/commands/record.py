@@ -3,12 +3,13 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from duetty.cli.reach import add_instance, add_server, reach
 from duetty.client import session_path
-from duetty.errors import BadArguments, Conflict
+from duetty.errors import BadArguments, Conflict, Unavailable
 
 EXAMPLES = (
     (
@@ -21,6 +22,10 @@ EXAMPLES = (
 
 class FileExists(Conflict):
     code = "file_exists"
+
+
+class FileUnwritable(Unavailable):
+    code = "file_unwritable"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +43,9 @@ def run(arguments: argparse.Namespace) -> int:
     target = arguments.output
     if target is None and sys.stdout.isatty():
         raise BadArguments("a recording is nothing to read", hint="give -o FILE, or a pipe")
-    if target is not None and Path(target).exists() and not arguments.force:
+    if target is not None and Path(target).is_dir():
+        raise FileUnwritable(f"{target} is a directory", hint="give the name of a file")
+    if target is not None and Path(target).is_file() and not arguments.force:
         raise FileExists(f"{target} exists", hint="give --force to replace it")
     client = reach(arguments)
     with client.lines(
@@ -56,10 +63,27 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _save(target: Path, lines: Iterator[bytes]) -> None:
     """Whole or not at all; for its owner alone, since a recording may hold anything."""
+    if target.exists() and not target.is_file():
+        # A pipe or a device: never a file in its place.
+        with _writing(target), target.open("wb") as file:
+            file.writelines(lines)
+        return
+    target = target.resolve()  # a link stays one
     unfinished = target.with_name(target.name + f".{os.getpid()}.tmp")
     try:
-        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with (
+            _writing(target),
+            open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
+        ):
             file.writelines(lines)
         unfinished.replace(target)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(target: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise FileUnwritable(f"{target} cannot be written: {error.strerror}") from error
