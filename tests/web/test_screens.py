@@ -62,6 +62,8 @@ def test_screens_are_reached_by_two_letters(tab: Tab) -> None:
         tab.page.evaluate("document.activeElement.blur()")
         tab.type(keys)
         expect(tab.page.get_by_role("heading", name=heading, exact=True)).to_be_visible()
+        if heading == "History":  # its field takes the focus a moment after it is seen
+            expect(tab.page.get_by_role("searchbox")).to_be_focused()
 
 
 def test_f6_goes_from_region_to_region(tab: Tab) -> None:

@@ -314,12 +314,12 @@ class Approvals:
         except Exception:
             # The host may have gone, or know no such question: others may still answer.
             log.warning("host_did_not_answer", exc_info=True)
-            answer = None
+            return
         if record.id not in self._waiting:
             return
         by = Actor(kind="person", name=f"host of {record.actor_name}")
         if answer is None:
-            # With nobody else there, it is as if nobody could have been asked.
+            # Put away by the person there; with nobody else there, it is as if nobody could have been asked.
             if not self.can_ask(session=record.session, session_id=record.session_id):
                 self._end(record.id, "expired", by=by.name, via="elicitation")
             return

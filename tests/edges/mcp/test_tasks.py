@@ -144,6 +144,28 @@ def test_a_cancelled_run_goes_on_unless_an_interrupt_was_asked_for(
     assert waited["state"] == words[0]
 
 
+def test_who_waits_behind_a_cancelled_run_gets_the_turn_when_its_interrupt_is_done(
+    server: ServerProcess,
+) -> None:
+    with hosted(server) as host:
+        host.shake_hands()
+        name = host.call("wsh_create_session")["session"]
+        run = {"session": name, "input": "echo be''gun; sleep 600", "interrupt": True}
+        host.begin("tools/call", {"name": "wsh_run_command", "arguments": run})
+        first = host.last_id
+        host.call("wsh_await_quiesce", session=name, until="begun", max_wait_ms=60_000)
+        after = {"session": name, "input": "echo alive", "view": "output", "max_wait_ms": 60_000}
+        host.begin("tools/call", {"name": "wsh_run_command", "arguments": after})
+        host.say(
+            b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}'
+            % first
+        )
+        answer = host.hear_answer()
+
+    assert answer["id"] == first + 2
+    assert answer["result"]["structuredContent"]["output"] == "alive"
+
+
 def test_a_deadline_with_interrupt_ends_the_command(server: ServerProcess) -> None:
     with hosted(server) as host:
         host.shake_hands()
