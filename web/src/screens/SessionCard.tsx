@@ -46,7 +46,7 @@ export function SessionCard({ session, current, rows }: { session: SessionInfo; 
       >
         <pre class={css.thumb} aria-hidden="true">
           {/* One text: a hundred cards with an element for each row are slow to lay out. */}
-          <span>{lines?.slice(-rows).join("\n")}</span>
+          <span>{(session.state === "fullscreen" ? lines?.slice(0, rows) : lines?.slice(-rows))?.join("\n")}</span>
         </pre>
         <div class={css.title}>
           <Dot state={shownState(session)} bad={(session.exit_code ?? 0) !== 0 || session.exit_signal !== null} />

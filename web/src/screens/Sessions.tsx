@@ -78,7 +78,7 @@ function Welcome() {
           <h2>From a program</h2>
           <Copyable
             label="curl example"
-            text={`curl -H "Authorization: Bearer $(duetty token)" -H "Content-Type: application/json" \\\n  -d '{"name": "build"}' ${new URL("../../sessions", import.meta.url).href}`}
+            text={`curl -H "Authorization: Bearer $(duetty token)" \\\n  -H "Content-Type: application/json" \\\n  -d '{"name": "build"}' ${new URL("../../sessions", import.meta.url).href}`}
           />
         </li>
       </ul>
