@@ -1,6 +1,7 @@
 """A session in the page is the session itself: what is typed, shown, resumed, resized."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -10,6 +11,24 @@ from tests.web.browsing import PHONE, TABLET, Tab, browsing
 from tests.web.cutting import Cutter
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
+
+
+def test_an_input_method_composes_a_word_before_the_program_gets_it(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "cat"})
+    tab.open("s")
+    tab.page.locator(".xterm-helper-textarea").focus()
+    keyboard: Any = tab.page.context.new_cdp_session(tab.page)
+
+    for part in ("に", "にほ", "日本"):
+        keyboard.send(
+            "Input.imeSetComposition",
+            {"text": part, "selectionStart": len(part), "selectionEnd": len(part)},
+        )
+    assert "日" not in tab.text("s")  # the program has nothing of it yet
+    keyboard.send("Input.insertText", {"text": "日本語"})
+    tab.press("Enter")
+
+    tab.wait_text("s", "日本語\n日本語")  # the echo, and what `cat` made of it
 
 
 def test_what_a_person_types_reaches_the_shell(tab: Tab) -> None:
