@@ -40,7 +40,7 @@ class Pace:
 
 FULL = Pace(turn_s=0.001, slice_s=0.0005)
 WHILE_TYPING = Pace(turn_s=0.0002, slice_s=0.00015)
-"""A key waits for the stretch that it arrives in; more and shorter ones cost a flood a tenth of its speed."""
+"""A key waits for the stretch that it arrives in. Not always: coloured text came at 40 MB/s so, at 48 in full turns."""
 
 TYPING_S = 1.0
 """Whoever typed so long ago may do it again."""
