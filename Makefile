@@ -7,7 +7,7 @@ KEPT   := $(BIN)/python tools/kept_packages.py
 UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev page peers system run test check format lint types docs bench bench-web lock clean ci
+.PHONY: help install install-dev page peers system run test check format lint types docs bench bench-web mutants lock clean ci
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,6 +77,9 @@ bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
 
 bench-web: install-dev page system ## Measure the page in a browser; writes its part of docs/benchmarks.md
 	@$(BIN)/python -m benchmarks.web
+
+mutants: install-dev page system peers ## Break each promise on purpose and see its test fail (about an hour); writes docs/mutants.md
+	@$(BIN)/python tools/mutants.py --write
 
 lock: $(BIN)/python ## Renew the hash-pinned lock files
 	@$(PIP) install uv
