@@ -17,6 +17,7 @@ from duetty.policy import (
     Rule,
     RuleSet,
     decide,
+    question_about,
     to_json,
     visible,
 )
@@ -88,9 +89,10 @@ def test_a_question_shows_the_whole_line_and_nothing_hidden() -> None:
     decision = decided("rm -rf a\u202eb\x1b\tc", Profile.GUARDED, cwd="/work")
 
     assert isinstance(decision, Ask)
-    assert "    rm -rf a⟨U+202E⟩b⟨U+001B⟩⟨U+0009⟩c\n" in decision.question
-    assert "agent tester" in decision.question
-    assert "in /work?" in decision.question
+    question = question_about(judged("rm -rf a\u202eb\x1b\tc", cwd="/work"), decision)
+    assert "    rm -rf a⟨U+202E⟩b⟨U+001B⟩⟨U+0009⟩c\n" in question
+    assert "agent tester" in question
+    assert "in /work?" in question
     assert decision.instead
 
 

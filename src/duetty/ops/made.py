@@ -57,7 +57,6 @@ class Made:
             rule=f"profile:{self.profile}",
             reason="not_provable",
             detail=why,
-            question=f"May {self.judged.actor.kind} {self.judged.actor.name} run this?",
         )
         return replace(self, decision=decision, besides="")
 
@@ -164,7 +163,6 @@ def question_of(made: Made, session: Session | None) -> Question:
 def told(made: Made, *, can_ask: bool) -> dict[str, object]:
     """The decision as the trail keeps it, with what it takes to make it again."""
     kept = to_json(made.decision, canonical=made.judged.mode is Mode.HEADLESS)
-    kept.pop("question", None)  # made of the rest
     if isinstance(detail := kept.get("detail"), str):
         kept["detail"] = detail[:MAX_DETAIL]
     kept |= {"profile": str(made.profile), "policy": made.digest, "can_ask": can_ask}

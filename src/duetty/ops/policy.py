@@ -18,6 +18,7 @@ from duetty.policy import (
     Profile,
     RuleSet,
     analyse_whole,
+    question_about,
     to_json,
     visible,
 )
@@ -83,7 +84,7 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
         classes=list(decision.classes),
         detail=None if isinstance(decision, Allow) else decision.detail,
         suggestion=None if isinstance(decision, Allow) else decision.instead or None,
-        question=decision.question if isinstance(decision, Ask) else None,
+        question=question_about(judged, decision) if isinstance(decision, Ask) else None,
         can_ask=services.approvals.can_ask(),
         shown=None if params.command is None else visible(params.command),
         runs_as=cast("str | None", said.get("canonical")) if params.mode == "headless" else None,

@@ -6,7 +6,7 @@ the rules of people and projects. A guardrail, not a boundary: that is the sandb
 
 from duetty.policy.analysis import Analysis, analyse, analyse_whole
 from duetty.policy.catalogue import CATALOGUE, CLASSES, DestructiveClass
-from duetty.policy.decide import decide, visible
+from duetty.policy.decide import decide, question_about, visible
 from duetty.policy.decisions import (
     Allow,
     Ask,
@@ -43,6 +43,7 @@ __all__ = [
     "decide",
     "fish_commands",
     "load_rules",
+    "question_about",
     "rule_lines",
     "to_json",
     "visible",

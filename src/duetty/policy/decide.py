@@ -16,7 +16,6 @@ from duetty.policy.decisions import (
     Judged,
     Mode,
     Profile,
-    Reason,
 )
 from duetty.policy.paths import Place
 from duetty.policy.recogniser import Command, Line, Unproven
@@ -68,28 +67,31 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
         classes = scan.classes
         first = CLASSES[classes[0]]
         what = scan.findings[0].what
-        return _ask(
-            call,
-            f"catalogue:{first.name}",
-            "destructive",
-            f"{first.reason}: {what}",
+        return Ask(
+            rule=f"catalogue:{first.name}",
+            reason="destructive",
+            detail=f"{first.reason}: {what}",
             classes=classes,
             instead=first.instead,
         )
     if (doubt := _unread(call, analysis)) is not None:
-        return _ask(call, rule, "not_provable", doubt)
+        return Ask(rule=rule, reason="not_provable", detail=doubt)
     if profile is Profile.GUARDED:
         return Allow(rule=rule, reason="by_profile")
     if isinstance(recognised, Unproven):
-        return _ask(call, rule, "not_provable", recognised.why)
+        return Ask(rule=rule, reason="not_provable", detail=recognised.why)
     assert isinstance(proof, Refuted)
-    return _ask(call, rule, "not_allowlisted", proof.why)
+    return Ask(rule=rule, reason="not_allowlisted", detail=proof.why)
 
 
 def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision:
     if call.tool is not None and call.is_destructive and profile is not Profile.OPEN:
         named = f"mcp__{call.tool[0]}__{call.tool[1]}"
-        return _ask(call, rule, "destructive", f"{named} destroys, by its own server's word")
+        return Ask(
+            rule=rule,
+            reason="destructive",
+            detail=f"{named} destroys, by its own server's word",
+        )
     if profile is Profile.STRICT:
         if call.is_raw_input:
             return Deny(
@@ -99,8 +101,10 @@ def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision
                 instead="run the command line as a call of its own",
             )
         if call.tool is not None and call.effect not in (Effect.READ, Effect.DISPLAY):
-            return _ask(
-                call, rule, "not_allowlisted", f"no rule allows mcp__{call.tool[0]}__{call.tool[1]}"
+            return Ask(
+                rule=rule,
+                reason="not_allowlisted",
+                detail=f"no rule allows mcp__{call.tool[0]}__{call.tool[1]}",
             )
     return Allow(rule=rule, reason="by_profile")
 
@@ -127,22 +131,20 @@ def _by_rules(
         rule = matching[0]
         if type(decision) is Deny:
             return decision
-        return _ask(
-            call,
-            f"rule:{rule.name}",
-            "asked_by_rule",
-            rule.why or "a rule asks",
+        return Ask(
+            rule=f"rule:{rule.name}",
+            reason="asked_by_rule",
+            detail=rule.why or "a rule asks",
             classes=decision.classes,
         )
     if type(decision) is Allow:
         watching = [rule for rule in applying if rule.decide != "allow" and rule.command]
         if watching and analysis is not None and (doubt := _doubt(call, analysis)) is not None:
             # Whether the rule is meant cannot be read: as strict as if it were.
-            return _ask(
-                call,
-                f"rule:{watching[0].name}",
-                "not_provable",
-                doubt,
+            return Ask(
+                rule=f"rule:{watching[0].name}",
+                reason="not_provable",
+                detail=doubt,
                 classes=decision.classes,
             )
         return decision
@@ -222,26 +224,9 @@ def _knows_all(rules: list[Rule], command: Command) -> bool:
     return all(any(name in rule.even_destructive for rule in rules) for name in alone.classes)
 
 
-def _ask(
-    call: Judged,
-    rule: str,
-    reason: Reason,
-    detail: str,
-    *,
-    classes: tuple[str, ...] = (),
-    instead: str = "",
-) -> Ask:
-    return Ask(
-        rule=rule,
-        reason=reason,
-        detail=detail,
-        question=_question(call, detail),
-        classes=classes,
-        instead=instead,
-    )
-
-
-def _question(call: Judged, detail: str) -> str:
+def question_about(call: Judged, asked: Ask) -> str:
+    """What a person is asked, in a text that hides nothing of it."""
+    detail = asked.detail
     who = f"{call.actor.kind} {visible(call.actor.name)}"
     where = f" in {visible(call.cwd)}" if call.cwd else ""
     if call.command_line is not None:

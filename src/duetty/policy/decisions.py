@@ -135,7 +135,6 @@ class Ask:
     rule: str
     reason: Reason
     detail: str
-    question: str
     classes: tuple[str, ...] = ()
     instead: str = ""
 
@@ -169,8 +168,6 @@ def to_json(decision: Decision, *, canonical: bool = True) -> dict[str, object]:
             if canonical:
                 kept["canonical"] = runs.text if runs else None
                 kept["argv"] = list(runs.argv) if runs and runs.argv else None
-        case Ask(detail=detail, question=question, instead=instead):
-            kept |= {"detail": detail, "question": question, "instead": instead}
-        case Deny(detail=detail, instead=instead):
+        case Ask(detail=detail, instead=instead) | Deny(detail=detail, instead=instead):
             kept |= {"detail": detail, "instead": instead}
     return kept

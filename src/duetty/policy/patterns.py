@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from duetty.policy.catalogue import CATALOGUE
@@ -188,15 +188,14 @@ def _patterns_of(program: str) -> _Patterns:
 
 
 @cache
-def _globbed() -> tuple[tuple[Pattern, ...], "re.Pattern[str]"]:
-    """The patterns of globbed programs, and one for all those programs."""
-    patterns = tuple(compile_pattern(name, source) for name, source in _GLOBBED)
-    return patterns, re.compile("|".join(each.program.pattern for each in patterns))
+def _globbed() -> tuple[Pattern, ...]:
+    return tuple(compile_pattern(name, source) for name, source in _GLOBBED)
 
 
-def is_globbed(program: str) -> bool:
-    """Whether a pattern is for all programs whose names are like this one."""
-    return _globbed()[1].fullmatch(program) is not None
+@lru_cache(maxsize=2_048)
+def globbed(program: str) -> tuple[Pattern, ...]:
+    """The patterns for all programs whose names are like this one."""
+    return tuple(each for each in _globbed() if each.program.fullmatch(program))
 
 
 def matching(program: str, words: Sequence[str]) -> list[Pattern]:
@@ -207,16 +206,12 @@ def matching(program: str, words: Sequence[str]) -> list[Pattern]:
         operands = [word for word in words if word[:1] not in ("-", "")]
         possible = known.others
         if known.by_subcommand:
-            for operand in operands[:SUBCOMMAND_WITHIN]:
+            for operand in dict.fromkeys(operands[:SUBCOMMAND_WITHIN]):
                 below = known.by_subcommand.get(operand)
                 if below is not None:
-                    possible = possible + [each for each in below if each not in possible]
+                    possible = possible + below
         found = [each for each in possible if each.matches(words, operands)]
-    if is_globbed(program):
+    if others := globbed(program):
         operands = [word for word in words if word[:1] not in ("-", "")]
-        found += [
-            each
-            for each in _globbed()[0]
-            if each.program.fullmatch(program) and each.matches(words, operands)
-        ]
+        found += [each for each in others if each.matches(words, operands)]
     return found

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from duetty.policy.commands import INTERPRETERS, SENDERS
-from duetty.policy.patterns import BY_PROGRAM, is_globbed
+from duetty.policy.patterns import BY_PROGRAM, globbed
 from duetty.policy.programs import SPECIAL
 from duetty.policy.specs.coreutils import COREUTILS
 from duetty.policy.use import Scanner, Use
@@ -73,7 +73,7 @@ class Traits(NamedTuple):
 def traits(name: str) -> Traits:
     interpreter = INTERPRETERS.fullmatch(name) is not None
     return Traits(
-        catalogued=name in BY_PROGRAM or is_globbed(name),
+        catalogued=name in BY_PROGRAM or bool(globbed(name)),
         special=SPECIAL.get(name),
         runs_others=name in _RUNS_OTHERS or interpreter,
         is_interpreter=interpreter,
