@@ -45,10 +45,17 @@ def cell(text: str, style: Style = PLAIN, link: str | None = None) -> Cell:
     return Cell(CONTROL.sub("\ufffd", text), style, link)
 
 
+_PLAIN = {" ": BLANK, **{char: cell(char) for char in map(chr, range(0x21, 0x7F))}}
+"""Most of every screen, and most of what a key changes."""
+
+
 def cells_of(row: GridRow) -> CellRow:
     """A row in pieces, column by column."""
     if len(row) == 1 and row[0].style is PLAIN and row[0].link is None and not row[0].is_whole:
-        return tuple([cell(char) for char in row[0].text])
+        text = row[0].text
+        if text.isascii() and text.isprintable():
+            return tuple(map(_PLAIN.__getitem__, text))
+        return tuple([cell(char) for char in text])
     cells: list[Cell] = []
     for text, cols, style, link, is_whole in row:
         if is_whole:

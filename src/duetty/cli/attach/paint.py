@@ -145,16 +145,21 @@ class Painter:
     def _row(self, at: int, old: CellRow, new: CellRow) -> bytes:
         """From the first column that differs to the last."""
         cols = len(new)
-        first = next((col for col in range(cols) if old[col] != new[col]), cols)
-        if first == cols:
+        # Cells are mostly the same objects: only others have to be compared.
+        differ = [
+            col
+            for col, (was, each) in enumerate(zip(old, new, strict=True))
+            if was is not each and was != each
+        ]
+        if not differ:
             return b""
-        last = next(col for col in range(cols - 1, -1, -1) if old[col] != new[col])
+        first, last = differ[0], differ[-1]
         if new[first] == HALF and first:
             first -= 1
         end = last + 1
         while end > first and new[end - 1] == BLANK:
             end -= 1
-        erases = end <= last and all(each == BLANK for each in new[last + 1 :])
+        erases = end <= last and new[last + 1 :] == blank_row(cols)[last + 1 :]
         if not erases:
             end = last + 1
         # A wide character is drawn by its first column.

@@ -38,7 +38,7 @@ class Surface:
         self._scene = self._set_scene()
         self._composer = Composer()
         self._window = WHOLE
-        self._known: list[tuple[GridRow, CellRow]] = []
+        self._known: tuple[tuple[GridRow, ...], tuple[CellRow, ...]] = ((), ())
 
     def resize(self, *, cols: int, rows: int) -> None:
         self.cols, self.rows = cols, rows
@@ -106,14 +106,16 @@ class Surface:
 
     def _cells(self, rows: tuple[GridRow, ...]) -> tuple[CellRow, ...]:
         """Rows that look as before keep their cells, so that comparing frames stays cheap."""
-        known = self._known
-        self._known = [
-            known[at]
-            if at < len(known) and (known[at][0] is row or known[at][0] == row)
-            else (row, cells_of(row))
-            for at, row in enumerate(rows)
-        ]
-        return tuple(cells for _, cells in self._known)
+        known_rows, known_cells = self._known
+        if len(known_rows) != len(rows):
+            made = [cells_of(row) for row in rows]
+        else:
+            made = list(known_cells)
+            for at, (known, row) in enumerate(zip(known_rows, rows, strict=True)):
+                if known is not row and known != row:
+                    made[at] = cells_of(row)
+        self._known = rows, tuple(made)
+        return self._known[1]
 
     def scroll(self, rows: list[GridRow]) -> Scroll | None:
         """How rows that scrolled off leave the person's terminal; None where they cannot.
