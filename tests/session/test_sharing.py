@@ -122,12 +122,14 @@ async def test_hundreds_of_pasted_commands_all_answer(engine: Engine) -> None:
 
 async def test_a_tab_is_text_on_its_way_in_and_out(engine: Engine, home: Path) -> None:
     (home / "abcfile").touch()
-    for shell in ("bash", "zsh", "dash"):
+    for shell in ("bash", "zsh", "dash", "fish"):
         await engine.open(shell, command=shell, cwd=str(home))
         typed = await engine.run("echo 'a\tb' | od -An -c", session=shell)
         printed = await engine.run("printf 'a\\tb\\n'", session=shell)
+        coloured = await engine.run("printf 'caf\u00e9\\t\\033[32mb  \\033[0m\\n'", session=shell)
         assert typed.output.split() == ["a", "\\t", "b", "\\n"]
         assert printed.output == "a\tb"
+        assert coloured.output == "caf\u00e9\tb  "
 
 
 async def test_a_long_line_is_no_slower_than_its_length(engine: Engine, shell: str) -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetty.vt import render_text
+from duetty.vt import forward_text, render_text
 from duetty.vt.render import MAX_LINE_CHARACTERS, SCRATCH_ROWS
 
 
@@ -36,6 +36,77 @@ def test_output_becomes_the_lines_a_person_sees(output: str, lines: list[str] | 
     expected = lines if lines is not None else output.split("\r\n")
 
     assert rendered(output) == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (b"", ""),
+        (b"one\ttwo  \r\n\r\nthree", "one\ttwo  \n\nthree"),
+        (b"\x1b]0;title\x07\x1b[30m\x1b(B\x1b[m\rafter fish\r\n", "after fish\n"),
+        (b"a\x1b[01;31m\x1b[Kfound\x1b[m\x1b[K b\r\n", "afound b\n"),
+        (b"\x1b[38:2::255:0:0mred\x1b[m\r\r\n", "red\n"),
+        ("caf\u00e9\t\u65e5 \u200b\r\n".encode(), "caf\u00e9\t\u65e5 \u200b\n"),
+        (b"\x1b]8;;http://x/\x1b\\link\x1b]8;;\x1b\\\x07", "link"),
+        (b"\x1b[?25l\x1b[?2004hx\x1b[?25h\x1b[>4;1m", "x"),
+    ],
+)
+def test_what_only_goes_forward_is_its_own_text_to_the_last_blank(output: bytes, text: str) -> None:
+    assert forward_text(output) == text
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        b"50%\r100%\r\n",
+        b"ab\b",
+        b"x\x1b[2J",
+        b"\x1b[5Cx",
+        b"\x1b[s\x1b[u",
+        b"\x1b[?1049hvim",
+        b"\x1b[?7l",
+        b"\x1b(0lqk\x1b(B",
+        b"\x1b[1K",
+        b"\xff",
+        "\x9b2J".encode(),
+        b"\x1b]0;no end",
+        b"\x1b[31",
+        b"down\x0b",
+        b"a\x1b]133;A\x07b",
+        b"x\r\n" * 40_000 + b"1\r2",
+        b"1\r2" + b"x\r\n" * 40_000,
+    ],
+)
+def test_what_draws_needs_a_terminal(output: bytes) -> None:
+    assert forward_text(output) is None
+
+
+_FORWARD = st.sampled_from(
+    [
+        b"words ",
+        "\u65e5\u672c".encode(),
+        b"\r\n",
+        b"\r\r\n",
+        b"\x1b[1;32m",
+        b"\x1b[m",
+        b"\x1b[K",
+        b"\x1b]0;title\x07",
+        b"\x1b]7;file:///x\x1b\\",
+        b"\x07",
+        b"\x1b(B",
+        b"\x1b[?25l",
+        b"\x1b=",
+    ]
+)
+
+
+@given(st.lists(_FORWARD, max_size=40).map(b"".join))
+def test_what_goes_forward_reads_as_a_terminal_shows_it(output: bytes) -> None:
+    text = forward_text(output)
+
+    assert text is not None
+    shown = "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n")
+    assert shown == "\n".join(rendered(output, cols=1_000))
 
 
 def test_three_hundred_redraws_of_a_progress_bar_are_one_line() -> None:

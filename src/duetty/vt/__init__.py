@@ -3,7 +3,7 @@
 from duetty.vt.cells import PLAIN, GridRow, Piece, Style, spans_of
 from duetty.vt.dump import grid_dump
 from duetty.vt.keys import KEY_NAMES, encode_keys, encode_paste
-from duetty.vt.render import render_text
+from duetty.vt.render import forward_text, render_text
 from duetty.vt.terminal import MAX_SIZE, Terminal
 from duetty.vt.to_html import html_page
 from duetty.vt.to_json import line_json, screen_json, scrollback_json
@@ -50,6 +50,7 @@ __all__ = [
     "Terminal",
     "encode_keys",
     "encode_paste",
+    "forward_text",
     "grid_dump",
     "html_page",
     "line_json",

@@ -9,6 +9,7 @@ Decided: what a full-screen program drew on the alternate screen is no output.
 Clearing the screen (CSI 2 J, CSI 3 J, ESC c) keeps what was printed before it.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
@@ -53,6 +54,54 @@ def render_text(chunks: Iterable[bytes], *, cols: int) -> Iterator[str]:
         yield from lines.take(terminal.text(join_wraps=True), is_open=False)
     finally:
         terminal.close()
+
+
+_PLAIN = re.compile(rb"[\x20-\x7e\t\n]*")
+
+_UNSEEN = re.compile(
+    rb"\x1b(?:"
+    rb"\[(?:[0-9;:]*m|0?K|[<=>?][0-9;:]*[mu]|\?(?:1|12|25|1000|1002|1003|1004|1006|2004|2026|2031)[hl])"
+    rb"|\](?!133;)[^\x07\x1b]*(?:\x07|\x1b\\)"
+    rb"|[()]B|[=>])"
+    rb"|[\x07\x0f]"
+)
+"""Looks, links, titles, bells and modes: what leaves the cursor and every character where they are.
+
+Erasing to the end of a line belongs to it: whoever only writes forward has nothing there yet.
+A prompt's mark does not: it begins a line if there is not one already.
+"""
+
+_PROBE_BYTES = 65_536
+_MOVES = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+_OLD_CONTROLS = re.compile("[\x80-\x9f]")
+_LINE_END = re.compile(rb"\r+\n")
+_LINE_START = re.compile(rb"(?:(?<=\n)|\A)\r+")
+
+
+def forward_text(data: bytes) -> str | None:
+    """The text of bytes that only ever write forward; None if some move the cursor otherwise.
+
+    Exact where a terminal is not: tabs and blanks at the end of a line are what was printed.
+    """
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    if _PLAIN.fullmatch(data):
+        return data.decode("ascii")
+    if len(data) > _PROBE_BYTES:
+        # Whoever draws mostly does so from the beginning: the rest need not be looked at in vain.
+        probe = data[: data.rfind(b"\n", 0, _PROBE_BYTES) + 1]
+        if forward_text(probe) is None:
+            return None
+    data = _UNSEEN.sub(b"", data)
+    if b"\r" in data:
+        data = _LINE_START.sub(b"", _LINE_END.sub(b"\n", data))
+    if _MOVES.search(data):
+        return None
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return None if _OLD_CONTROLS.search(text) else text
 
 
 class _Lines:
