@@ -5,8 +5,10 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -156,21 +158,77 @@ def _wait_few_descriptors(process: psutil.Process, most: int) -> None:
         time.sleep(0.05)
 
 
+LEFT_S = 1.0
+"""How long a server stays for shells that a host left, in these tests."""
+
+
+@contextlib.contextmanager
+def left_alone(home: Path) -> Generator[ServerProcess]:
+    """A server that nobody asked to stay."""
+    server = ServerProcess(home)
+    server.start_with(f"duetty.server.LEFT_S = {LEFT_S}", "--ephemeral")
+    try:
+        yield server
+    finally:
+        server.end()
+
+
 def test_a_host_killed_with_its_bridge_leaves_no_server_shell_or_socket(home: Path) -> None:
-    """An ephemeral server goes when its last client and session are gone, and takes the keeper."""
+    """The bridge's own server, with the time that it really takes."""
     server = ServerProcess(home)
     with hosted(server) as host:
         host.shake_hands()
-        host.call("wsh_create_session", name="s", command="sleep 1000")
+        host.call("wsh_create_session", name="s", command="bash")
+        host.call("wsh_run_command", session="s", input="cd /usr")
         about: dict[str, Any] = server.client.get("/server/info")
         shell = int(server.client.get("/sessions/s")["pid"])
-        host.call("wsh_manage_session", session="s", action="kill")
         os.kill(host.process.pid, signal.SIGKILL)
 
-    deadline_s = time.monotonic() + 50
-    pids = [int(about["pid"]), int(about["keeper_pid"]), shell]
+    _wait_gone(int(about["pid"]), int(about["keeper_pid"]), shell)
+    assert not server.paths.mcp_socket.exists()
+    assert not server.paths.server_socket.exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["cat", "sleep 1000 & echo begun"], ids=["in front", "in the background"]
+)
+def test_what_a_killed_host_left_running_goes_on_and_the_server_with_it(
+    home: Path, line: str
+) -> None:
+    with left_alone(home) as server:
+        with hosted(server) as host:
+            host.shake_hands()
+            host.call("wsh_create_session", name="s", command="bash")
+            host.call("wsh_run_command", session="s", input=line, until="begun", max_wait_ms=500)
+            os.kill(host.process.pid, signal.SIGKILL)
+        assert server.process is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(3 * LEFT_S)
+
+        about: dict[str, Any] = server.client.get("/server/info")
+        shell = int(server.client.get("/sessions/s")["pid"])
+        (program,) = psutil.Process(shell).children()
+        program.kill()
+
+        assert server.wait_ended() == 0
+    _wait_gone(int(about["keeper_pid"]), shell)
+
+
+def test_a_session_that_a_person_opened_holds_the_server_of_a_killed_host(home: Path) -> None:
+    with left_alone(home) as server:
+        with hosted(server) as host:
+            host.shake_hands()
+            server.client.post("/sessions", {"name": "mine", "command": "bash"})
+            os.kill(host.process.pid, signal.SIGKILL)
+        assert server.process is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(3 * LEFT_S)
+
+        assert server.command("list", "--names").stdout == "mine\n"
+
+
+def _wait_gone(*pids: int) -> None:
+    deadline_s = time.monotonic() + 90
     while any(is_alive(pid) for pid in pids):
         assert time.monotonic() < deadline_s, [pid for pid in pids if is_alive(pid)]
         time.sleep(0.1)
-    assert not server.paths.mcp_socket.exists()
-    assert not server.paths.server_socket.exists()
