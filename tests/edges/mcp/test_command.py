@@ -1,5 +1,6 @@
 """Dialect `command` as a client sees it."""
 
+import os
 import platform
 import secrets
 from pathlib import Path
@@ -152,19 +153,25 @@ async def test_output_is_streamed_as_progress(server: ServerProcess, way: str) -
     assert told[0] == "step one"
 
 
-async def test_commands_run_side_by_side(server: ServerProcess) -> None:
-    outputs: set[str] = set()
-    async with connected("stdio-2026", server, dialect="command") as client:
+async def test_commands_run_side_by_side(server: ServerProcess, way: str, tmp_path: Path) -> None:
+    """Each waits for the next one: none would end if they took turns."""
+    outputs: dict[int, str] = {}
+    pipes = [tmp_path / f"pipe{n}" for n in range(6)]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    async with connected(way, server, dialect="command") as client:
 
         async def one(n: int) -> None:
-            done = await call(client, "run_command", command=f"sleep 0.2; echo {n}")
-            outputs.add(done["stdout"])
+            passes_on = f" | tee {pipes[n - 1]}" if n else ""
+            done = await call(client, "run_command", command=f"cat {pipes[n]}{passes_on}")
+            outputs[n] = done["stdout"]
 
         async with anyio.create_task_group() as tasks:
-            for n in range(10):
+            for n in range(len(pipes)):
                 tasks.start_soon(one, n)
+            await call(client, "run_command", command=f"echo through > {pipes[-1]}")
 
-    assert outputs == {f"{n}\n" for n in range(10)}
+    assert outputs == {n: "through\n" for n in range(len(pipes))}
 
 
 async def test_both_dialects_can_be_spoken_at_once(server: ServerProcess, way: str) -> None:
