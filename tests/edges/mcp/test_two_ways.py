@@ -275,7 +275,7 @@ def test_two_calls_with_one_id_are_both_answered() -> None:
         await pipe.say(*[call(1, "wait", {"wait_s": 0.2})] * 2)
         while len(pipe.heard) < heard + 2:
             await anyio.sleep(0.01)
-        return at_once, pipe.heard[heard:]
+        return at_once, [json.loads(each) for each in pipe.heard[heard:]]
 
     short, long, plain = on_lines(script)
 
