@@ -116,7 +116,14 @@ def test_a_cancelled_task_leaves_the_command_and_the_shell_alive(server: ServerP
 
 
 def over_http(
-    server: ServerProcess, method: str, name: str, params: dict[str, Any], *, mine: bool = True
+    server: ServerProcess,
+    method: str,
+    name: str,
+    params: dict[str, Any],
+    *,
+    mine: bool = True,
+    meta: dict[str, Any] = WITH_TASKS,
+    timeout_s: float = 60,
 ) -> dict[str, Any]:
     """A request of the modern era, by the token's agent or by the person of the socket."""
     headers = {
@@ -129,10 +136,10 @@ def over_http(
         "jsonrpc": "2.0",
         "id": 1,
         "method": method,
-        "params": {**params, "_meta": WITH_TASKS},
+        "params": {**params, "_meta": meta},
     }
     uds = None if mine else str(server.paths.server_socket)
-    with httpx.Client(transport=httpx.HTTPTransport(uds=uds), timeout=60) as client:
+    with httpx.Client(transport=httpx.HTTPTransport(uds=uds), timeout=timeout_s) as client:
         return client.post(f"{server.url()}/mcp", json=message, headers=headers).json()
 
 
@@ -181,6 +188,23 @@ def test_a_cancelled_run_goes_on_unless_an_interrupt_was_asked_for(
         host.call("wsh_manage_session", session=session, action="kill")
 
     assert waited["state"] == words[0]
+
+
+def test_a_call_over_http_of_the_modern_era_is_cancelled_with_its_connection(
+    server: ServerProcess,
+) -> None:
+    name = f"t{secrets.token_hex(4)}"
+    made = {"name": "wsh_create_session", "arguments": {"name": name}}
+    over_http(server, "tools/call", "wsh_create_session", made, meta=MODERN)
+    run = run_params(name, "sleep 600", interrupt=True, max_wait_ms=600_000)
+
+    with pytest.raises(httpx.ReadTimeout):  # and the client closes the connection
+        over_http(server, "tools/call", "wsh_run_command", run, meta=MODERN, timeout_s=2)
+    after = over_http(
+        server, "tools/call", "wsh_run_command", run_params(name, "echo alive"), meta=MODERN
+    )
+
+    assert after["result"]["structuredContent"]["output"] == "alive"
 
 
 def test_who_waits_behind_a_cancelled_run_gets_the_turn_when_its_interrupt_is_done(
