@@ -47,7 +47,7 @@ from duetty.edges.http import (
 )
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
-from duetty.edges.mcp import PROTECTED_PATHS, McpEdge, ProtectedResource
+from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
@@ -55,7 +55,7 @@ from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
 from duetty.ops.upstreams import upstreams_of
 from duetty.processes import Processes
-from duetty.session import Keeping, Registry
+from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
 from duetty.turns import ask_short_turns
 from duetty.upstreams import load_upstreams
@@ -83,6 +83,9 @@ EPHEMERAL_S = 30.0
 LINGER_S = 2.0
 """How long it stays after its last session and client: a client that has just found it can still
 make its call."""
+
+LEFT_S = 30.0
+"""How long it stays for idle shells of an MCP host that went without ending them."""
 
 LOOK_S = 0.25
 """Between two looks whether anybody needs it."""
@@ -420,13 +423,14 @@ class Server:
         """A server that nobody asked to stay goes when nobody needs it."""
         used_s = self._clock.monotonic_s()
         requests = 0
-        stays_s = EPHEMERAL_S
+        was_used, stays_s = False, EPHEMERAL_S
         while self._clock.monotonic_s() - used_s < stays_s:
             await anyio.sleep(LOOK_S)
-            if registry.alive or self._processes.running:
-                stays_s = LINGER_S
+            alive = [session for session in registry.sessions() if not session.is_exited]
+            was_used = was_used or bool(alive or self._processes.running)
+            stays_s = LEFT_S if alive else LINGER_S if was_used else EPHEMERAL_S
             if (
-                registry.alive
+                not all(map(_is_left, alive))
                 or web.server_state.connections
                 or web.server_state.total_requests != requests
                 or mcp.connections
@@ -449,6 +453,17 @@ class Server:
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
         self.stop(not self._ephemeral)
+
+
+def _is_left(session: Session) -> bool:
+    """Whether an MCP host opened it and nothing runs in it: it is no use to anybody else."""
+    if session.profile.owner != MCP_HOST.identity or session.state().word != "prompt":
+        return False
+    pid = session.profile.pid
+    try:
+        return not Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").strip()
+    except OSError:
+        return False
 
 
 class _Uvicorn(uvicorn.Server):

@@ -93,7 +93,9 @@ def test_nothing_is_written_when_only_asked_to_show(
     assert '+      "command": ' in capsys.readouterr().out
 
 
-def test_the_old_file_is_kept_and_its_mode_too(home: Path) -> None:
+def test_the_difference_is_shown_and_the_old_file_kept_with_its_mode(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = home / ".claude.json"
     path.write_text('{"projects": {"a": 1}}')
     path.chmod(0o640)
@@ -103,6 +105,9 @@ def test_the_old_file_is_kept_and_its_mode_too(home: Path) -> None:
     assert (home / ".claude.json.bak1").read_text() == '{"projects": {"a": 1}}'
     assert parsed(path)["projects"] == {"a": 1}
     assert path.stat().st_mode & 0o777 == 0o640
+    shown = capsys.readouterr().out
+    assert '-{"projects": {"a": 1}}' in shown
+    assert any(line.startswith("+") and '"duetty"' in line for line in shown.splitlines())
 
 
 def test_a_linked_file_stays_linked(home: Path) -> None:

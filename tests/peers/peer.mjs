@@ -71,7 +71,7 @@ if (era === "legacy") {
   await until(() => seen.updated.length > 0);
 }
 const abort = new AbortController();
-const endless = { session, input: "sleep 20", interrupt: true };
+const endless = { session, input: "sleep 600", interrupt: true };
 const aborted = call("wsh_run_command", endless, { signal: abort.signal }).then(
   () => false,
   () => true,

@@ -97,7 +97,8 @@ class Dispatcher:
             # A caller may leave while it waits or is asked about, not in the middle of a change.
             with anyio.CancelScope(shield=not operation.waits):
                 result = await operation.run(passage.params, services, call.actor)
-            passage.exit_code = getattr(result, "exit_code", None)
+            # A run has it itself, a command without a terminal with the rest of its process.
+            passage.exit_code = getattr(getattr(result, "process", result), "exit_code", None)
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.server_process import ServerProcess
@@ -26,11 +27,11 @@ MODERN: dict[str, Any] = {
 class Host:
     """An MCP host, as far as its pipes go."""
 
-    def __init__(self, server: ServerProcess, *options: str) -> None:
+    def __init__(self, server: ServerProcess, *options: str, cwd: Path | None = None) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "duetty", "mcp", *options],
             env=server.env,
-            cwd=server.home,
+            cwd=cwd or server.home,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -97,8 +98,8 @@ class Host:
 
 
 @contextmanager
-def hosted(server: ServerProcess, *options: str) -> Generator[Host]:
-    host = Host(server, *options)
+def hosted(server: ServerProcess, *options: str, cwd: Path | None = None) -> Generator[Host]:
+    host = Host(server, *options, cwd=cwd)
     try:
         yield host
     finally:

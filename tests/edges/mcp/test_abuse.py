@@ -5,8 +5,10 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import threading
 import time
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,8 @@ DONE = b'{"jsonrpc":"2.0","method":"notifications/initialized"}\n'
 ABANDONED = 10_000
 FLOOD = 10_000
 AT_ONCE = 200
+GROWN_BYTES = 6 * 1024 * 1024
+"""What is left of each connection must be less than 600 bytes."""
 
 
 @pytest.mark.parametrize(
@@ -112,7 +116,11 @@ def test_connections_that_are_opened_and_abandoned_leave_nothing(server: ServerP
 
     _wait_few_descriptors(process, 60)
     grown = process.memory_info().rss - before
-    assert grown < 12 * 1024 * 1024, f"{grown} bytes"
+    with hosted(server) as host:
+        host.shake_hands()
+        subscribed = host.ask("resources/subscribe", {"uri": "wsh://sessions"})
+    assert grown < GROWN_BYTES, f"{grown} bytes"
+    assert "result" in subscribed  # there is a bound on how many are
 
 
 def _abandon(server: ServerProcess, count: int) -> None:
@@ -156,21 +164,80 @@ def _wait_few_descriptors(process: psutil.Process, most: int) -> None:
         time.sleep(0.05)
 
 
-def test_a_host_killed_with_its_bridge_leaves_no_server_shell_or_socket(home: Path) -> None:
-    """An ephemeral server goes when its last client and session are gone, and takes the keeper."""
+LEFT_S = 1.0
+"""How long a server stays for shells that a host left, in these tests."""
+
+
+@contextlib.contextmanager
+def left_alone(home: Path) -> Generator[ServerProcess]:
+    """A server that nobody asked to stay."""
     server = ServerProcess(home)
-    with hosted(server) as host:
-        host.shake_hands()
-        host.call("wsh_create_session", name="s", command="sleep 1000")
+    server.start_with(f"duetty.server.LEFT_S = {LEFT_S}", "--ephemeral")
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def test_a_host_killed_with_its_bridge_leaves_no_server_shell_or_socket(home: Path) -> None:
+    """The bridge's own server, with the time that it really takes."""
+    server = ServerProcess(home)
+    try:
+        with hosted(server) as host:
+            host.shake_hands()
+            host.call("wsh_create_session", name="s", command="bash")
+            host.call("wsh_run_command", session="s", input="cd /usr")
+            about: dict[str, Any] = server.client.get("/server/info")
+            shell = int(server.client.get("/sessions/s")["pid"])
+            os.kill(host.process.pid, signal.SIGKILL)
+
+        _wait_gone(int(about["pid"]), int(about["keeper_pid"]), shell)
+        assert not server.paths.mcp_socket.exists()
+        assert not server.paths.server_socket.exists()
+    finally:
+        server.end()
+
+
+@pytest.mark.parametrize(
+    "line", ["cat", "sleep 1000 & echo begun"], ids=["in front", "in the background"]
+)
+def test_what_a_killed_host_left_running_goes_on_and_the_server_with_it(
+    home: Path, line: str
+) -> None:
+    with left_alone(home) as server:
+        with hosted(server) as host:
+            host.shake_hands()
+            host.call("wsh_create_session", name="s", command="bash")
+            host.call("wsh_run_command", session="s", input=line, until="begun", max_wait_ms=500)
+            os.kill(host.process.pid, signal.SIGKILL)
+        assert server.process is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(3 * LEFT_S)
+
         about: dict[str, Any] = server.client.get("/server/info")
         shell = int(server.client.get("/sessions/s")["pid"])
-        host.call("wsh_manage_session", session="s", action="kill")
-        os.kill(host.process.pid, signal.SIGKILL)
+        (program,) = psutil.Process(shell).children()
+        program.kill()
 
-    deadline_s = time.monotonic() + 50
-    pids = [int(about["pid"]), int(about["keeper_pid"]), shell]
+        assert server.wait_ended() == 0
+    _wait_gone(int(about["keeper_pid"]), shell)
+
+
+def test_a_session_that_a_person_opened_holds_the_server_of_a_killed_host(home: Path) -> None:
+    with left_alone(home) as server:
+        with hosted(server) as host:
+            host.shake_hands()
+            server.client.post("/sessions", {"name": "mine", "command": "bash"})
+            os.kill(host.process.pid, signal.SIGKILL)
+        assert server.process is not None
+        with pytest.raises(subprocess.TimeoutExpired):
+            server.process.wait(3 * LEFT_S)
+
+        assert server.command("list", "--names").stdout == "mine\n"
+
+
+def _wait_gone(*pids: int) -> None:
+    deadline_s = time.monotonic() + 90
     while any(is_alive(pid) for pid in pids):
         assert time.monotonic() < deadline_s, [pid for pid in pids if is_alive(pid)]
         time.sleep(0.1)
-    assert not server.paths.mcp_socket.exists()
-    assert not server.paths.server_socket.exists()

@@ -87,12 +87,16 @@ def test_a_host_that_discovers_and_then_initializes_is_served(server: ServerProc
     assert tools["result"]["tools"]
 
 
-def test_sessions_start_in_the_directory_of_the_host(server: ServerProcess) -> None:
-    with hosted(server) as host:
+def test_sessions_and_commands_start_in_the_directory_of_the_host(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    with hosted(server, "--dialect", "command,wsh", cwd=tmp_path) as host:
         host.shake_hands()
         created = host.call("wsh_create_session")
+        ran = host.call("run_command", command="pwd")
 
-    assert created["cwd"] == str(server.home)
+    assert created["cwd"] == str(tmp_path)
+    assert ran["stdout"] == f"{tmp_path}\n"
 
 
 def test_a_killed_host_leaves_its_command_running(server: ServerProcess) -> None:

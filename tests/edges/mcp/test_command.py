@@ -1,5 +1,6 @@
 """Dialect `command` as a client sees it."""
 
+import os
 import platform
 import secrets
 from pathlib import Path
@@ -10,9 +11,10 @@ import pytest
 from mcp import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent
 
+from duetty.config import Settings
 from tests.edges.mcp.connect import WAYS, call, connected
 from tests.edges.mcp.host import hosted
-from tests.server_process import ServerProcess
+from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -151,19 +153,25 @@ async def test_output_is_streamed_as_progress(server: ServerProcess, way: str) -
     assert told[0] == "step one"
 
 
-async def test_commands_run_side_by_side(server: ServerProcess) -> None:
-    outputs: set[str] = set()
-    async with connected("stdio-2026", server, dialect="command") as client:
+async def test_commands_run_side_by_side(server: ServerProcess, way: str, tmp_path: Path) -> None:
+    """Each waits for the next one: none would end if they took turns."""
+    outputs: dict[int, str] = {}
+    pipes = [tmp_path / f"pipe{n}" for n in range(6)]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+    async with connected(way, server, dialect="command") as client:
 
         async def one(n: int) -> None:
-            done = await call(client, "run_command", command=f"sleep 0.2; echo {n}")
-            outputs.add(done["stdout"])
+            passes_on = f" | tee {pipes[n - 1]}" if n else ""
+            done = await call(client, "run_command", command=f"cat {pipes[n]}{passes_on}")
+            outputs[n] = done["stdout"]
 
         async with anyio.create_task_group() as tasks:
-            for n in range(10):
+            for n in range(len(pipes)):
                 tasks.start_soon(one, n)
+            await call(client, "run_command", command=f"echo through > {pipes[-1]}")
 
-    assert outputs == {f"{n}\n" for n in range(10)}
+    assert outputs == dict.fromkeys(range(len(pipes)), "through\n")
 
 
 async def test_both_dialects_can_be_spoken_at_once(server: ServerProcess, way: str) -> None:
@@ -174,6 +182,112 @@ async def test_both_dialects_can_be_spoken_at_once(server: ServerProcess, way: s
     assert {"run_command", "wsh_run_command"} <= tools
     assert len(tools) == 18
     assert done["stdout"] == "hi\n"
+
+
+async def test_output_beyond_the_answer_is_read_from_the_disk(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server, dialect="command") as client:
+        ran = await call(client, "run_command", command="seq 1 300000")
+        page = await call(client, "poll_command", process=ran["process"], stdout_offset=1_000_000)
+
+    whole = "".join(f"{n}\n" for n in range(1, 300_001))
+    assert len(ran["stdout"]) < 40_000
+    assert ran["stdout"].startswith("1\n2\n")
+    assert ran["stdout"].endswith("\n300000\n")
+    assert ran["stdout_omitted_bytes"] > 1_900_000
+    assert len(page["stdout"]) > 10_000
+    assert page["stdout"] == whole[1_000_000 : 1_000_000 + len(page["stdout"])]
+
+
+async def test_a_command_is_in_the_audit_before_it_runs_and_its_outcome_after(
+    server: ServerProcess, way: str
+) -> None:
+    mark = secrets.token_hex(6)
+    async with connected(way, server, dialect="command") as client:
+        await client.call_tool("run_command", {"command": f"echo {mark}; exit 3"})
+        started = await call(client, "run_command", command=f"echo bg-{mark}", background=True)
+
+    records: list[dict[str, Any]] = server.client.get("/audit?limit=100")
+    calls = [
+        each
+        for each in records
+        if each["kind"] == "call" and mark in str(each["judged"]["command_line"])
+    ]
+    assert {each["operation"] for each in calls} == {"process.run", "process.start"}
+    assert all((each["dialect"], each["actor"]["kind"]) == ("command", "agent") for each in calls)
+    (run,) = [each for each in calls if each["operation"] == "process.run"]
+    (ended,) = [
+        each for each in records if each["kind"] == "outcome" and each["call"] == run["call"]
+    ]
+    assert (ended["outcome"], ended["exit_code"]) == ("done", 3)
+    assert ended["seq"] > run["seq"]
+    assert started["running"]
+
+
+RULES = """
+[[policy.rules]]
+name = "no-touch"
+decide = "deny"
+command = ["touch **"]
+
+[[policy.rules]]
+name = "may-make"
+decide = "allow"
+command = ["mkdir **"]
+"""
+
+
+async def test_a_deny_list_refuses_before_anything_starts_and_an_allow_list_lets_pass(
+    home: Path,
+) -> None:
+    (home / "config.toml").write_text(RULES)
+    with running_server(home, DUETTY_POLICY_PROFILE="strict") as server:
+        for way in WAYS:
+            made, other = home / f"touched-{way}", home / f"made-{way}"
+            async with connected(way, server, dialect="command") as client:
+                denied = await client.call_tool("run_command", {"command": f"touch {made}"})
+                behind = await client.call_tool(
+                    "run_command", {"command": f"touch {made}", "background": True}
+                )
+                unlisted = await client.call_tool("run_command", {"command": f"cp {home} {made}"})
+                allowed = await call(client, "run_command", command=f"mkdir {other}")
+                listed = await call(client, "list_commands")
+
+            for refused in (denied, behind):
+                assert refused.is_error
+                assert (refused.structured_content or {})["error"]["code"] == "policy_denied"
+                assert (refused.structured_content or {})["rule"] == "rule:no-touch"
+            assert unlisted.is_error
+            assert (unlisted.structured_content or {})["error"]["code"] == "policy_denied"
+            assert allowed["exit_code"] == 0
+            assert other.is_dir()
+            assert not made.exists()
+            assert {each["command"].split()[0] for each in listed["commands"]} == {"mkdir"}
+
+
+async def test_limits_and_the_time_of_a_command_are_settings(home: Path) -> None:
+    settings = {
+        "DUETTY_PROCESS_TIMEOUT_MS": "700",
+        "DUETTY_PROCESS_CPU_S": "7",
+        "DUETTY_PROCESS_MEMORY_MIB": "512",
+        "DUETTY_PROCESS_FILE_MIB": "3",
+    }
+    with running_server(home, **settings) as server:
+        async with connected("stdio-2026", server, dialect="command") as client:
+            limits = await call(
+                client, "run_command", command="ulimit -t; ulimit -v; ulimit -f", shell="bash"
+            )
+            late = await client.call_tool("run_command", {"command": "sleep 60"})
+            asked = await call(client, "run_command", command="sleep 1; echo x", timeout_ms=30_000)
+
+    assert limits["stdout"].split() == ["7", str(512 * 1024), str(3 * 1024)]
+    assert texts(late)[0] == "the command took longer than 700 ms and was ended"
+    assert asked["stdout"] == "x\n"
+
+
+async def test_a_command_has_a_minute_unless_somebody_says_otherwise() -> None:
+    assert Settings().process_timeout_ms == 60_000
 
 
 def test_a_closed_connection_leaves_its_command_running(server: ServerProcess) -> None:

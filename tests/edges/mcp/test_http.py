@@ -1,6 +1,10 @@
 """`/mcp` stands behind the same checks as every other route."""
 
 import json
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -32,7 +36,7 @@ def post(
     over_socket: bool = False,
 ) -> httpx.Response:
     uds = str(server.paths.server_socket) if over_socket else None
-    with httpx.Client(transport=httpx.HTTPTransport(uds=uds)) as client:
+    with httpx.Client(transport=httpx.HTTPTransport(uds=uds), timeout=60) as client:
         return client.post(f"{server.url()}/mcp", json=message, headers=ACCEPT | (headers or {}))
 
 
@@ -147,3 +151,58 @@ def test_a_method_that_does_not_exist_is_an_error_of_the_protocol(server: Server
     answer = post(server, {**PING, "method": "no/such"}, bearer(server) | session)
 
     assert '"code":-32601' in answer.text
+
+
+@contextmanager
+def bounded(home: Path, bound: str) -> Generator[ServerProcess]:
+    """A server with a bound of its MCP sessions made small."""
+    server = ServerProcess(home)
+    server.start_with(f"duetty.edges.mcp.transports.{bound}")
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+def opened(server: ServerProcess) -> dict[str, str]:
+    """The headers of a session whose handshake is over."""
+    begun = post(server, INITIALIZE, bearer(server))
+    assert begun.status_code == 200, begun.text
+    mine = bearer(server) | {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
+    post(server, {"jsonrpc": "2.0", "method": "notifications/initialized"}, mine)
+    return mine
+
+
+def test_sessions_are_capped_and_one_that_ends_makes_room(home: Path) -> None:
+    with bounded(home, "HTTP_SESSIONS = 2") as server:
+        first, second = opened(server), opened(server)
+        refused = post(server, INITIALIZE, bearer(server))
+        still = [post(server, PING, each).status_code for each in (first, second)]
+        httpx.delete(f"{server.url()}/mcp", headers=ACCEPT | first)
+        after = post(server, INITIALIZE, bearer(server))
+
+    assert refused.status_code == 503
+    assert "mcp-session-id" not in refused.headers
+    assert still == [200, 200]
+    assert after.status_code == 200
+
+
+def test_a_session_that_nobody_uses_is_forgotten_and_one_with_a_call_on_its_way_is_not(
+    home: Path,
+) -> None:
+    def call(tool: str, **arguments: object) -> dict[str, Any]:
+        params = {"name": tool, "arguments": arguments}
+        return {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
+
+    with bounded(home, "HTTP_IDLE_S = 2") as server:
+        idle, used = opened(server), opened(server)
+        post(server, call("wsh_create_session", name="s"), used)
+        run = call("wsh_run_command", session="s", input="sleep 5; echo done", view="output")
+        ran = post(server, run, used)
+        deadline_s = time.monotonic() + 60
+        while (gone := post(server, PING, idle)).status_code != 404:
+            assert time.monotonic() < deadline_s
+            time.sleep(3)  # each question is a use
+
+    assert '"output":"done"' in ran.text.replace(" ", "")
+    assert gone.status_code == 404

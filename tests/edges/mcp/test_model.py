@@ -12,16 +12,16 @@ from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
-MOST_CALLS = {
-    "edit a file in vim": 2,
-    "bisect a repository": 4,
-    "answer an interactive installer": 4,
-    "drive a REPL and less": 9,
-    "find a line in 50,000": 1,
-    "run three servers, stop one": 11,
-    "recover from an editor left open": 6,
+MOST = {
+    "edit a file in vim": (2, 1_500),
+    "bisect a repository": (4, 4_000),
+    "answer an interactive installer": (4, 1_500),
+    "drive a REPL and less": (9, 4_000),
+    "find a line in 50,000": (1, 600),
+    "run three servers, stop one": (11, 6_000),
+    "recover from an editor left open": (6, 4_000),
 }
-MOST_BYTES = 12_000
+"""Calls, and bytes to read: some twice of what it takes."""
 
 
 @pytest.mark.parametrize("what", TASKS)
@@ -35,5 +35,6 @@ async def test_a_task_is_solved_with_few_calls_and_little_to_read(
     async with connected(way, server) as client:
         spent = await solve(client, what, f"m{secrets.token_hex(4)}", tmp_path)
 
-    assert spent.calls <= MOST_CALLS[what]
-    assert spent.bytes <= MOST_BYTES
+    most_calls, most_bytes = MOST[what]
+    assert spent.calls <= most_calls
+    assert spent.bytes <= most_bytes

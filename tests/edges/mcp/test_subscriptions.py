@@ -67,11 +67,19 @@ async def test_a_subscriber_is_told_that_a_screen_changed_and_no_more_after_it_u
         await session.subscribe_resource(uri)
         await call(client, "wsh_run_command", session=name, input="echo hello")
         updated = await told.wait(ResourceUpdatedNotification)
+        other = f"wsh://sessions/{name}/scrollback"
+        await session.subscribe_resource(other)
         await session.unsubscribe_resource(uri)
+        told.messages.clear()
+        later: list[str] = []
+        for _ in range(3):  # each change would be told of both
+            await call(client, "wsh_run_command", session=name, input="echo again")
+            later.append(str((await told.wait(ResourceUpdatedNotification)).params.uri))
         with pytest.raises(MCPError) as unknown:
             await session.subscribe_resource("wsh://sessions/nobody/screen")
 
     assert str(updated.params.uri) == uri
+    assert later == [other] * 3
     assert unknown.value.error.code == INVALID_PARAMS
 
 
@@ -134,6 +142,25 @@ async def test_a_flood_is_told_a_few_times_a_second(server: ServerProcess, way: 
                     count += 1
 
     assert count <= 15
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+@pytest.mark.parametrize("way", LEGACY)
+async def test_a_flood_is_told_a_few_times_a_second_in_the_handshake_era_too(
+    server: ServerProcess, way: str
+) -> None:
+    told = Told()
+    async with connected(way, server, message_handler=told) as client:
+        name = await opened(client)
+        session: Any = client.session
+        await session.subscribe_resource(f"wsh://sessions/{name}/screen")
+        flood = "for i in $(seq 150); do echo $i; sleep 0.01; done"
+        ran = await call(client, "wsh_run_command", session=name, input=flood, view="output")
+        await told.wait(ResourceUpdatedNotification)
+        count = 1 + sum(isinstance(each, ResourceUpdatedNotification) for each in told.messages)
+
+    assert ran["exit_code"] == 0
+    assert count <= 3 + ran["duration_ms"] / 250
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -4,6 +4,7 @@ import secrets
 import time
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.edges.mcp.host import MODERN, Host, hosted
@@ -114,12 +115,57 @@ def test_a_cancelled_task_leaves_the_command_and_the_shell_alive(server: ServerP
     assert after["output"] == "blue"
 
 
+def over_http(
+    server: ServerProcess,
+    method: str,
+    name: str,
+    params: dict[str, Any],
+    *,
+    mine: bool = True,
+    meta: dict[str, Any] = WITH_TASKS,
+    timeout_s: float = 60,
+) -> dict[str, Any]:
+    """A request of the modern era, by the token's agent or by the person of the socket."""
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Mcp-Protocol-Version": "2026-07-28",
+        "Mcp-Method": method,
+        "Mcp-Name": name,
+    } | ({"Authorization": f"Bearer {server.token()}"} if mine else {})
+    message = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": method,
+        "params": {**params, "_meta": meta},
+    }
+    uds = None if mine else str(server.paths.server_socket)
+    with httpx.Client(transport=httpx.HTTPTransport(uds=uds), timeout=timeout_s) as client:
+        return client.post(f"{server.url()}/mcp", json=message, headers=headers).json()
+
+
 def test_a_task_belongs_to_whoever_asked_for_it(server: ServerProcess) -> None:
+    name = f"t{secrets.token_hex(4)}"
+    made = {"name": "wsh_create_session", "arguments": {"name": name}}
+    over_http(server, "tools/call", "wsh_create_session", made)
+    run = run_params(name, "sleep 600", max_wait_ms=600_000)
+    task = over_http(server, "tools/call", "wsh_run_command", run)["result"]["taskId"]
+    which = {"taskId": task}
+
+    theirs = [
+        over_http(server, method, task, which, mine=False)["error"]
+        for method in ("tasks/get", "tasks/cancel")
+    ]
+    own = over_http(server, "tasks/get", task, which)["result"]
+    over_http(server, "tasks/cancel", task, which)
     with hosted(server) as host:
         host.shake_hands("2025-11-25")
-        refused = host.ask("tasks/get", {"taskId": "0" * 32})
+        others = host.ask("tasks/list")["result"]["tasks"]
+        unknown = host.ask("tasks/get", {"taskId": "0" * 32})["error"]
 
-    assert refused["error"] == {"code": -32602, "message": "Unknown taskId"}
+    assert theirs == [{"code": -32602, "message": "Unknown taskId"}] * 2
+    assert unknown == theirs[0]
+    assert own["status"] == "working"
+    assert task not in {each["taskId"] for each in others}
 
 
 @pytest.mark.parametrize("interrupt", [False, True])
@@ -142,6 +188,23 @@ def test_a_cancelled_run_goes_on_unless_an_interrupt_was_asked_for(
         host.call("wsh_manage_session", session=session, action="kill")
 
     assert waited["state"] == words[0]
+
+
+def test_a_call_over_http_of_the_modern_era_is_cancelled_with_its_connection(
+    server: ServerProcess,
+) -> None:
+    name = f"t{secrets.token_hex(4)}"
+    made = {"name": "wsh_create_session", "arguments": {"name": name}}
+    over_http(server, "tools/call", "wsh_create_session", made, meta=MODERN)
+    run = run_params(name, "sleep 600", interrupt=True, max_wait_ms=600_000)
+
+    with pytest.raises(httpx.ReadTimeout):  # and the client closes the connection
+        over_http(server, "tools/call", "wsh_run_command", run, meta=MODERN, timeout_s=2)
+    after = over_http(
+        server, "tools/call", "wsh_run_command", run_params(name, "echo alive"), meta=MODERN
+    )
+
+    assert after["result"]["structuredContent"]["output"] == "alive"
 
 
 def test_who_waits_behind_a_cancelled_run_gets_the_turn_when_its_interrupt_is_done(

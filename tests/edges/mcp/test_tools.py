@@ -32,6 +32,33 @@ TOOL_NAMES = {
 }
 
 
+PUBLISHED: dict[str, dict[str, object]] = {
+    "wsh_create_session": {"name": None, "command": None, "rows": 24, "cols": 80, "cwd": None, "env": None},
+    "wsh_list_sessions": {"session": None},
+    "wsh_manage_session": {"session": ..., "action": ..., "new_name": None},
+    "wsh_send_input": {"session": ..., "input": None, "encoding": "utf8"},
+    "wsh_get_screen": {"session": ..., "format": "styled"},
+    "wsh_get_scrollback": {"session": ..., "offset": 0, "limit": 100, "format": "styled"},
+    "wsh_await_quiesce": {"session": ..., "timeout_ms": 2_000, "max_wait_ms": 30_000},
+    "wsh_run_command": {
+        "session": ..., "input": ..., "timeout_ms": 2_000, "max_wait_ms": 30_000, "format": "styled"
+    },
+    "wsh_overlay": {
+        "session": ..., "id": None, "x": None, "y": None, "z": None, "width": None, "height": None,
+        "background": None, "spans": None, "list": None,
+    },
+    "wsh_remove_overlay": {"session": ..., "id": None},
+    "wsh_panel": {
+        "session": ..., "id": None, "position": None, "height": None, "z": None, "background": None,
+        "spans": None, "list": None,
+    },
+    "wsh_remove_panel": {"session": ..., "id": None},
+    "wsh_input_mode": {"session": ..., "mode": None, "focus": None, "unfocus": None},
+    "wsh_screen_mode": {"session": ..., "action": None},
+}  # fmt: skip
+"""The seed's parameters: needed (...), with a default, or simply optional."""
+
+
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -63,6 +90,38 @@ async def test_the_tools_are_listed_with_titles_schemas_and_hints(
     assert {tool.name for tool in tools} == TOOL_NAMES
     assert all(tool.title and tool.output_schema and tool.annotations for tool in tools)
     assert "wsh_run_command" in (instructions or "")
+
+
+async def test_every_tool_has_the_published_parameters_and_says_their_defaults(
+    server: ServerProcess,
+) -> None:
+    async with connected("stdio-2025", server) as client:
+        tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
+
+    for name, published in PUBLISHED.items():
+        schema = tools[name]
+        assert published.keys() <= schema["properties"].keys(), name
+        needed = {each for each, default in published.items() if default is ...}
+        assert set(schema["required"]) == needed, name
+        for parameter, default in published.items():
+            told = schema["properties"][parameter]
+            if default is not None and default is not ...:
+                assert (
+                    told.get("default", told["description"].rpartition("default: ")[2]) == default
+                )
+
+
+async def test_annotations_say_what_only_reads_and_what_may_destroy(server: ServerProcess) -> None:
+    async with connected("stdio-2025", server) as client:
+        tools = (await client.list_tools()).tools
+
+    hints = {tool.name: tool.annotations for tool in tools if tool.annotations is not None}
+    assert {name for name, each in hints.items() if each.read_only_hint} == {
+        "wsh_list_sessions", "wsh_get_screen", "wsh_get_scrollback", "wsh_await_quiesce"
+    }  # fmt: skip
+    assert {name for name, each in hints.items() if each.destructive_hint} == {
+        "wsh_manage_session", "wsh_send_input", "wsh_run_command"
+    }  # fmt: skip
 
 
 async def test_the_list_of_tools_fits_a_models_budget(server: ServerProcess) -> None:
@@ -292,6 +351,74 @@ async def test_input_then_waiting_then_reading_is_the_same_as_running(
 
     assert "\na-42\n" in shown(screen)
     assert "\nb-43\n" in shown(later)
+
+
+async def test_a_wait_with_the_last_generation_waits_for_something_new(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(client, "wsh_run_command", session=name, input="echo one")
+        first = await call(client, "wsh_await_quiesce", session=name, timeout_ms=100)
+        seen = {"session": name, "timeout_ms": 1, "last_generation": first["generation"]}
+        nothing = await client.call_tool("wsh_await_quiesce", {**seen, "max_wait_ms": 300})
+        await call(client, "wsh_send_input", session=name, input="echo two\n")
+        second = await call(client, "wsh_await_quiesce", **seen)
+
+    assert nothing.is_error
+    assert nothing.structured_content["error"]["code"] == "idle_timeout"
+    assert second["generation"] > first["generation"]
+
+
+async def test_fresh_silence_is_counted_from_the_question(server: ServerProcess, way: str) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        await call(client, "wsh_run_command", session=name, input="echo one")
+        await call(client, "wsh_await_quiesce", session=name, timeout_ms=700)
+        quiet = {"session": name, "timeout_ms": 500, "max_wait_ms": 200}
+        known = await client.call_tool("wsh_await_quiesce", quiet)
+        fresh = await client.call_tool("wsh_await_quiesce", {**quiet, "fresh": True})
+
+    assert not known.is_error
+    assert fresh.is_error
+
+
+async def test_a_screen_is_styled_unless_it_is_asked_for_plain(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        line = "printf '\\033[31mred\\033[0m ü漢\\n'"
+        ran = await call(client, "wsh_run_command", session=name, input=line)
+        styled = await call(client, "wsh_get_screen", session=name)
+        plain = await call(client, "wsh_get_screen", session=name, format="plain")
+
+    assert ran["output"] == "red ü漢"
+    assert "red ü漢" in plain["lines"]
+    assert all(isinstance(each, str) for each in plain["lines"])
+    for screen in (ran["screen"], styled):
+        spans = [span for row in screen["lines"] if not isinstance(row, str) for span in row]
+        (red,) = [span for span in spans if span["text"] == "red"]
+        assert red["fg"]
+
+
+async def test_concurrent_runs_on_one_session_come_one_after_the_other(
+    server: ServerProcess, way: str
+) -> None:
+    outputs: dict[int, str] = {}
+    async with connected(way, server) as client:
+        name = await opened(client)
+
+        async def run(n: int) -> None:
+            line = f"for i in 1 2 3; do echo {n}-$i; done"
+            ran = await call(client, "wsh_run_command", session=name, input=line, view="output")
+            outputs[n] = ran["output"]
+
+        async with anyio.create_task_group() as tasks:
+            for n in range(5):
+                tasks.start_soon(run, n)
+
+    assert outputs == {n: f"{n}-1\n{n}-2\n{n}-3" for n in range(5)}
 
 
 async def test_scrollback_is_paged_from_either_end(server: ServerProcess, way: str) -> None:

@@ -270,12 +270,17 @@ def test_a_cancelled_line_gets_no_answer_and_the_next_one_does() -> None:
 def test_two_calls_with_one_id_are_both_answered() -> None:
     async def script(pipe: Pipe) -> object:
         await shaken(pipe)
-        return await pipe.say(call(1, "echo"), call(1, "list"), call("1", "late"))
+        at_once = await pipe.say(call(1, "echo"), call(1, "list"), call("1", "late"))
+        heard = len(pipe.heard)
+        await pipe.say(*[call(1, "wait", {"wait_s": 0.2})] * 2)
+        while len(pipe.heard) < heard + 2:
+            await anyio.sleep(0.01)
+        return at_once, [json.loads(each) for each in pipe.heard[heard:]]
 
     short, long, plain = on_lines(script)
 
     assert short == long
-    assert plain == 3
+    assert plain == 5
 
 
 @pytest.mark.parametrize("era", ["handshake", "modern"])

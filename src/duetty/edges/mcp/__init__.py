@@ -1,7 +1,10 @@
 """The MCP edge: operations as tools and resources, over HTTP and over a unix socket."""
 
-from duetty.edges.mcp.edge import McpEdge
+from duetty.edges.mcp.edge import LOCAL, McpEdge
 from duetty.edges.mcp.protected import PATHS as PROTECTED_PATHS
 from duetty.edges.mcp.protected import ProtectedResource
 
-__all__ = ["PROTECTED_PATHS", "McpEdge", "ProtectedResource"]
+MCP_HOST = LOCAL.actor
+"""Who comes by the bridge."""
+
+__all__ = ["MCP_HOST", "PROTECTED_PATHS", "McpEdge", "ProtectedResource"]
