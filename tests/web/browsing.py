@@ -89,7 +89,7 @@ class Tab:
     def wait_still(self) -> None:
         """Until the screen is there and nothing in it moves any more, but what moves for ever."""
         self.page.wait_for_function(
-            """() => document.querySelector('main [data-region], main section')
+            """() => document.querySelector('main [data-region], main[data-region], main section')
               && document.getAnimations().every((each) =>
                 each.playState !== 'running' || each.effect.getComputedTiming().iterations === Infinity)""",
             timeout=WAIT_MS,
@@ -144,6 +144,13 @@ class Tab:
 
     def press(self, keys: str) -> None:
         self.page.keyboard.press(keys)
+
+    def forgive_lost_connection(self) -> None:
+        """After a server was out of reach on purpose: a browser writes that into its console itself.
+
+        That the server refused something, or the page threw, is forgiven nowhere.
+        """
+        self.problems[:] = [each for each in self.problems if "net::ERR_" not in each]
 
     def view(self, session: str, expression: str) -> Any:
         """The value of an expression over `view`, the page's terminal."""

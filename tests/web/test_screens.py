@@ -91,7 +91,6 @@ def test_a_browser_without_a_cookie_is_told_how_to_sign_in(
     with browsing(browser, server, sign_in=False) as tab:
         tab.goto("s/s")
         expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
-        tab.problems.clear()  # the refusals that it has just been told about
         field = tab.page.get_by_label("Open that link, or paste it here").bounding_box()
         button = tab.page.get_by_role("button", name="Sign in").bounding_box()
         assert field is not None
@@ -104,6 +103,35 @@ def test_a_browser_without_a_cookie_is_told_how_to_sign_in(
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
 
         assert "code" not in tab.page.url
+
+
+SCREENS = ("", "s/s", "history?q=x", "recordings", "recordings/s", "tools", "policy", "audit")
+
+
+def test_no_screen_asks_for_anything_that_is_refused_to_who_is_signed_out(
+    browser: Browser, server: ServerProcess
+) -> None:
+    with browsing(browser, server, sign_in=False) as tab:
+        refused: list[str] = []
+        tab.page.on("response", lambda got: refused.append(got.url) if got.status >= 400 else None)
+        for path in (*SCREENS, "approvals", "approvals/none", "share?session=s", "settings"):
+            tab.goto(path)
+            expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
+            assert tab.page.url.endswith(f"/ui/{path}")
+
+        assert (refused, tab.problems) == ([], [])
+
+
+def test_a_link_on_another_site_leads_into_the_page_of_who_is_signed_in(
+    browser: Browser, server: ServerProcess
+) -> None:
+    """The cookie stays at home on the way there, so the page itself came as to a stranger."""
+    with browsing(browser, server) as tab:
+        tab.page.goto(f"data:text/html,<a href='{server.url()}/ui/settings'>go</a>")
+        tab.page.get_by_role("link", name="go").click()
+
+        expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
+        assert tab.page.evaluate("document.documentElement.dataset.signed") == ""
 
 
 def test_how_far_the_server_is_is_measured_when_the_page_has_come_to_rest(
@@ -136,7 +164,6 @@ def test_signing_out_ends_it_for_this_browser(browser: Browser, server: ServerPr
         tab.page.get_by_role("button", name="Sign out").click()
 
         expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
-        tab.problems.clear()
 
 
 @pytest.mark.parametrize("theme", ["light", "contrast", "dark"])
@@ -346,4 +373,4 @@ def test_a_lost_server_is_announced_and_the_last_screen_stays(
         tab.page.get_by_role("button", name="Try now").click()
 
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
-        tab.problems.clear()
+        tab.forgive_lost_connection()

@@ -126,7 +126,7 @@ def test_a_dropped_connection_goes_on_where_it_was_with_nothing_lost(
         numbers = [int(line) for line in lines if line.isdigit()]
         assert numbers == list(range(1001, 1501))
         assert tab.page.evaluate("window.snapshots") == 0
-        tab.problems.clear()  # a connection that was cut on purpose is complained about
+        tab.forgive_lost_connection()
 
 
 def test_two_viewers_of_different_size_see_the_same_whole_screen(
