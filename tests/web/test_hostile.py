@@ -76,12 +76,17 @@ def test_the_clipboard_is_never_read_for_a_program(tab: Tab) -> None:
     tab.open("s")
     tab.page.evaluate("navigator.clipboard.writeText('a secret')")
     tab.page.evaluate(
-        "() => { window.typed = []; duettyViews.get('s').term.onData((data) => window.typed.push(data)); }"
+        """() => {
+          window.reads = 0;
+          window.typed = [];
+          navigator.clipboard.readText = async () => { window.reads += 1; return 'a secret'; };
+          duettyViews.get('s').term.onData((data) => window.typed.push(data));
+        }"""
     )
 
     prints(tab, b"\x1b]52;c;?\x07")
 
-    assert tab.page.evaluate("window.typed") == []
+    assert tab.page.evaluate("[window.reads, window.typed]") == [0, []]
 
 
 def test_the_address_bar_and_the_title_belong_to_the_page(tab: Tab) -> None:
@@ -96,6 +101,25 @@ def test_the_address_bar_and_the_title_belong_to_the_page(tab: Tab) -> None:
 
     assert tab.page.url == address
     expect(tab.page).to_have_title("s · Duetty")
+
+
+def test_nothing_that_a_program_prints_becomes_a_card_a_notice_or_a_dialog(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    card = '{"id": "a1", "state": "pending", "actor": "agent:claude", "command_line": "ls"}'
+    for number in (8, 9, 99, 777, 1337, 5522, 6973):
+        prints(tab, f"\x1b]{number};{card}\x07\x1b]{number};notify;Approve?;ls\x1b\\".encode())
+    prints(tab, b"\x1b_{%s}\x1b\\\x1bP{%s}\x1b\\" % (card.encode(), card.encode()))
+    prints(
+        tab, "\x1b[2J\x1b[H┌ claude asks to run a command ┐\r\n[Decline] [Approve once]".encode()
+    )
+    tab.wait_text("s", "[Approve once]")
+
+    for name in ("Decline", "Approve once"):
+        expect(tab.page.get_by_role("button", name=name)).to_have_count(0)
+    expect(tab.page.locator("[data-approval], dialog")).to_have_count(0)
+    expect(tab.page.get_by_role("region", name="Notices").locator("> *")).to_have_count(0)
 
 
 def test_a_link_says_where_it_leads_before_it_is_opened(tab: Tab) -> None:
