@@ -209,7 +209,9 @@ class Window:
         for event, listener in listeners:
             tab.page.remove_listener(event, listener)
         hosts = {urlsplit(url).hostname for url in tab.asked if url.startswith(("http", "ws"))}
-        assert (hosts - {"127.0.0.1"}, tab.problems) == (set(), [])
+        elsewhere = sorted(str(each) for each in hosts - {"127.0.0.1"})
+        assert not elsewhere, f"asked {elsewhere}, {tab.problems}"
+        assert not tab.problems, tab.problems
 
     def forget(self) -> None:
         """Leave the page, with what it kept in the browser."""

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -61,6 +63,18 @@ def test_opening_a_terminal_fits_its_budget(built: dict[str, Any]) -> None:
     )
 
     assert gzip_bytes(built, loaded_with(built, session) - shell) <= TERMINAL_BYTES
+
+
+@pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
+def test_wheel_and_sdist_carry_the_page_and_nothing_that_npm_installed(
+    built: dict[str, Any], builder: type[WheelBuilder] | type[SdistBuilder]
+) -> None:
+    names = {str(each.distribution_path) for each in builder(str(ROOT)).recurse_included_files()}
+
+    place = "duetty/edges/web/built" if builder is WheelBuilder else "src/duetty/edges/web/built"
+    wanted = {f"{place}/index.html", *(f"{place}/assets/{each}" for each in built["sizes"])}
+    assert wanted <= names
+    assert not [each for each in names if "node_modules" in each]
 
 
 def test_layers_of_the_page_hold(built: dict[str, Any]) -> None:

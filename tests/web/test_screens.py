@@ -1,6 +1,7 @@
 """Everything around the terminal: palette, shortcuts, sign-in, settings, sharing, recordings, text view, alerts."""
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -179,6 +180,17 @@ def test_a_theme_colours_the_page_and_its_terminals(tab: Tab, theme: str) -> Non
     assert tab.page.evaluate("document.documentElement.dataset.theme") == theme
 
 
+def test_a_font_is_that_of_every_terminal(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.goto("settings")
+
+    tab.page.get_by_label("Font", exact=True).fill("Courier, monospace")
+    tab.page.get_by_label("Font", exact=True).press("Enter")
+    tab.open("s")
+
+    assert tab.view("s", "view.term.options.fontFamily") == "Courier, monospace"
+
+
 def test_settings_survive_a_reload(tab: Tab) -> None:
     tab.goto("settings")
     tab.page.get_by_label("Text size of terminals").fill("19")
@@ -226,6 +238,7 @@ def test_a_token_is_made_shown_once_and_taken_back(tab: Tab) -> None:
     tab.goto("share?session=s")
     tab.page.get_by_label("For whom").fill("grace")
     tab.page.get_by_label("May").select_option("view")
+    tab.page.get_by_role("combobox", name="For", exact=True).select_option("10 minutes")
 
     tab.page.get_by_role("button", name="Create").click()
     token = tab.page.get_by_label("Token", exact=True)
@@ -234,6 +247,10 @@ def test_a_token_is_made_shown_once_and_taken_back(tab: Tab) -> None:
     expect(row).to_contain_text("read")
     made = [each for each in tab.server.client.get("/tokens") if each["name"] == "grace"]
     assert [(each["scopes"], each["session"]) for each in made] == [(["read"], "s")]
+    lasts = datetime.fromisoformat(made[0]["expires_at"]) - datetime.fromisoformat(
+        made[0]["created_at"]
+    )
+    assert lasts == timedelta(minutes=10)
     row.get_by_role("button", name="Take back").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Take back").click()
 
@@ -328,6 +345,34 @@ def test_long_pauses_are_played_short(tab: Tab) -> None:
 
     tab.page.wait_for_function(
         "(whole) => Number(document.querySelector('input[type=range]').max) < whole - 1", arg=whole
+    )
+
+
+def test_a_recording_plays_as_fast_as_was_chosen(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.server.client.post("/sessions/s/run", {"input": "sleep 2.5; echo after"})
+    tab.goto("recordings/s")
+    expect(tab.page.locator("i[data-is]")).to_have_count(1)
+    tab.page.get_by_label("Pauses").select_option("all pauses")
+    tab.page.get_by_label("Speed").select_option("16")
+    scrubber = tab.page.get_by_label("Place in the recording")
+    expect(scrubber).not_to_have_attribute("max", "1")
+
+    # One frame that is drawn a tenth of a second after the button was pressed, whatever the machine does.
+    tab.page.get_by_role("button", name="▶ Play").evaluate(
+        """(button) => {
+          const real = window.requestAnimationFrame;
+          let frame;
+          window.requestAnimationFrame = (drawn) => { frame = drawn; return 1; };
+          button.click();
+          frame(performance.now() + 100);
+          window.requestAnimationFrame = real;
+          button.click();
+        }"""
+    )
+
+    tab.page.wait_for_function(
+        "() => document.querySelector('input[type=range]').valueAsNumber >= 1.6"
     )
 
 
