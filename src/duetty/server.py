@@ -309,7 +309,7 @@ class Server:
             check=guard.check_origin, refuse=error_response, prefix=self._prefix
         )
         assert self._stopping is not None
-        page = PageApp(check=guard.check_origin, refuse=error_response)
+        page = PageApp(check=guard.check_origin, admit=guard.admit, refuse=error_response)
         app = make_app(
             dispatcher,
             guard,

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
+from tests.server_process import ServerProcess
 from tests.web.agent import Mcp
 from tests.web.axe import WINDOW, findings
-from tests.web.browsing import Tab
+from tests.web.browsing import Tab, browsing
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
@@ -40,6 +41,14 @@ def test_no_screen_has_a_serious_finding(tab: Tab) -> None:
         problems += [f"{path}: {each}" for each in findings(tab)]
 
     assert problems == []
+
+
+def test_the_way_in_has_no_serious_finding(browser: Browser, server: ServerProcess) -> None:
+    with browsing(browser, server, sign_in=False, **WINDOW) as tab:
+        tab.goto()
+        expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
+
+        assert findings(tab) == []
 
 
 def test_dialogs_and_views_have_no_serious_finding(tab: Tab) -> None:

@@ -1,5 +1,6 @@
 """Commands in the page: marks, header, exit codes, copying, links, search over all history."""
 
+import re
 from typing import Any
 
 import pytest
@@ -56,6 +57,7 @@ def test_the_header_says_which_command_the_rows_belong_to(tab: Tab) -> None:
     header = tab.page.locator("#sticky")
     expect(header).to_contain_text("seq 300 400; false")
     expect(header).to_contain_text("✗ 1")
+    expect(header.locator("span")).to_have_text(re.compile(r"^[\d.]+ m?s$"))
     tab.page.wait_for_function("() => duettyViews.get('s').blocks.marks.value.length === 2")
 
     tab.press("Control+Shift+ArrowUp")
@@ -99,6 +101,8 @@ def test_command_output_and_markdown_are_copied(tab: Tab) -> None:
     tab.wait_copied("printf 'a\\nb\\n'; false")
     copy("Copy output")
     tab.wait_copied("a\nb")
+    copy("Copy link")
+    tab.wait_copied(f"{tab.server.url()}/ui/s/s?block=1")
     copy("Copy as Markdown")
     tab.wait_copied(
         "```console\n/usr$ printf 'a\\nb\\n'; false\na\nb\n```\n\nexit code 1,", and_more=True

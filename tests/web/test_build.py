@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
+from hatchling.builders.wheel import WheelBuilder
 from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -15,7 +17,7 @@ from tools.generate_page_types import PLACE, page_types
 
 from duetty.edges.web import POLICY, PageApp
 from duetty.edges.web.page import BUILT, load_files
-from duetty.errors import OriginNotAllowed
+from duetty.errors import AuthRequired, OriginNotAllowed
 
 ROOT = Path(__file__).parents[2]
 WEB = ROOT / "web"
@@ -61,6 +63,18 @@ def test_opening_a_terminal_fits_its_budget(built: dict[str, Any]) -> None:
     )
 
     assert gzip_bytes(built, loaded_with(built, session) - shell) <= TERMINAL_BYTES
+
+
+@pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
+def test_wheel_and_sdist_carry_the_page_and_nothing_that_npm_installed(
+    built: dict[str, Any], builder: type[WheelBuilder] | type[SdistBuilder]
+) -> None:
+    names = {str(each.distribution_path) for each in builder(str(ROOT)).recurse_included_files()}
+
+    place = "duetty/edges/web/built" if builder is WheelBuilder else "src/duetty/edges/web/built"
+    wanted = {f"{place}/index.html", *(f"{place}/assets/{each}" for each in built["sizes"])}
+    assert wanted <= names
+    assert not [each for each in names if "node_modules" in each]
 
 
 def test_layers_of_the_page_hold(built: dict[str, Any]) -> None:
@@ -131,14 +145,18 @@ def refuse(error: Exception) -> Response:
 
 def files_in(directory: Path) -> PageApp:
     (directory / "assets").mkdir()
-    (directory / "index.html").write_text('<script src="%BASE%assets/main-1.js"></script>')
+    (directory / "index.html").write_text(
+        '<html data-signed="%SIGNED%"><script src="%BASE%assets/main-1.js"></script>'
+    )
     (directory / "assets/main-1.js").write_text("work();" * 1000)
     (directory / "stamp").write_text("x")
-    return PageApp(check=admit, refuse=refuse, files=load_files(directory))
+    return PageApp(check=admit, admit=admit, refuse=refuse, files=load_files(directory))
 
 
 def test_a_server_without_the_built_page_says_how_to_build_it() -> None:
-    answer = client_of(PageApp(check=admit, refuse=refuse, files={})).get("/ui/anything")
+    answer = client_of(PageApp(check=admit, admit=admit, refuse=refuse, files={})).get(
+        "/ui/anything"
+    )
 
     assert answer.status_code == 200
     assert "make page" in answer.text
@@ -163,7 +181,7 @@ def test_files_with_a_hash_in_their_name_are_kept_and_sent_packed(tmp_path: Path
     assert "immutable" in answer.headers["cache-control"]
     assert answer.headers["content-type"].startswith("text/javascript")
     assert again.status_code == 304
-    assert "no-cache" in client.get("/ui/").headers["cache-control"]
+    assert "no-store" in client.get("/ui/").headers["cache-control"]
 
 
 def test_a_file_that_is_gone_is_not_answered_with_the_page(tmp_path: Path) -> None:
@@ -178,6 +196,23 @@ def test_another_name_for_this_server_gets_nothing(tmp_path: Path) -> None:
     def check(request: Request) -> None:
         raise OriginNotAllowed("not a name of ours")
 
-    app = PageApp(check=check, refuse=refuse, files=load_files(tmp_path))
+    app = PageApp(check=check, admit=admit, refuse=refuse, files=load_files(tmp_path))
 
     assert client_of(app).get("/ui/").status_code == 403
+
+
+def test_whether_a_browser_is_signed_in_is_told_and_never_refused(tmp_path: Path) -> None:
+    def admit(request: Request) -> None:
+        if "cookie" not in request.headers:
+            raise AuthRequired("nobody")
+
+    files_in(tmp_path)
+    app = PageApp(check=lambda _: None, admit=admit, refuse=refuse, files=load_files(tmp_path))
+    client = client_of(app)
+
+    for headers, told, marked in (({}, False, ""), ({"cookie": "duetty=x"}, True, "in")):
+        answer = client.get("/ui/signed-in", headers=headers)
+        page = client.get("/ui/s/name", headers=headers)
+        assert (answer.status_code, answer.json(), page.status_code) == (200, told, 200)
+        assert f'data-signed="{marked}"' in page.text
+        assert answer.headers["cache-control"] == page.headers["cache-control"] == "no-store"

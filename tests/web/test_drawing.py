@@ -112,6 +112,13 @@ def test_a_person_dismisses_what_was_drawn(tab: Tab) -> None:
 
     expect(drawn).to_have_count(0)
     assert client.get("/sessions/s/overlay") == []
+    client.post(
+        "/sessions/s/panel", {"position": "top", "height": 1, "spans": [{"text": "in the way"}]}
+    )
+    panel = tab.page.get_by_role("group", name="Panel")
+    panel.get_by_role("button", name="Dismiss this panel").click()
+    expect(panel).to_have_count(0)
+    tab.page.wait_for_function("() => duettyViews.get('s').term.rows === 24")
 
 
 def test_drawn_text_is_text_and_stays_inside_its_box(tab: Tab) -> None:
@@ -137,6 +144,21 @@ def test_drawn_text_is_text_and_stays_inside_its_box(tab: Tab) -> None:
         "each => { const cells = each.firstElementChild; return getComputedStyle(cells).overflow + (cells.scrollWidth > cells.clientWidth); }"
     )
     assert clipped == "hiddentrue"
+
+
+def test_an_overlay_ends_where_the_screen_does(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash", "cols": 80, "rows": 24})
+    tab.open("s")
+
+    tab.server.client.post("/sessions/s/overlay", {**OVERLAY, "x": 70, "y": 22, "height": 5})
+    drawn = tab.page.get_by_role("group", name="Overlay")
+    expect(drawn).to_contain_text("Tests")
+
+    box, screen = drawn.bounding_box(), tab.page.locator(".xterm-screen").bounding_box()
+    assert box is not None
+    assert screen is not None
+    assert box["x"] + box["width"] <= screen["x"] + screen["width"] + 1
+    assert box["y"] + box["height"] <= screen["y"] + screen["height"] + 1
 
 
 def test_captured_keys_are_announced_and_two_escapes_take_them_back(tab: Tab) -> None:

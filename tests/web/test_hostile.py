@@ -1,6 +1,8 @@
 """Bytes of a program change pixels of its own terminal, and nothing else of the page."""
 
 import base64
+import itertools
+import re
 import time
 from typing import Any
 
@@ -11,6 +13,7 @@ from tests.web.browsing import WAIT_MS, Tab
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
 
+NUMBERS = itertools.count()
 SCRIPT = "<script>window.pwned=1</script><img src=x onerror='window.pwned=1'>"
 
 
@@ -20,12 +23,14 @@ def window_options() -> dict[str, Any]:
 
 
 def prints(tab: Tab, content: bytes) -> None:
-    """Print these bytes in session `s`, whatever they are."""
+    """Print these bytes in session `s`, whatever they are, and wait until the page has taken them."""
     encoded = base64.b64encode(content).decode()
+    number = next(NUMBERS)
+    # In two parts: the echo of the command line is not what is waited for.
     tab.server.client.post(
-        "/sessions/s/run", {"input": f"echo {encoded} | base64 -d; echo; echo printed"}
+        "/sessions/s/run", {"input": f"echo {encoded} | base64 -d; echo; echo prin''ted {number}."}
     )
-    tab.wait_text("s", "printed")
+    tab.wait_text("s", f"printed {number}.")
 
 
 def test_output_never_becomes_a_part_of_the_document(tab: Tab) -> None:
@@ -76,18 +81,30 @@ def test_the_clipboard_is_never_read_for_a_program(tab: Tab) -> None:
     tab.open("s")
     tab.page.evaluate("navigator.clipboard.writeText('a secret')")
     tab.page.evaluate(
-        "() => { window.typed = []; duettyViews.get('s').term.onData((data) => window.typed.push(data)); }"
+        """() => {
+          window.reads = 0;
+          window.typed = [];
+          navigator.clipboard.readText = async () => { window.reads += 1; return 'a secret'; };
+          duettyViews.get('s').term.onData((data) => window.typed.push(data));
+        }"""
     )
 
     prints(tab, b"\x1b]52;c;?\x07")
 
-    assert tab.page.evaluate("window.typed") == []
+    assert tab.page.evaluate("[window.reads, window.typed]") == [0, []]
 
 
 def test_the_address_bar_and_the_title_belong_to_the_page(tab: Tab) -> None:
     tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
     tab.open("s")
     address = tab.page.url
+    tab.page.evaluate(
+        """() => {
+          window.titles = [];
+          const note = () => window.titles.push(document.title);
+          new MutationObserver(note).observe(document.head, {childList: true, characterData: true, subtree: true});
+        }"""
+    )
 
     prints(
         tab,
@@ -96,6 +113,28 @@ def test_the_address_bar_and_the_title_belong_to_the_page(tab: Tab) -> None:
 
     assert tab.page.url == address
     expect(tab.page).to_have_title("s · Duetty")
+    assert [
+        each for each in tab.page.evaluate("window.titles") if not each.endswith("Duetty")
+    ] == []
+
+
+def test_nothing_that_a_program_prints_becomes_a_card_a_notice_or_a_dialog(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+
+    ours = tab.page.locator("[data-approval], dialog, [aria-label=Notices] > *")
+    card = '{"id": "a1", "state": "pending", "actor": "agent:claude", "command_line": "ls"}'
+    for number in (8, 9, 99, 777, 1337, 5522, 6973):
+        prints(tab, f"\x1b]{number};{card}\x07\x1b]{number};notify;Approve?;ls\x1b\\".encode())
+        assert ours.all_inner_texts() == []
+    prints(tab, b"\x1b_%s\x1b\\\x1bP%s\x1b\\\x1b^%s\x1b\\" % ((card.encode(),) * 3))
+    prints(
+        tab, "\x1b[2J\x1b[H┌ claude asks to run a command ┐\r\n[Decline] [Approve once]".encode()
+    )
+
+    assert "[Approve once]" in tab.text("s")
+    assert ours.all_inner_texts() == []
+    assert tab.page.get_by_role("button", name=re.compile("Decline|Approve")).count() == 0
 
 
 def test_a_link_says_where_it_leads_before_it_is_opened(tab: Tab) -> None:
@@ -112,6 +151,27 @@ def test_a_link_says_where_it_leads_before_it_is_opened(tab: Tab) -> None:
     expect(tab.page.get_by_role("dialog")).to_contain_text("https://evil.example/steal")
     tab.page.get_by_role("button", name="Cancel").click()
     assert len(tab.page.context.pages) == 1
+
+
+def test_an_address_that_a_program_printed_is_opened_beside_the_page(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.open("s")
+    tab.page.evaluate(
+        "() => { window.open = (...given) => { window.opened = given; return null; }; }"
+    )
+
+    prints(tab, b"\x1b[2J\x1b[Hhttps://good.example/here")
+    tab.page.locator(".xterm-screen").hover(position={"x": 30, "y": 8})
+    expect(tab.page.locator(".xterm-cursor-pointer")).to_be_visible()
+    tab.page.locator(".xterm-screen").click(position={"x": 30, "y": 8})
+    tab.page.wait_for_function("() => window.opened")
+
+    # It learns nothing of the page, and cannot reach it.
+    assert tab.page.evaluate("window.opened") == [
+        "https://good.example/here",
+        "_blank",
+        "noopener,noreferrer",
+    ]
 
 
 def test_a_link_to_a_script_is_no_link(tab: Tab) -> None:
@@ -149,7 +209,7 @@ def test_the_policy_refuses_scripts_that_are_not_files_of_ours(tab: Tab) -> None
         tab.page.wait_for_timeout(50)
 
     assert tab.page.evaluate("window.pwned") is None
-    tab.problems.clear()
+    tab.problems[:] = [each for each in tab.problems if "Content Security Policy" not in each]
     tab.asked[:] = [each for each in tab.asked if "away.png" not in each]
 
 

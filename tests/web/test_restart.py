@@ -30,4 +30,4 @@ def test_the_page_goes_on_when_a_killed_server_comes_back(browser: Browser, home
 
         rows = [row for row in tab.text("s").splitlines() if row.startswith("line ")]
         assert rows == [f"line {number}" for number in range(1, 9)]
-        tab.problems.clear()  # a server that was killed is complained about
+        tab.forgive_lost_connection()

@@ -1,6 +1,7 @@
 """Everything around the terminal: palette, shortcuts, sign-in, settings, sharing, recordings, text view, alerts."""
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,6 @@ def test_a_browser_without_a_cookie_is_told_how_to_sign_in(
     with browsing(browser, server, sign_in=False) as tab:
         tab.goto("s/s")
         expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
-        tab.problems.clear()  # the refusals that it has just been told about
         field = tab.page.get_by_label("Open that link, or paste it here").bounding_box()
         button = tab.page.get_by_role("button", name="Sign in").bounding_box()
         assert field is not None
@@ -104,6 +104,35 @@ def test_a_browser_without_a_cookie_is_told_how_to_sign_in(
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
 
         assert "code" not in tab.page.url
+
+
+SCREENS = ("", "s/s", "history?q=x", "recordings", "recordings/s", "tools", "policy", "audit")
+
+
+def test_no_screen_asks_for_anything_that_is_refused_to_who_is_signed_out(
+    browser: Browser, server: ServerProcess
+) -> None:
+    with browsing(browser, server, sign_in=False) as tab:
+        refused: list[str] = []
+        tab.page.on("response", lambda got: refused.append(got.url) if got.status >= 400 else None)
+        for path in (*SCREENS, "approvals", "approvals/none", "share?session=s", "settings"):
+            tab.goto(path)
+            expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
+            assert tab.page.url.endswith(f"/ui/{path}")
+
+        assert (refused, tab.problems) == ([], [])
+
+
+def test_a_link_on_another_site_leads_into_the_page_of_who_is_signed_in(
+    browser: Browser, server: ServerProcess
+) -> None:
+    """The cookie stays at home on the way there, so the page itself came as to a stranger."""
+    with browsing(browser, server) as tab:
+        tab.page.goto(f"data:text/html,<a href='{server.url()}/ui/settings'>go</a>")
+        tab.page.get_by_role("link", name="go").click()
+
+        expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
+        assert tab.page.evaluate("document.documentElement.dataset.signed") == ""
 
 
 def test_how_far_the_server_is_is_measured_when_the_page_has_come_to_rest(
@@ -136,7 +165,6 @@ def test_signing_out_ends_it_for_this_browser(browser: Browser, server: ServerPr
         tab.page.get_by_role("button", name="Sign out").click()
 
         expect(tab.page.get_by_role("heading", name="Sign in to Duetty")).to_be_visible()
-        tab.problems.clear()
 
 
 @pytest.mark.parametrize("theme", ["light", "contrast", "dark"])
@@ -150,6 +178,17 @@ def test_a_theme_colours_the_page_and_its_terminals(tab: Tab, theme: str) -> Non
     grounds = {"light": "#ffffff", "contrast": "#000000", "dark": "#0b0e14"}
     assert tab.view("s", "view.term.options.theme.background") == grounds[theme]
     assert tab.page.evaluate("document.documentElement.dataset.theme") == theme
+
+
+def test_a_font_is_that_of_every_terminal(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.goto("settings")
+
+    tab.page.get_by_label("Font", exact=True).fill("Courier, monospace")
+    tab.page.get_by_label("Font", exact=True).press("Enter")
+    tab.open("s")
+
+    assert tab.view("s", "view.term.options.fontFamily") == "Courier, monospace"
 
 
 def test_settings_survive_a_reload(tab: Tab) -> None:
@@ -199,6 +238,7 @@ def test_a_token_is_made_shown_once_and_taken_back(tab: Tab) -> None:
     tab.goto("share?session=s")
     tab.page.get_by_label("For whom").fill("grace")
     tab.page.get_by_label("May").select_option("view")
+    tab.page.get_by_role("combobox", name="For", exact=True).select_option("10 minutes")
 
     tab.page.get_by_role("button", name="Create").click()
     token = tab.page.get_by_label("Token", exact=True)
@@ -207,6 +247,10 @@ def test_a_token_is_made_shown_once_and_taken_back(tab: Tab) -> None:
     expect(row).to_contain_text("read")
     made = [each for each in tab.server.client.get("/tokens") if each["name"] == "grace"]
     assert [(each["scopes"], each["session"]) for each in made] == [(["read"], "s")]
+    lasts = datetime.fromisoformat(made[0]["expires_at"]) - datetime.fromisoformat(
+        made[0]["created_at"]
+    )
+    assert lasts == timedelta(minutes=10)
     row.get_by_role("button", name="Take back").click()
     tab.page.get_by_role("dialog").get_by_role("button", name="Take back").click()
 
@@ -304,6 +348,34 @@ def test_long_pauses_are_played_short(tab: Tab) -> None:
     )
 
 
+def test_a_recording_plays_as_fast_as_was_chosen(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
+    tab.server.client.post("/sessions/s/run", {"input": "sleep 2.5; echo after"})
+    tab.goto("recordings/s")
+    expect(tab.page.locator("i[data-is]")).to_have_count(1)
+    tab.page.get_by_label("Pauses").select_option("all pauses")
+    tab.page.get_by_label("Speed").select_option("16")
+    scrubber = tab.page.get_by_label("Place in the recording")
+    expect(scrubber).not_to_have_attribute("max", "1")
+
+    # One frame that is drawn a tenth of a second after the button was pressed, whatever the machine does.
+    tab.page.get_by_role("button", name="▶ Play").evaluate(
+        """(button) => {
+          const real = window.requestAnimationFrame;
+          let frame;
+          window.requestAnimationFrame = (drawn) => { frame = drawn; return 1; };
+          button.click();
+          frame(performance.now() + 100);
+          window.requestAnimationFrame = real;
+          button.click();
+        }"""
+    )
+
+    tab.page.wait_for_function(
+        "() => document.querySelector('input[type=range]').valueAsNumber >= 1.6"
+    )
+
+
 def test_a_person_is_told_once_when_a_session_begins_to_wait(
     browser: Browser, server: ServerProcess
 ) -> None:
@@ -346,4 +418,4 @@ def test_a_lost_server_is_announced_and_the_last_screen_stays(
         tab.page.get_by_role("button", name="Try now").click()
 
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
-        tab.problems.clear()
+        tab.forgive_lost_connection()

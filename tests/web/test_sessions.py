@@ -1,5 +1,7 @@
 """The list: what is there, what each does, and what a person can do with it."""
 
+import json
+
 import pytest
 from playwright.sync_api import Locator, expect
 
@@ -18,16 +20,20 @@ def test_an_empty_server_teaches_how_to_begin(tab: Tab) -> None:
 
     expect(tab.page.get_by_role("heading", name="No session yet")).to_be_visible()
     expect(tab.page.get_by_label("MCP configuration")).to_contain_text('"mcpServers"')
-    expect(tab.page.get_by_role("button", name="Copy").first).to_be_visible()
+    tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.page.get_by_role("button", name="Copy").first.click()
+    tab.wait_copied(tab.page.get_by_label("MCP configuration").inner_text())
+    assert json.loads(tab.copied())["mcpServers"]["duetty"]["command"] == "duetty"
 
 
 def test_cards_show_the_last_rows_of_each_session(tab: Tab) -> None:
     tab.server.client.post("/sessions", {"name": "s", "command": "bash"})
     tab.goto()
 
-    tab.server.client.post("/sessions/s/run", {"input": "echo seen in the list"})
+    tab.server.client.post("/sessions/s/run", {"input": "seq 101 120; echo seen in the list"})
 
-    expect(card(tab, "s").locator("pre")).to_contain_text("seen in the list")
+    expect(card(tab, "s").locator("pre")).to_contain_text("120\nseen in the list")
+    expect(card(tab, "s").locator("pre")).not_to_contain_text("101")
     expect(card(tab, "s")).to_contain_text("at the prompt")
 
 
@@ -58,6 +64,8 @@ def test_sessions_are_grouped_by_tag(tab: Tab) -> None:
 
     expect(tab.page.get_by_role("heading", name="#ci")).to_be_visible()
     expect(tab.page.get_by_role("heading", name="no tag")).to_be_visible()
+    tab.page.get_by_label("Group sessions by").select_option("state")
+    expect(tab.page.get_by_role("heading", name="at the prompt")).to_be_visible()
 
 
 def test_sessions_that_wait_for_a_person_come_first_and_are_counted(tab: Tab) -> None:
@@ -120,6 +128,24 @@ def test_ending_a_session_keeps_it_and_shows_its_code(tab: Tab) -> None:
     expect(tab.page.get_by_text("ended with code 3")).to_be_visible()
     tab.goto()
     expect(card(tab, "s")).to_contain_text("exited, code 3")
+
+
+def test_a_session_is_ended_only_after_a_question_and_stays(tab: Tab) -> None:
+    client: Client = tab.server.client
+    client.post("/sessions", {"name": "s", "command": "bash"})
+    client.post("/sessions/s/run", {"input": "echo kept"})
+    tab.goto()
+    tab.page.get_by_role("button", name="Actions for s").click()
+    tab.page.get_by_role("menuitem", name="End…").click()
+    dialog = tab.page.get_by_role("dialog", name="End s?")
+    expect(dialog).to_contain_text("Its screen, history and recording stay")
+    assert client.get("/sessions/s")["state"] != "exited"
+
+    dialog.get_by_role("button", name="End", exact=True).click()
+
+    expect(card(tab, "s")).to_contain_text("exited")
+    tab.open("s")
+    tab.wait_text("s", "\nkept")
 
 
 def test_removing_is_possible_only_by_typing_the_name(tab: Tab) -> None:

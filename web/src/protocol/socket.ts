@@ -95,18 +95,20 @@ export class Socket {
   private tries = 0;
   private retryTimer = 0;
   private wantsSessions = false;
+  private isAsking = false;
 
   start(): void {
     addEventListener("online", () => this.retryNow());
     document.addEventListener("visibilitychange", () => !document.hidden && this.retryNow());
     setInterval(() => void this.pulse(), PULSE_MS);
-    this.connect();
+    // Told with the page itself; not when another site's link led here, since the cookie stays at home then.
+    void this.connect(!hasToken() && document.documentElement.dataset.signed === "in");
   }
 
   retryNow(): void {
     if (this.connection.value.is !== "retrying") return;
     clearTimeout(this.retryTimer);
-    this.connect();
+    void this.connect();
   }
 
   /** How many of a session's viewers are this page itself. */
@@ -207,11 +209,15 @@ export class Socket {
     });
   }
 
-  private connect(): void {
+  /** `isLetIn`: whether the server has just said so. An upgrade that it would refuse is not tried: the browser would complain. */
+  private async connect(isLetIn = false): Promise<void> {
+    if (this.isAsking) return;
     if (this.tries === 0) this.connection.value = { is: "connecting" };
+    const answer = isLetIn || (await this.isLetIn());
+    if (!answer) return this.later(answer);
     const url = new URL("ws/view", server);
     url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-    if (hasToken()) void this.connectByTicket(url);
+    if (hasToken()) await this.connectByTicket(url);
     else this.connectTo(url);
   }
 
@@ -246,25 +252,31 @@ export class Socket {
       each.reject(new CallError({ code: "not_connected", message: "the connection was lost" }));
     }
     this.waiting.clear();
-    if (await this.isSignedOut()) {
+    this.later(await this.isLetIn());
+  }
+
+  private later(isLetIn: boolean | null): void {
+    if (isLetIn === false) {
+      forgetToken();
       this.connection.value = { is: "signed_out" };
       return;
     }
     const wait = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.tries) * (0.75 + Math.random() / 2);
     this.tries += 1;
     this.connection.value = { is: "retrying", at: Date.now() + wait, tries: this.tries };
-    this.retryTimer = setTimeout(() => this.connect(), wait);
+    this.retryTimer = setTimeout(() => void this.connect(isLetIn === true), wait);
   }
 
-  /** A browser does not say why a WebSocket was refused; an ordinary request does. */
-  private async isSignedOut(): Promise<boolean> {
+  /** Null when the server cannot be asked. It says no with 200: a refusal would be a complaint in the console. */
+  private async isLetIn(): Promise<boolean | null> {
+    this.isAsking = true;
     try {
-      const answer = await ask(new URL("auth/whoami", server), { signal: AbortSignal.timeout(5000) });
-      const refused = answer.status === 401 || answer.status === 403;
-      if (refused) forgetToken();
-      return refused;
+      const answer = await ask(new URL("ui/signed-in", server), { signal: AbortSignal.timeout(5000) });
+      return answer.ok ? ((await answer.json()) as boolean) : null;
     } catch {
-      return false;
+      return null;
+    } finally {
+      this.isAsking = false;
     }
   }
 

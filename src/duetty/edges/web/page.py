@@ -2,6 +2,9 @@
 
 Knows nothing of sessions: the page asks for everything it shows by the WebSocket, and the files carry no secret.
 So they are served to whoever may speak to this server at all, and the page itself shows how to sign in.
+
+Whether that is needed is told before the page asks for anything else: a browser writes every refused request into its
+console, and a page that is signed out has done nothing wrong.
 """
 
 import gzip
@@ -43,6 +46,12 @@ In a checkout of the source, build it with</p>
 <a href="/sessions">/sessions</a>, <a href="/server/info">/server/info</a>.</p>
 </html>
 """
+
+SIGNED_IN = "signed-in"
+"""Below /ui/: `true` or `false`, for whoever asks with a token or a cookie. Never a refusal."""
+
+UNKEPT = {"cache-control": "no-store"}
+"""For what differs with who asks: a browser that goes back must not find what was true once."""
 
 COMPRESS_BYTES = 1024
 """Smaller files are not worth it."""
@@ -107,11 +116,16 @@ class PageApp:
         self,
         *,
         check: Callable[[Request], object],
+        admit: Callable[[Request], object],
         refuse: Callable[[DuettyError], Response],
         files: Mapping[str, File] | None = None,
     ) -> None:
-        """`check` raises for a request that may not come from where it says; `refuse` words the answer."""
+        """`check` raises for a request that may not come from where it says, `admit` for one that is nobody's.
+
+        `refuse` words the answer to the first; the second is shown how to sign in.
+        """
         self._check = check
+        self._admit = admit
         self._refuse = refuse
         self._given = files
 
@@ -136,13 +150,25 @@ class PageApp:
         name = str(request.scope["path"]).removeprefix("/ui").removeprefix("/")
         if not self._files:
             return Response(NOT_BUILT, media_type="text/html", headers=headers)
+        if name == SIGNED_IN:
+            known = b"true" if self._is_signed_in(request) else b"false"
+            return Response(known, media_type="application/json", headers=headers | UNKEPT)
         file = self._files.get(name)
         if file is None and name.startswith("assets/"):
             raise HTTPException(404, "no such file: reload the page")
         if file is None or name == "index.html":
             body = self._files["index.html"].body.replace(b"%BASE%", _way_up(request).encode())
-            return Response(body, media_type="text/html", headers=headers)
+            known = b"in" if self._is_signed_in(request) else b""
+            body = body.replace(b"%SIGNED%", known)
+            return Response(body, media_type="text/html", headers=headers | UNKEPT)
         return _sent(file, request, headers)
+
+    def _is_signed_in(self, request: Request) -> bool:
+        try:
+            self._admit(request)
+        except DuettyError:
+            return False
+        return True
 
 
 def _way_up(request: Request) -> str:
