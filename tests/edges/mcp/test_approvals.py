@@ -127,7 +127,7 @@ def test_an_answer_is_bound_to_the_call_that_asked(server: ServerProcess, tmp_pa
         asked = run(RISKY.format(tree))["result"]
         (key,) = asked["inputRequests"]
         yes = {key: {"action": "accept", "content": {"decision": "allow once"}}}
-        other = run("rm -rf /tmp/other", inputResponses=yes, requestState=asked["requestState"])
+        other = run("rm -rf /nowhere/other", inputResponses=yes, requestState=asked["requestState"])
         forged = run(RISKY.format(tree), inputResponses=yes, requestState="0" * 32)
         still_there = tree.exists()
         done = run(RISKY.format(tree), inputResponses=yes, requestState=asked["requestState"])[
