@@ -112,6 +112,7 @@ REQUESTS: list[Json] = [
     {"execution": {"command": "echo hello"}},
     {"execution": {"command": "echo hello"}, "invocation": {"mode": "headless"}},
     {"execution": {"command": "rm -rf /nowhere"}, "invocation": {"mode": "headless"}},
+    {"invocation": {"mode": "headless"}},
     {"execution": {"command": 7}},
     {"execution": {"intent": "open_only", "command": "ls"}},
     {"invocation": {"mode": "loud"}},
