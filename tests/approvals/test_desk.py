@@ -309,7 +309,7 @@ async def test_a_changed_command_line_is_judged_again(desk: Approvals, trail: Tr
 
     async with asked(desk) as call:
         with pytest.raises(PolicyDenied):
-            desk.settle(call.id, replace(YES, command_line="rm -rf /"), by=ANNA, via="page")
+            desk.settle(call.id, replace(YES, command_line="rm -rf /nowhere"), by=ANNA, via="page")
         desk.settle(call.id, replace(YES, command_line="ls build"), by=ANNA, via="page")
         await over(call)
 

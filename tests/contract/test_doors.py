@@ -33,7 +33,8 @@ requests = st.fixed_dictionaries(
         "execution": st.fixed_dictionaries(
             {},
             optional={
-                "command": st.sampled_from(["true", "echo hello", "rm -rf /", "make x"]) | values,
+                "command": st.sampled_from(["true", "echo hello", "rm -rf /nowhere", "make x"])
+                | values,
                 "args": st.lists(st.text("ab$ ", max_size=3), max_size=2) | values,
                 "intent": st.sampled_from(["open_only", "execute_command"]) | values,
                 "env": st.just({"LANG": "C"}) | st.just({"PATH": "/x"}) | values,

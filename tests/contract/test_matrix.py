@@ -70,7 +70,7 @@ EXECUTE = [
     Case(
         mode="interactive",
         outcome="destructive, declined",
-        command="rm -rf / # declined",
+        command="rm -rf /nowhere/declined",
         code=DECLINED,
         status=403,
         reason="declined",
@@ -113,7 +113,7 @@ EXECUTE = [
     Case(
         mode="headless",
         outcome="destructive is not even asked",
-        command="rm -rf /granted",
+        command="rm -rf /nowhere/granted",
         code=BLOCKED,
         status=403,
         reason="destructive",
@@ -121,7 +121,7 @@ EXECUTE = [
     Case(
         mode="headless",
         outcome="destructive",
-        command="rm -rf /",
+        command="rm -rf /nowhere",
         code=BLOCKED,
         status=403,
         reason="destructive",

@@ -397,6 +397,27 @@ async def test_strict_runs_what_is_proven_and_nothing_else(home: Path) -> None:
         assert refused.value.details["reason"] == "not_allowlisted"
 
 
+async def test_strict_takes_raw_input_of_an_agent_at_a_prompt_and_for_no_program(
+    home: Path,
+) -> None:
+    async with engine_with(home, policy_profile="strict") as engine:
+        await engine.run("echo ready")
+        await engine.dispatcher.call(ANNA, "input.write", {"session": "s", "data": "python3 -q\r"})
+        await engine.call("session.wait", session="s", text=">>>", max_wait_ms=30_000)
+        for operation, given in (
+            ("input.write", {"data": "print(1)\r"}),
+            ("input.paste", {"text": "print(1)"}),
+            ("input.press", {"keys": ["1", "Enter"]}),
+        ):
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call(operation, session="s", **given)
+            assert refused.value.details["reason"] == "not_provable"
+        await engine.dispatcher.call(ANNA, "input.write", {"session": "s", "data": "\x04"})
+        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
+        await engine.call("input.write", session="s", data="echo ju'dg'ed\r")
+        await engine.call("session.wait", session="s", text="judged", max_wait_ms=30_000)
+
+
 async def test_policy_can_be_asked_what_it_would_say(home: Path) -> None:
     async with engine_with(home) as engine:
         shown = await engine.call("policy.show")

@@ -101,6 +101,15 @@ def test_json_lines_are_answered_one_by_one() -> None:
     assert done.stderr == ""
 
 
+def test_a_json_line_is_judged_where_it_says_that_it_runs() -> None:
+    lines = [json.dumps({"command": "cat /work/a", "cwd": cwd}) for cwd in ("/work", "/home")]
+
+    done = duetty("check", "--profile", "strict", "--jsonl", stdin="\n".join(lines))
+
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["decision"] for each in answers] == ["allow", "ask"]
+
+
 @pytest.mark.parametrize(
     ("line", "identity", "code"),
     [

@@ -78,6 +78,7 @@ def test_an_allowing_rule_covers_literal_lines_of_which_every_command_is_known()
         "make $X",
         "npm run a b",
         "make test && $(id)",
+        "make test && make install",
     ):
         assert isinstance(decided(line, Profile.STRICT, rules=rules), Ask), line
 

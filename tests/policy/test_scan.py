@@ -109,6 +109,7 @@ def test_a_disguised_command_is_found(text: str) -> None:
         "IFS=,; c=a,b; $c",
         "x" * 9000,
         "a=(" * 300,
+        "make " + '"a"' * 1_500,
         "X=ls; read X; $X a",
         "X=ls; X=rm; $X a",
     ],

@@ -137,7 +137,8 @@ class Judging:
             tags=frozenset(session.profile.tags) if session is not None else frozenset(),
             cwd=_cwd(params, session, self._home),
             command_line=line,
-            is_raw_input=operation.name in RAW_INPUT and (session is None or session.gate is None),
+            is_raw_input=operation.name in RAW_INPUT
+            and (session is None or not is_at_gate(session)),
         )
         if operation.name in TOOL_CALLS:
             return self._of_tool_call(judged, params)
@@ -219,7 +220,7 @@ class Judging:
             actor=Actor(kind=actor.kind, name=actor.name),
             tags=frozenset(session.profile.tags),
             cwd=session.cwd,
-            is_raw_input=session.gate is None,
+            is_raw_input=not is_at_gate(session),
         )
         return self._of_input(self.decide(judged), text, session)
 
