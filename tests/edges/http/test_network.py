@@ -9,6 +9,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidMessage, InvalidStatus
+from websockets.sync.client import connect
 
 from duetty.client import Client
 from tests.edges.http.asking import (
@@ -70,6 +72,27 @@ def test_with_tls_everything_is_https_and_plain_http_gets_nothing(home: Path) ->
     assert refusal(plain) == (403, "origin_not_allowed")
     assert (cookie.status_code, secure) == (200, True)
     assert local == {"status": "ok"}
+
+
+def test_a_websocket_is_reached_over_tls_below_a_prefix_and_nowhere_else(home: Path) -> None:
+    cert, key = certificate(home)
+    trusting = ssl.create_default_context(cafile=str(cert))
+    files = ("--tls-cert", str(cert), "--tls-key", str(key))
+
+    with started(home, *files, "--base-prefix", "/wsh") as server:
+        secure = server.url().replace("https", "wss", 1)
+        headers = {"Authorization": f"Bearer {server.token()}"}
+        with connect(f"{secure}/ws/json", ssl=trusting, additional_headers=headers) as socket:
+            first = socket.recv(60)
+        with pytest.raises(InvalidStatus) as outside:
+            connect(
+                f"{secure.removesuffix('/wsh')}/ws/json", ssl=trusting, additional_headers=headers
+            )
+        with pytest.raises((InvalidMessage, OSError)):
+            connect(f"{secure.replace('wss', 'ws', 1)}/ws/json", additional_headers=headers)
+
+    assert first == '{"connected":true}'
+    assert outside.value.response.status_code == 404
 
 
 def server_scheme(response: httpx.Response) -> str:
