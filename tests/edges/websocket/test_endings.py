@@ -80,6 +80,25 @@ async def test_who_may_only_read_can_look_and_neither_type_nor_set_the_size(
     assert (info["cols"], info["rows"]) == (80, 24)
 
 
+async def test_who_may_only_look_is_told_no_keys_by_either_json_socket(
+    server: ServerProcess, http: httpx.Client, session: str
+) -> None:
+    token = http.post("/tokens", json={"name": "reader", "scopes": ["read"]}).json()["token"]
+
+    async with (
+        speaking(server, f"/sessions/{session}/ws/json", token=token) as of_session,
+        speaking(server, "/ws/json", token=token) as of_server,
+    ):
+        keys = [
+            await of_session.call("subscribe", events=["input"]),
+            await of_server.call("subscribe", session, events=["input"]),
+        ]
+        lines = await of_session.call("subscribe", events=["lines"])
+
+    assert keys == ["scope_missing"] * 2
+    assert lines == {"events": ["lines"]}
+
+
 async def test_who_may_only_type_can_do_that_and_is_told_nothing(
     server: ServerProcess, http: httpx.Client, session: str
 ) -> None:
