@@ -194,6 +194,24 @@ def test_a_rebound_name_is_refused_even_with_the_token(
     assert refusal(response) == (403, "origin_not_allowed")
 
 
+@pytest.mark.parametrize("path", ["/ws/json", "/ws/view", "/nothing"])
+def test_a_rebound_name_is_refused_at_an_upgrade_too(server: ServerProcess, path: str) -> None:
+    lines = (
+        f"GET {path} HTTP/1.1",
+        "Host: evil.example",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        f"Authorization: Bearer {server.token()}",
+    )
+
+    heard = spoken(server, "\r\n".join((*lines, "", "")).encode())
+
+    assert heard.startswith(b"HTTP/1.1 403 ")
+    assert b'"origin_not_allowed"' in heard
+
+
 def test_two_hosts_are_none(server: ServerProcess) -> None:
     host = f"127.0.0.1:{address_of(server)[1]}".encode()
     said = b"GET /health HTTP/1.1\r\nHost: %s\r\nHost: evil\r\nConnection: close\r\n\r\n" % host

@@ -2,6 +2,7 @@
 
 import json
 import socket
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,19 @@ async def closed_as(receive: Any) -> tuple[int, str]:
     return closed.value.rcvd.code, closed.value.rcvd.reason
 
 
-async def test_a_message_above_a_mebibyte_closes_the_connection(server: ServerProcess) -> None:
+@pytest.mark.parametrize("frames", [1, 17])
+async def test_a_message_above_a_mebibyte_closes_the_connection(
+    server: ServerProcess, frames: int
+) -> None:
     async with connected(server, "/ws/json") as client:
-        await client.send("x" * (1024 * 1024 + 1))
+
+        async def fragments() -> AsyncIterator[str]:
+            for _ in range(frames):
+                yield "x" * (1024 * 1024 // frames + 1)
+            await client.wait_closed()  # who goes on sending need not hear why it was closed
+
+        with suppress(ConnectionClosed):
+            await client.send(fragments())
         code, _ = await closed_as(client.recv)
 
     assert code == 1009
