@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +29,20 @@ def server() -> Iterator[ServerProcess]:
 
 def test_the_version_is_told(server: ServerProcess) -> None:
     assert server.command("--version").stdout == f"duetty {__version__}\n"
+
+
+def test_the_version_is_told_before_anything_is_loaded(server: ServerProcess) -> None:
+    code = (
+        "import sys; from duetty.cli.main import main; main(['--version']); "
+        "heavy = {'asyncio', 'ssl', 'json', 'subprocess', 'anyio', 'pydantic', 'starlette', 'rich', 'duetty.config'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=server.env, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == f"duetty {__version__}\n[]\n"
 
 
 def test_every_command_has_help_and_both_functions() -> None:

@@ -148,7 +148,8 @@ def test_a_server_that_was_told_to_stay_stays(home: Path) -> None:
         caller.command("stop")
 
 
-def test_an_instance_whose_name_is_a_path_is_refused(home: Path) -> None:
-    said = ServerProcess(home).command("list", "-L", "../elsewhere")
+@pytest.mark.parametrize("name", ["../elsewhere", "..", ".", "a/b", ""])
+def test_an_instance_whose_name_is_a_path_is_refused(home: Path, name: str) -> None:
+    said = ServerProcess(home).command("list", "-L", name)
 
     assert (said.returncode, "[bad_setting]" in said.stderr) == (1, True)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.terminals import watched
 from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.pty]
@@ -151,6 +152,61 @@ def test_scrollback_is_told_from_either_end_or_whole(server: ServerProcess, sess
     assert [line for line in whole.split("\n") if line.startswith("row")] == [
         f"row {at}" for at in range(1, 201)
     ]
+
+
+def test_what_a_script_would_read_is_one_json_document(server: ServerProcess, session: str) -> None:
+    server.command("run", "-s", session, "echo a-word-for-scripts")
+
+    listed = told(server, "list", "--tag", "one", "--json")
+    status = told(server, "status", "--json")
+    history = told(server, "history", "-s", session, "--json")
+    found = told(server, "search", "scripts", "-s", session, "--json")
+    screen = told(server, "screen", session, "--json")
+    rows = told(server, "scrollback", session, "-n", "24", "--json")
+    waited = told(server, "wait", session, "--regex", "a-w[a-z-]*", "--json")
+
+    assert [each["name"] for each in listed] == [session]
+    assert (status["running"], status["address"]) == (True, server.url())
+    assert history[0]["command_line"] == "echo a-word-for-scripts"
+    assert found[0]["block"]["id"] == history[0]["id"]
+    assert rows["lines"] == screen["lines"]
+    assert waited["match"] == "a-word-for-scripts"
+
+
+def test_what_a_program_is_called_commands_no_terminal_of_who_lists_it(
+    server: ServerProcess, home: Path
+) -> None:
+    evil = home / "d\x1b]0;owned\x07\x9b31m"
+    evil.mkdir()
+    env = {"HOME": str(home), "PS1": "> "}
+    body = {"name": "evil", "cwd": str(evil), "command": "bash", "env": env}
+    server.client.post("/sessions", body)
+    server.client.post("/sessions/evil/run", {"input": "echo needle"})
+
+    said = [
+        server.command(*words).stdout
+        for words in (("list",), ("history", "-s", "evil"), ("search", "needle", "-s", "evil"))
+    ]
+    server.command("kill", "evil")
+
+    assert all("needle" in each for each in said[1:])
+    assert "owned" in said[0]
+    for each in said:
+        assert not {"\x1b", "\x07", "\x9b"} & set(each)
+
+
+def test_tables_have_colours_on_a_terminal_and_none_in_a_pipe(
+    server: ServerProcess, session: str
+) -> None:
+    def shown(**env: str) -> bytes:
+        with watched({**server.env, **env}, "list", cols=200) as terminal:
+            assert terminal.wait_ended() == 0
+            assert session in terminal.text()
+            return terminal.received
+
+    assert b"\x1b[32mprompt" in shown()
+    assert b"\x1b[32m" not in shown(NO_COLOR="1")
+    assert "\x1b" not in server.command("list").stdout
 
 
 def test_a_session_is_renamed_and_found_by_its_new_name(server: ServerProcess) -> None:

@@ -39,6 +39,7 @@ RAW = "edges/websocket/test_raw.py::test_"
 SHARING = "edges/websocket/test_sharing.py::test_"
 SURFACE = "edges/test_surface.py::test_"
 ATTACHED = "cli/attach/test_attached.py::test_"
+HOSTILE = "cli/attach/test_hostile.py::test_"
 ELEMENTS = "cli/attach/test_elements.py::test_"
 INSTANCES = "cli/test_instances.py::test_"
 SERVERS = "hub/test_servers.py::test_"
@@ -278,6 +279,7 @@ CASES: dict[int, Case] = {
         ATTACHED + "two_ctrl_backslash_detach_and_leave_the_terminal_as_it_was",
         ELEMENTS + "one_ctrl_backslash_takes_the_keyboard_and_the_next_gives_it_back",
         ELEMENTS + "ctrl_backslash_with_another_key_between_does_not_detach",
+        HOSTILE + "two_ctrl_backslash_with_a_key_between_them_do_not_detach",
     ),
     112: case(
         "no token 401, a wrong one 403, health open",

@@ -348,6 +348,8 @@ async def test_overlays_change_nothing_that_the_program_can_see(engine: Engine) 
     await engine.call("overlay.delete", session="s", id=made.id)
 
     assert session.screen(styled=True) == before
+    later = await engine.run("echo later")  # a shell that was told of a size would say so by now
+    assert "\nresized" not in "\n".join(later.screen["lines"])
 
 
 @pytest.mark.anyio

@@ -194,6 +194,32 @@ def test_two_ctrl_backslash_in_a_paste_without_brackets_do_not_detach(
         assert "[detached]" in terminal.text()
 
 
+def test_two_ctrl_backslash_with_a_key_between_them_do_not_detach(
+    server: ServerProcess, session: str
+) -> None:
+    """Each read on its own, as a person presses them: what comes in one piece was pasted."""
+
+    def mode() -> str:
+        return server.client.get(f"/sessions/{session}/input/mode")["mode"]
+
+    def captured() -> list[str]:
+        keys = server.client.get(f"/sessions/{session}/input/keys", after=0)["keys"]
+        return [each["key"] for each in keys]
+
+    with watched(server.env, "attach", session, "--no-hints") as terminal:
+        attached(terminal)
+        terminal.type(b"\x1c")
+        terminal.wait(lambda: mode() == "capture", "it was not captured")
+        terminal.type(b"x")
+        terminal.wait(lambda: captured() == ["x"], "the key did not come")
+        terminal.type(b"\x1c")
+        terminal.wait(lambda: mode() == "passthrough", "it was not released")
+        terminal.type(b"echo st''ill here\r")
+        terminal.wait_shown("\nstill here")
+
+        assert terminal.process.poll() is None
+
+
 def test_a_terminal_that_goes_away_ends_the_client_and_not_the_session(
     server: ServerProcess, session: str
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from duetty.edges.http import peer
+from duetty.edges.http import arguments, peer
 from tests.edges.http.asking import address_of, client_of, code, refusal, spoken, started
 from tests.server_process import ServerProcess
 
@@ -60,12 +60,20 @@ def test_a_bad_body_is_one_clear_error(
     assert response.json()["error"]["message"]
 
 
-def test_a_body_that_announces_too_much_is_refused_before_it_comes(server: ServerProcess) -> None:
-    said = head(server, "POST /sessions HTTP/1.1", "Content-Length: 99999999999999999999")
+@pytest.mark.parametrize(
+    ("announced", "refused"),
+    [
+        (arguments.MAX_BODY_BYTES + 1, (413, "body_too_large")),
+        (10**12, (413, "body_too_large")),
+        (99999999999999999999, (400, "invalid_request")),  # more than a length can be
+    ],
+)
+def test_a_body_that_announces_too_much_is_refused_before_it_comes(
+    server: ServerProcess, announced: int, refused: tuple[int, str]
+) -> None:
+    said = head(server, "POST /sessions HTTP/1.1", f"Content-Length: {announced}")
 
-    status, told = answer(spoken(server, said))
-
-    assert (status, told) in {(413, "body_too_large"), (400, "invalid_request")}
+    assert answer(spoken(server, said)) == refused
 
 
 def test_a_body_in_chunks_is_bounded_all_the_same(http: httpx.Client, session: str) -> None:

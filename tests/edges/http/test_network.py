@@ -9,6 +9,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from websockets.exceptions import InvalidMessage, InvalidStatus
+from websockets.sync.client import connect
 
 from duetty.client import Client
 from tests.edges.http.asking import (
@@ -70,6 +72,27 @@ def test_with_tls_everything_is_https_and_plain_http_gets_nothing(home: Path) ->
     assert refusal(plain) == (403, "origin_not_allowed")
     assert (cookie.status_code, secure) == (200, True)
     assert local == {"status": "ok"}
+
+
+def test_a_websocket_is_reached_over_tls_below_a_prefix_and_nowhere_else(home: Path) -> None:
+    cert, key = certificate(home)
+    trusting = ssl.create_default_context(cafile=str(cert))
+    files = ("--tls-cert", str(cert), "--tls-key", str(key))
+
+    with started(home, *files, "--base-prefix", "/wsh") as server:
+        secure = server.url().replace("https", "wss", 1)
+        headers = {"Authorization": f"Bearer {server.token()}"}
+        with connect(f"{secure}/ws/json", ssl=trusting, additional_headers=headers) as socket:
+            first = socket.recv(60)
+        with pytest.raises(InvalidStatus) as outside:
+            connect(
+                f"{secure.removesuffix('/wsh')}/ws/json", ssl=trusting, additional_headers=headers
+            )
+        with pytest.raises((InvalidMessage, OSError)):
+            connect(f"{secure.replace('wss', 'ws', 1)}/ws/json", additional_headers=headers)
+
+    assert first == '{"connected":true}'
+    assert outside.value.response.status_code == 404
 
 
 def server_scheme(response: httpx.Response) -> str:
@@ -169,6 +192,24 @@ def test_a_rebound_name_is_refused_even_with_the_token(
     response = http.get(path, headers={"Host": host})
 
     assert refusal(response) == (403, "origin_not_allowed")
+
+
+@pytest.mark.parametrize("path", ["/ws/json", "/ws/view", "/nothing"])
+def test_a_rebound_name_is_refused_at_an_upgrade_too(server: ServerProcess, path: str) -> None:
+    lines = (
+        f"GET {path} HTTP/1.1",
+        "Host: evil.example",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        f"Authorization: Bearer {server.token()}",
+    )
+
+    heard = spoken(server, "\r\n".join((*lines, "", "")).encode())
+
+    assert heard.startswith(b"HTTP/1.1 403 ")
+    assert b'"origin_not_allowed"' in heard
 
 
 def test_two_hosts_are_none(server: ServerProcess) -> None:

@@ -174,13 +174,34 @@ def test_keys_and_pastes_reach_the_program(http: httpx.Client, session: str) -> 
 
 def test_a_signal_reaches_the_foreground_program(http: httpx.Client, session: str) -> None:
     http.post(f"/sessions/{session}/input", content=b"sleep 1000\r")
-    http.post(f"/sessions/{session}/wait", json={"state": ["running"]})
+    began = http.post(f"/sessions/{session}/wait", json={"state": ["running"]})
 
     sent = http.post(f"/sessions/{session}/signal", json={"signal": "INT"})
 
-    assert sent.status_code == 204
+    assert (began.status_code, sent.status_code) == (200, 204)
     waited = http.post(f"/sessions/{session}/wait", json={"state": ["prompt"]})
     assert waited.json()["state"] == "prompt"
+
+
+@pytest.mark.parametrize(
+    "wanted", [{"text": "never"}, {"regex": "nev[e]r"}, {"state": ["fullscreen"]}, {"exit": True}]
+)
+def test_a_wait_is_for_what_was_asked_and_ends_in_time(
+    http: httpx.Client, quiet: str, wanted: dict[str, Any]
+) -> None:
+    waited = http.post(f"/sessions/{quiet}/wait", json={**wanted, "max_wait_ms": 200})
+
+    assert refusal(waited) == (408, "wait_timeout")
+
+
+def test_a_wait_says_what_it_met(http: httpx.Client, session: str) -> None:
+    http.post(f"/sessions/{session}/input", content=b"echo fo''und-7\r")
+    by_regex = http.post(f"/sessions/{session}/wait", json={"regex": "found-[0-9]"}).json()
+    http.post(f"/sessions/{session}/input", content=b"exit\r")
+    by_exit = http.post(f"/sessions/{session}/wait", json={"exit": True}).json()
+
+    assert (by_regex["reason"], by_regex["match"]) == ("text", "found-7")
+    assert (by_exit["reason"], by_exit["state"]) == ("exit", "exited")
 
 
 def test_everything_that_was_run_can_be_searched(http: httpx.Client, session: str) -> None:

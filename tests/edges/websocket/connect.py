@@ -15,6 +15,9 @@ from tests.server_process import ServerProcess
 HEAD = struct.Struct(">BIQ")
 OUTPUT, SNAPSHOT, INPUT = 1, 2, 3
 
+WAIT_S = 60
+"""For each wait itself: a bound around a fixture does not reach into the test that has it."""
+
 
 @asynccontextmanager
 async def connected(
@@ -59,7 +62,8 @@ class Viewer:
 
     async def take(self) -> dict[str, Any] | int:
         """The next message; bytes are fed to the stream's terminal."""
-        message = await self.socket.recv()
+        with anyio.fail_after(WAIT_S):
+            message = await self.socket.recv()
         if isinstance(message, bytes):
             return await self._take_bytes(message)
         told = json.loads(message)
@@ -94,12 +98,13 @@ class Viewer:
 
     async def until(self, wanted: str | Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The next message of a type, or that passes a test."""
-        while True:
-            told = await self.take()
-            if isinstance(told, int):
-                continue
-            if told["type"] == wanted if isinstance(wanted, str) else wanted(told):
-                return told
+        with anyio.fail_after(WAIT_S):
+            while True:
+                told = await self.take()
+                if isinstance(told, int):
+                    continue
+                if told["type"] == wanted if isinstance(wanted, str) else wanted(told):
+                    return told
 
     async def find(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first message that passes a test, of those that came or will come."""
@@ -107,8 +112,9 @@ class Viewer:
         return found or await self.until(wanted)
 
     async def until_shown(self, text: str, stream: int = 1) -> None:
-        while stream not in self.terminals or text not in self.text(stream):
-            await self.take()
+        with anyio.fail_after(WAIT_S):
+            while stream not in self.terminals or text not in self.text(stream):
+                await self.take()
 
     async def open(self, session: str, stream: int = 1, **fields: Any) -> None:
         """Open a stream and take its snapshot."""
@@ -136,7 +142,8 @@ class JsonClient:
         self._next = 0
 
     async def take(self) -> dict[str, Any]:
-        message = json.loads(await self.socket.recv())
+        with anyio.fail_after(WAIT_S):
+            message = json.loads(await self.socket.recv())
         self.events.append(message)
         return message
 
@@ -159,10 +166,11 @@ class JsonClient:
 
     async def until(self, wanted: str | Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The next event of a name, or message that passes a test."""
-        while True:
-            told = await self.take()
-            if told.get("event") == wanted if isinstance(wanted, str) else wanted(told):
-                return told
+        with anyio.fail_after(WAIT_S):
+            while True:
+                told = await self.take()
+                if told.get("event") == wanted if isinstance(wanted, str) else wanted(told):
+                    return told
 
     async def find(self, wanted: str | Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         """The first of those that came or will come."""

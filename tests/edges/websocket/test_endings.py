@@ -2,6 +2,7 @@
 
 import json
 import socket
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -29,9 +30,19 @@ async def closed_as(receive: Any) -> tuple[int, str]:
     return closed.value.rcvd.code, closed.value.rcvd.reason
 
 
-async def test_a_message_above_a_mebibyte_closes_the_connection(server: ServerProcess) -> None:
+@pytest.mark.parametrize("frames", [1, 17])
+async def test_a_message_above_a_mebibyte_closes_the_connection(
+    server: ServerProcess, frames: int
+) -> None:
     async with connected(server, "/ws/json") as client:
-        await client.send("x" * (1024 * 1024 + 1))
+
+        async def fragments() -> AsyncIterator[str]:
+            for _ in range(frames):
+                yield "x" * (1024 * 1024 // frames + 1)
+            await client.wait_closed()  # who goes on sending need not hear why it was closed
+
+        with suppress(ConnectionClosed):
+            await client.send(fragments())
         code, _ = await closed_as(client.recv)
 
     assert code == 1009
@@ -78,6 +89,25 @@ async def test_who_may_only_read_can_look_and_neither_type_nor_set_the_size(
     assert codes == {"scope_missing"}
     info = http.get(f"/sessions/{session}").json()
     assert (info["cols"], info["rows"]) == (80, 24)
+
+
+async def test_who_may_only_look_is_told_no_keys_by_either_json_socket(
+    server: ServerProcess, http: httpx.Client, session: str
+) -> None:
+    token = http.post("/tokens", json={"name": "reader", "scopes": ["read"]}).json()["token"]
+
+    async with (
+        speaking(server, f"/sessions/{session}/ws/json", token=token) as of_session,
+        speaking(server, "/ws/json", token=token) as of_server,
+    ):
+        keys = [
+            await of_session.call("subscribe", events=["input"]),
+            await of_server.call("subscribe", session, events=["input"]),
+        ]
+        lines = await of_session.call("subscribe", events=["lines"])
+
+    assert keys == ["scope_missing"] * 2
+    assert lines == {"events": ["lines"]}
 
 
 async def test_who_may_only_type_can_do_that_and_is_told_nothing(

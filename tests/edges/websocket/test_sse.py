@@ -111,6 +111,28 @@ def test_a_stopping_server_ends_the_streams(home: Path) -> None:
     assert rest == []
 
 
+def test_a_revoked_token_ends_its_streams_and_no_others(
+    http: httpx.Client, server: ServerProcess, session: str
+) -> None:
+    made = http.post("/tokens", json={"name": "x", "scopes": ["read"]}).json()
+    revoked = {"Authorization": f"Bearer {made['token']}"}
+    with (
+        http.stream("GET", "/events") as staying,
+        http.stream("GET", "/events", headers=revoked) as of_server,
+        http.stream("GET", f"/sessions/{session}/events", headers=revoked) as of_session,
+    ):
+        streams = [events(each) for each in (staying, of_server, of_session)]
+        firsts = [next(each)["name"] for each in streams]
+        http.delete(f"/tokens/{made['info']['id']}")
+        rests = [[each["name"] for each in stream] for stream in streams[1:]]
+        http.patch(f"/sessions/{session}", json={"add_tags": ["told"]})
+        still = until(streams[0], "session_tags_changed")
+
+    assert firsts == ["sessions", "sessions", "sync"]
+    assert all("end" not in rest for rest in rests)
+    assert still["params"]["added"] == ["told"]
+
+
 def test_bad_questions_are_coded_errors(http: httpx.Client, server: ServerProcess) -> None:
     assert http.get("/sessions/none/events").json()["error"]["code"] == "session_not_found"
     assert http.get("/events", headers={"Authorization": "Bearer no"}).status_code == 403
