@@ -4,7 +4,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
@@ -184,9 +184,8 @@ def test_an_answer_whose_writer_leaves_late_is_not_taken_for_the_next_one(tmp_pa
             keeper.shell.wait_mark(MarkKind.DONE, since=0)
             keeper.shell.write("echo two\n")
             keeper.shell.wait(lambda: len(keeper.asked) == 2, "second question")
-            deadline = time.monotonic() + 60
-            while not has_open(keeper.shell.pid, gate):
-                assert time.monotonic() < deadline
+            eventually(lambda: has_open(keeper.shell.pid, gate))
+        eventually(lambda: not has_open(keeper.shell.pid, gate))
         keeper.answers = True
         since = len(keeper.shell.trusted)
         keeper.answer(keeper.asked[1])
@@ -194,6 +193,13 @@ def test_an_answer_whose_writer_leaves_late_is_not_taken_for_the_next_one(tmp_pa
         assert keeper.shell.wait_mark(MarkKind.DONE, since=since).exit_code == 0
         assert b"nobody answered" not in keeper.shell.output
         assert b"two" in keeper.shell.run("echo two again").output
+
+
+def eventually(fact: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not fact():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
 
 
 def has_open(pid: int, path: Path) -> bool:
