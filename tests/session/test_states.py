@@ -137,6 +137,15 @@ async def test_a_shell_without_integration_says_so_and_waits_fall_back(engine: E
     assert answer.output == "hello\nthere"
 
 
+async def test_without_marks_silence_is_an_end_where_nothing_else_tells(engine: Engine) -> None:
+    await engine.open("plain", command="bash --norc --noprofile")
+
+    answer = await engine.run("echo hello; sleep 100", session="plain", timeout_ms=300)
+
+    assert (answer.completed_by, answer.exit_code) == ("idle", None)
+    assert answer.output == "hello"
+
+
 async def test_integration_is_turned_off_with_one_setting(engine: Engine) -> None:
     await engine.open("off", command="bash", integration=False)
 

@@ -53,8 +53,14 @@ FIELDS = st.sampled_from(
         b"id=\xff",
     ]
 )
+
+
+def a_mark(kind: bytes, fields: list[bytes], end: bytes) -> bytes:
+    return b"\x1b]133;" + b";".join([kind, *fields]) + end
+
+
 MARKS = st.builds(
-    lambda kind, fields, end: b"\x1b]133;" + b";".join([kind, *fields]) + end,
+    a_mark,
     st.sampled_from([b"A", b"B", b"C", b"D", b"Q"]),
     st.lists(FIELDS, max_size=4),
     st.sampled_from([b"\x07", b"\x1b\\"]),
