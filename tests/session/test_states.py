@@ -1,5 +1,6 @@
 """What a session is doing, asked of real programs on real PTYs."""
 
+import re
 import shutil
 from collections.abc import AsyncIterator
 from itertools import groupby
@@ -152,6 +153,15 @@ async def test_integration_is_turned_off_with_one_setting(engine: Engine) -> Non
     info = await engine.call("session.get", session="off")
 
     assert (info.integration, info.integration_reason) == ("none", "turned off by a setting")
+
+
+async def test_a_program_gets_the_answer_that_it_asks_its_terminal_for(engine: Engine) -> None:
+    ask = """IFS= read -rs -d R -p $'\\e[6n' place; echo "<${place#*[}>" """
+
+    answer = await engine.run(ask)
+
+    assert (answer.completed_by, answer.exit_code) == ("mark", 0)
+    assert re.search(r"<\d+;\d+>", answer.output)
 
 
 async def test_a_nested_shell_answers_without_marks(engine: Engine) -> None:
