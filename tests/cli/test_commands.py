@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,28 @@ def test_a_mistyped_command_is_told_its_nearest_name(server: ServerProcess) -> N
 
     assert said.returncode == 2
     assert "did you mean 'history'?" in said.stderr
+
+
+def test_a_server_prints_its_address_a_link_that_works_once_and_a_configuration(home: Path) -> None:
+    server = ServerProcess(home)
+    started = subprocess.Popen(
+        [*server.program, "server", "--bind", "127.0.0.1:0"], env=server.env, stdout=subprocess.PIPE
+    )
+    assert started.stdout is not None
+    with started, started.stdout:
+        printed = ""
+        while "\n}\n" not in printed:
+            printed += os.read(started.stdout.fileno(), 4_096).decode()
+        url = server.url()
+        [link] = re.findall(r"http://\S+/login\?code=\S+", printed)
+        followed = [httpx.get(link) for _ in range(2)]
+        stopped = server.command("stop")
+
+    assert printed.startswith(f"Duetty is running at {url}\n")
+    assert '"mcpServers"' in printed
+    assert link.startswith(f"{url}/")
+    assert ["set-cookie" in answer.headers for answer in followed] == [True, False]
+    assert stopped.returncode == 0
 
 
 def test_run_prints_the_output_and_exits_with_the_commands_code(server: ServerProcess) -> None:

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from duetty.events import (
@@ -114,8 +114,19 @@ async def test_the_log_of_all_sessions_tells_who_lagged_too() -> None:
     assert after == Lagged(missed_through=Seq(SUBSCRIBER_ENTRIES + 1))
 
 
-@given(st.lists(st.sampled_from(["append", "receive"]), max_size=800))
-def test_the_log_is_a_prefix_then_lagged_then_a_suffix_without_gaps(steps: list[str]) -> None:
+STRETCHES = st.tuples(
+    st.sampled_from(["append", "receive"]), st.integers(1, 2 * SUBSCRIBER_ENTRIES)
+)
+"""Of one kind each, and long: a subscriber falls behind, catches up and falls behind again."""
+
+
+@given(st.lists(STRETCHES, max_size=8))
+@example([("append", SUBSCRIBER_ENTRIES + 1), ("receive", 1), ("append", 1)])
+def test_the_log_is_a_prefix_then_lagged_then_a_suffix_without_gaps(
+    stretches: list[tuple[str, int]],
+) -> None:
+    steps = [step for step, count in stretches for _ in range(count)]
+
     async def scenario() -> None:
         log = EventLog(FakeClock())
         last, pending = 0, 0

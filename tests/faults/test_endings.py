@@ -73,6 +73,20 @@ async def test_a_process_that_ignores_polite_signals_is_killed_after_the_grace(
     assert await others_work(engine)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [({}, "SIGHUP"), ({"signal": "TERM"}, "SIGTERM"), ({"signal": "INT"}, "SIGINT")],
+)
+async def test_a_session_is_closed_by_a_hangup_unless_another_signal_is_chosen(
+    engine: Engine, chosen: dict[str, str], told: str
+) -> None:
+    await engine.open(command="sleep 1000")
+
+    closed = await engine.call("session.close", session="s", grace_ms=30_000, **chosen)
+
+    assert (closed.state, closed.exit_signal) == ("exited", told)
+
+
 async def test_removing_a_session_kills_a_process_that_ignores_polite_signals(
     engine: Engine, home: Path
 ) -> None:

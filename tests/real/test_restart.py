@@ -138,21 +138,34 @@ def test_a_shell_goes_on_exactly_after_a_sigkill(server: ServerProcess) -> None:
     assert [block["command_line"] for block in blocks] == ["echo $X; false", "cd /tmp; X=kept"]
 
 
-def test_a_command_that_ran_through_a_sigkill_keeps_its_block(server: ServerProcess) -> None:
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "replaced"])
+def test_a_command_that_ran_through_a_restart_keeps_its_block(
+    server: ServerProcess, killed: bool
+) -> None:
     server.client.post("/sessions", {"name": "shell", "command": "bash"})
-    started = server.client.post(
-        session_path("shell", "/run"),
-        {"input": "echo begun; sleep 2; echo ended; (exit 5)", "max_wait_ms": 300},
-    )
+    line = "echo begun; while [ ! -e go ]; do sleep 0.1; done; echo ended; (exit 5)"
+    started = server.client.post(session_path("shell", "/run"), {"input": line, "max_wait_ms": 300})
     assert started["completed_by"] == "deadline"
+    before = server.client.get(session_path("shell", "/blocks"))[0]
 
-    server.kill()
-    server.start()
+    if killed:
+        server.kill()
+        server.start()
+    else:
+        old = server.process
+        assert old is not None
+        server.start("--replace")
+        assert old.wait(60) == 0
+        assert old.stderr is not None
+        old.stderr.close()
+    (server.home / "go").touch()
     server.client.post(session_path("shell", "/wait"), {"state": ["prompt"], "max_wait_ms": 30_000})
     block = server.client.get(session_path("shell", "/blocks"))[0]
     output = server.client.get(session_path("shell", f"/blocks/{block['id']}/output"))
 
     assert (block["exit_code"], output["lines"]) == (5, ["begun", "ended"])
+    assert (block["id"], block["command_line"]) == (before["id"], line)
+    assert block["started_at"] == before["started_at"]
 
 
 def test_a_process_that_ended_while_no_server_ran_tells_its_code_afterwards(

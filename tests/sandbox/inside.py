@@ -1,14 +1,30 @@
 """Running a program inside a sandbox, without a session."""
 
+import fcntl
 import os
 import subprocess
-from contextlib import ExitStack
+import tempfile
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from duetty.sandbox import Asked, Limits, Places, SandboxOrder, wrap
 
 PYTHON = "/usr/bin/python3"
 """The system's: the tests' own may stand where another user cannot go."""
+
+SOCKETS_LOCK = Path(tempfile.gettempdir()) / "duetty-test-sockets.lock"
+
+
+@contextmanager
+def settled_sockets(*, changing: bool = False) -> Generator[None]:
+    """While no other test makes or removes a socket that sandboxes must hide.
+
+    bubblewrap does not start (1, "Can't create file") when one is gone that was there a moment ago.
+    """
+    with SOCKETS_LOCK.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX if changing else fcntl.LOCK_SH)
+        yield
 
 
 def run_inside(

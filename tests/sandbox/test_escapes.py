@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from duetty.sandbox import Asked, Limits, support
-from tests.sandbox.inside import PYTHON, python_inside, run_inside
+from tests.sandbox.inside import PYTHON, python_inside, run_inside, settled_sockets
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 
@@ -37,8 +37,9 @@ def outside() -> Iterator[Path]:
     except PermissionError:
         path = Path.home() / path.name
         path.mkdir()
-    yield path
-    subprocess.run(["rm", "-rf", str(path)], check=True)
+    with settled_sockets(changing=True):
+        yield path
+        subprocess.run(["rm", "-rf", str(path)], check=True)
 
 
 ATTEMPT = """

@@ -12,6 +12,7 @@ from duetty.config import Settings
 from duetty.errors import BadArguments, BadWorkingDirectory, PolicyDenied, SandboxUnavailable
 from duetty.sandbox import Asked, Places, SandboxOrder, Support, support, wrap
 from tests.engine import Engine, running_engine
+from tests.sandbox.inside import settled_sockets
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 PERSON = Actor(kind="person", name="anna")
@@ -37,9 +38,11 @@ async def sandboxed(home: Path, **settings: object) -> AsyncGenerator[Engine]:
         "sandbox_workspaces": (str(workspace),),
         **settings,
     }
-    async with running_engine(home, settings=Settings(**given)) as engine:  # type: ignore[arg-type]
-        with anyio.fail_after(60):
-            yield engine
+    started = running_engine(home, settings=Settings(**given))  # type: ignore[arg-type]
+    with settled_sockets():
+        async with started as engine:
+            with anyio.fail_after(60):
+                yield engine
 
 
 @pytest.mark.shells

@@ -1,5 +1,6 @@
 """What a session is doing, asked of real programs on real PTYs."""
 
+import re
 import shutil
 from collections.abc import AsyncIterator
 from itertools import groupby
@@ -91,16 +92,17 @@ async def test_a_program_that_works_is_never_said_to_wait(engine: Engine, line: 
     assert seen == {"running"}
 
 
-async def test_waiting_is_told_soon_after_it_begins(engine: Engine) -> None:
+async def test_waiting_is_told_soon_after_it_begins(engine: Engine, home: Path) -> None:
+    """Nothing is printed before it: only the kernel can tell."""
     clock = SystemClock()
-    await engine.call("input.write", session="s", data="sleep 0.5; date +%s%N; read x\r")
+    began = home / "began"
+    line = f"sleep 2; date +%s%N > {began}; read x"
+    await engine.call("input.write", session="s", data=f"{line}\r")
 
     await engine.call("session.wait", session="s", state=["awaiting_input"], max_wait_ms=30_000)
     told_s = clock.wall_ns() / 1e9
-    screen = await engine.call("screen.get", session="s", format="plain")
-    began_s = next(int(row) / 1e9 for row in screen["lines"] if row.isdigit())
 
-    assert told_s - began_s < TOLD_S
+    assert told_s - int(began.read_text()) / 1e9 < TOLD_S
 
 
 async def test_followers_are_told_of_each_change_of_state(engine: Engine) -> None:
@@ -136,12 +138,30 @@ async def test_a_shell_without_integration_says_so_and_waits_fall_back(engine: E
     assert answer.output == "hello\nthere"
 
 
+async def test_without_marks_silence_is_an_end_where_nothing_else_tells(engine: Engine) -> None:
+    await engine.open("plain", command="bash --norc --noprofile")
+
+    answer = await engine.run("echo hello; sleep 100", session="plain", timeout_ms=300)
+
+    assert (answer.completed_by, answer.exit_code) == ("idle", None)
+    assert answer.output == "hello"
+
+
 async def test_integration_is_turned_off_with_one_setting(engine: Engine) -> None:
     await engine.open("off", command="bash", integration=False)
 
     info = await engine.call("session.get", session="off")
 
     assert (info.integration, info.integration_reason) == ("none", "turned off by a setting")
+
+
+async def test_a_program_gets_the_answer_that_it_asks_its_terminal_for(engine: Engine) -> None:
+    ask = """IFS= read -rs -d R -p $'\\e[6n' place; echo "<${place#*[}>" """
+
+    answer = await engine.run(ask)
+
+    assert (answer.completed_by, answer.exit_code) == ("mark", 0)
+    assert re.search(r"<\d+;\d+>", answer.output)
 
 
 async def test_a_nested_shell_answers_without_marks(engine: Engine) -> None:

@@ -98,6 +98,16 @@ def test_the_users_prompt_command_sees_the_users_status(tmp_path: Path) -> None:
     assert shell.output.count(b"<0 1 0>") == 1
 
 
+def test_the_users_own_ps0_is_shown_once_before_each_command(tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("PS0='<about to run>\\n'\n")
+
+    with open_shell(tmp_path, "bash") as shell:
+        shell.run("echo one")
+        shell.run("echo two")
+
+    assert shell.output.count(b"<about to run>") == 2
+
+
 def test_the_users_preexec_sees_the_users_commands_only(tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text(PREEXEC)
 

@@ -3,8 +3,9 @@
 import os
 import subprocess
 import threading
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ class Gatekeeper:
 
     def __init__(self, gate: Path, shell: RealShell) -> None:
         self.asked: list[Mark] = []
+        self.answers = True
         self.shell = shell
         self._gate = gate
         shell.on_mark = self._on_mark
@@ -51,14 +53,18 @@ class Gatekeeper:
     def _on_mark(self, mark: Mark) -> None:
         if mark.kind is MarkKind.QUESTION:
             self.asked.append(mark)
-            # Opening a FIFO waits for its reader.
-            threading.Thread(target=self._answer, args=(mark,), daemon=True).start()
+            if self.answers:
+                self.answer(mark)
 
-    def _answer(self, mark: Mark) -> None:
+    def answer(self, mark: Mark) -> None:
+        # Opening a FIFO waits for its reader.
+        write, line = self._gate.write_bytes, self.answer_to(mark)
+        threading.Thread(target=write, args=(line,), daemon=True).start()
+
+    def answer_to(self, mark: Mark) -> bytes:
         text = f"{mark.command_line} {mark.expanded}"
         refusal = REFUSAL if "forbidden" in text else None
-        line = answer_line(nonce=NONCE, question=mark.question or "", refusal=refusal)
-        self._gate.write_bytes(line)
+        return answer_line(nonce=NONCE, question=mark.question or "", refusal=refusal)
 
 
 @contextmanager
@@ -164,6 +170,45 @@ def test_an_abbreviation_of_fish_is_asked_for_as_it_runs(tmp_path: Path) -> None
 
         assert keeper.lines[-1] == "touch forbidden"
         assert "forbidden" not in os.listdir(tmp_path)
+
+
+def test_an_answer_whose_writer_leaves_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
+    """A busy machine may stop whoever answers between the line and the end of its file."""
+    gate = tmp_path / "gate"
+    with gated(tmp_path, "fish") as keeper:
+        keeper.answers = False
+        keeper.shell.write("echo one\n")
+        keeper.shell.wait(lambda: len(keeper.asked) == 1, "question")
+        with gate.open("wb", buffering=0) as late:
+            late.write(keeper.answer_to(keeper.asked[0]))
+            keeper.shell.wait_mark(MarkKind.DONE, since=0)
+            keeper.shell.write("echo two\n")
+            keeper.shell.wait(lambda: len(keeper.asked) == 2, "second question")
+            eventually(lambda: has_open(keeper.shell.pid, gate))
+        eventually(lambda: not has_open(keeper.shell.pid, gate))
+        keeper.answers = True
+        since = len(keeper.shell.trusted)
+        keeper.answer(keeper.asked[1])
+
+        assert keeper.shell.wait_mark(MarkKind.DONE, since=since).exit_code == 0
+        assert b"nobody answered" not in keeper.shell.output
+        assert b"two" in keeper.shell.run("echo two again").output
+
+
+def eventually(fact: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not fact():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def has_open(pid: int, path: Path) -> bool:
+    """Whether the process has this file open."""
+    links: set[str] = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        with suppress(OSError):
+            links.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    return str(path) in links
 
 
 @pytest.mark.parametrize("name", SHELLS)

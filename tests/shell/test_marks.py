@@ -33,7 +33,41 @@ PIECES = st.sampled_from(
         "Ü".encode(),
     ]
 )
-STREAMS = st.lists(PIECES | st.binary(max_size=8), max_size=30).map(b"".join)
+
+FIELDS = st.sampled_from(
+    [
+        b"0",
+        b"k=s",
+        b"nonce=c0ffee00",
+        b"nonce=c0ffee0",
+        b"nonce=c0ffee000",
+        b"nonce=",
+        b"x=nonce=c0ffee00",
+        b"cmdline='a;nonce=c0ffee00'",
+        b"cmdline_url=a%20b",
+        b"cmdline_url=%FF%2",
+        b"cwd_url=%C3",
+        b"cwd=$'\\377'",
+        b"t=1700000000.5",
+        b"took=9",
+        b"id=\xff",
+    ]
+)
+
+
+def a_mark(kind: bytes, fields: list[bytes], end: bytes) -> bytes:
+    return b"\x1b]133;" + b";".join([kind, *fields]) + end
+
+
+MARKS = st.builds(
+    a_mark,
+    st.sampled_from([b"A", b"B", b"C", b"D", b"Q"]),
+    st.lists(FIELDS, max_size=4),
+    st.sampled_from([b"\x07", b"\x1b\\"]),
+)
+"""Whole ones, which pieces seldom are."""
+
+STREAMS = st.lists(PIECES | MARKS | st.binary(max_size=8), max_size=30).map(b"".join)
 
 
 def scanned(*chunks: bytes, nonce: str = NONCE) -> list[Mark]:

@@ -69,7 +69,11 @@ if status is-interactive; and test -n "$_duetty_nonce"
         end
         printf '\e]133;Q;nonce=%s;id=%s%s\a' $_duetty_nonce $id "$cmdline" >/dev/tty
         set -l answer
-        read answer 2>/dev/null <$_duetty_gate
+        # Who answered the question before may not have closed the FIFO yet: it then ends without an answer.
+        for attempt in 1 2 3 4
+            read answer 2>/dev/null <$_duetty_gate; and break
+            test $status -eq 1; and test -p "$_duetty_gate"; or break
+        end
         test "$answer" = "$_duetty_nonce $id allow"; and return 0
         set answer (string replace -- "$_duetty_nonce $id deny " '' "$answer")
         test -n "$answer"; or set answer 'duetty: nobody answered, so this line was not run'
