@@ -63,7 +63,7 @@ async def nested(engine: Engine) -> Session:
     session = await engine.open(command="bash")
     await engine.run("true")
     await engine.call("input.write", session="s", data="PS1='in''ner> ' sh\r")
-    await see(session, "inner> ")
+    await see(session, "inner>")
     return session
 
 
