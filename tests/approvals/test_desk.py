@@ -134,6 +134,7 @@ async def test_a_yes_lets_the_call_go_on(desk: Approvals, trail: Trail) -> None:
     assert call.granted == Granted(approval=call.id, by="anna")
     assert trail.outcomes(call.id) == ["granted"]
     assert desk.pending() == []
+    assert desk.covered(QUESTION) is None  # once
 
 
 async def test_a_decline_ends_it_once(desk: Approvals, trail: Trail) -> None:

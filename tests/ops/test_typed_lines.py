@@ -62,8 +62,8 @@ async def test_a_destructive_line_is_not_typed_into_what_may_run_it(
 async def nested(engine: Engine) -> Session:
     session = await engine.open(command="bash")
     await engine.run("true")
-    await engine.call("input.write", session="s", data="PS1='inner> ' sh\r")
-    await see(session, "inner> ")
+    await engine.call("input.write", session="s", data="PS1='in''ner> ' sh\r")
+    await see(session, "inner>")
     return session
 
 

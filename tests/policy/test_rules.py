@@ -127,14 +127,14 @@ def test_what_a_rule_knows_of_one_command_it_does_not_know_of_another() -> None:
                     "command": ["rm -r cache"],
                     "even_destructive": ["recursive_delete"],
                 },
-                {"name": "tool", "decide": "allow", "command": ["tool **"]},
+                {"name": "nice", "decide": "allow", "command": ["nice **"]},
             ]
         },
         "test",
     )
 
-    assert isinstance(decided("rm -r cache && tool x", Profile.GUARDED, rules=rules), Allow)
-    assert isinstance(decided("rm -r cache && tool rm -r src", Profile.GUARDED, rules=rules), Ask)
+    assert isinstance(decided("rm -r cache && nice make", Profile.GUARDED, rules=rules), Allow)
+    assert isinstance(decided("rm -r cache && nice rm -r src", Profile.GUARDED, rules=rules), Ask)
 
 
 def test_deny_beats_ask_and_ask_beats_allow() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -217,6 +218,20 @@ async def test_what_cannot_be_had_is_an_error_and_nothing_runs(home: Path) -> No
                 places=Places(hidden=()),
                 offered=nothing,
             )
+
+
+async def test_where_user_namespaces_are_off_the_best_is_landlock_and_it_says_so(
+    home: Path,
+) -> None:
+    without = replace(support(), bubblewrap=None, bubblewrap_reason="no user namespaces")
+
+    def wrapped(asked: Asked) -> str:
+        order, places = SandboxOrder(asked=asked), Places(hidden=())
+        return wrap(["/bin/true"], {}, cwd="/", order=order, places=places, offered=without).level
+
+    assert wrapped("any") == "landlock"
+    with pytest.raises(SandboxUnavailable):
+        wrapped("bubblewrap")
 
 
 @pytest.mark.parametrize("workspace", ["/", "/nowhere/at/all", "/etc/passwd"])

@@ -116,11 +116,13 @@ def test_a_line_that_is_refused_does_not_run_and_the_shell_goes_on(
 )
 def test_keys_cannot_disguise_a_line(tmp_path: Path, name: str, keys: str) -> None:
     (tmp_path / "forbidden.d").mkdir()
+    os.utime(tmp_path / "forbidden.d", (1, 1))
     with gated(tmp_path, name) as keeper:
         keeper.refuse(keys)
 
         assert "forbidden" in (keeper.lines[-1] or "").replace("\"forbid\"'den'", "forbidden")
         assert "forbidden" not in os.listdir(tmp_path)
+        assert (tmp_path / "forbidden.d").stat().st_mtime == 1  # what Tab made of it
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh"])

@@ -109,6 +109,15 @@ class Viewing:
         """Set the size for every viewer, until this one goes."""
         self.send("hold", stream=STREAM, on=True)
 
+    def follow_approvals(self) -> None:
+        """Be told what waits for a person's answer, and of each question from then on."""
+        self.send("approvals", on=True)
+
+    def answer(self, approval: str, *, granted: bool) -> None:
+        word = "approve" if granted else "decline"
+        arguments = {"approval": approval, "via": "attach"}
+        self.send("call", id=approval, operation=f"approval.{word}", arguments=arguments)
+
     def type(self, typed: bytes) -> None:
         """What a person typed here."""
         self._socket.send(_HEAD.pack(_INPUT, STREAM, 0) + typed)

@@ -134,6 +134,23 @@ class Link:
         except ServerUnreachable:
             self._lose()
 
+    def follow_approvals(self) -> None:
+        """Each time the session is open again."""
+        if self._viewing is None:
+            return
+        try:
+            self._viewing.follow_approvals()
+        except ServerUnreachable:
+            self._lose()
+
+    def answer(self, approval: str, *, granted: bool) -> None:
+        if self._viewing is None:
+            return
+        try:
+            self._viewing.answer(approval, granted=granted)
+        except ServerUnreachable:
+            self._lose()
+
     def _lose(self) -> None:
         self.close()
         self._lost_s = time.monotonic()

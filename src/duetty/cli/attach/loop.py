@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from duetty.cli.attach.asking import Asking
 from duetty.cli.attach.keyboard import DETACH_S, TOGGLE, Answered, Keyboard, Piece, Toggled, Typed
 from duetty.cli.attach.link import Link
 from duetty.cli.attach.mirror import Mirror
@@ -83,6 +84,7 @@ class Attachment:
         self._mirror = Mirror(cols=cols, rows=rows)
         self._showing = Showing(outer, self._mirror, self._surface, abilities)
         self._keyboard = Keyboard()
+        self._asking = Asking(can_answer=not options.read_only)
         self._link = Link(
             socket_path, scrollback_rows=options.scrollback_rows, read_only=options.read_only
         )
@@ -224,6 +226,7 @@ class Attachment:
     def _find_server(self, now_s: float) -> None:
         if self._notice is None or self._notice_until_s != NEVER_S:
             self._is_open = False
+            self._asking.forget()
             self._tell("the server is gone, trying again …", for_s=NEVER_S)
         if now_s < self._link.retry_at_s:
             return
@@ -270,6 +273,8 @@ class Attachment:
                 self._mirror.resize(cols=size.cols, rows=size.program_rows)
             case "elements":
                 self._take_elements(told)
+            case "approvals" | "approval":
+                self._asking.tell(told, time.monotonic())
             case "event" if told["event"] == "exit":
                 self._last_output_s = time.monotonic()
                 self._exit = Ending(reason="exited", exit_code=told.get("exit_code"))
@@ -288,6 +293,7 @@ class Attachment:
     def _opened(self, session: dict[str, Any]) -> None:
         self._is_open = True
         self._session = session["name"]
+        self._link.follow_approvals()
         if self._options.hold:
             self._link.hold()
         if session.get("state") == "exited":
@@ -333,6 +339,11 @@ class Attachment:
         if self._notice is not None and self._notice_until_s != NEVER_S:
             self._notice = None
             self._want_paint(self._typed_s)
+        if self._asking.is_answering:
+            if (answer := self._asking.take(data)) is not None:
+                self._link.answer(answer.approval, granted=answer.granted)
+            self._want_paint(self._typed_s)
+            return
         if self._options.read_only and _CTRL_C in data:
             self._ending = Ending(reason="detached")
         self._link.type(data)
@@ -342,8 +353,13 @@ class Attachment:
         is_second = is_alone and now_s - self._toggled_s <= DETACH_S
         # Out of a paste it is none of the two that detach.
         self._toggled_s = now_s if is_alone else LONG_AGO_S
-        # Both are sent: the second undoes what the first did.
-        self._link.type(TOGGLE)
+        was_answering = self._asking.is_answering
+        if is_alone and not is_second and self._asking.begin(now_s):
+            self._want_paint(now_s)
+            return
+        if not was_answering:
+            # Both are sent: the second undoes what the first did.
+            self._link.type(TOGGLE)
         if is_second:
             self._ending = Ending(reason="detached")
 
@@ -402,7 +418,10 @@ class Attachment:
         self._update_since_s = None
         self._due_s = None
         self._unseen_bytes = 0
-        self._keyboard.place = self._showing.show(notice=self._notice, title=self._session)
+        question = self._asking.rows(cols=self._surface.cols, rows=self._surface.rows)
+        self._keyboard.place = self._showing.show(
+            notice=self._notice, title=self._session, question=question
+        )
         self._painted_s = time.monotonic()
 
 

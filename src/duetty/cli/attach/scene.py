@@ -1,5 +1,6 @@
 """From what the server told to the frame a person sees."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,15 +66,22 @@ class Surface:
             screen_mode=told.get("screen_mode", "normal"),
         )
 
-    def frame(self, seen: Seen, *, notice: str | None = None) -> Frame:
+    def frame(
+        self, seen: Seen, *, notice: str | None = None, question: Sequence[str] = ()
+    ) -> Frame:
+        """`question`: rows of text over the last rows; a notice stands in their last one."""
+        frame = self._whole_frame(seen)
+        if question:
+            frame = _with_question(frame, question)
+        return frame if notice is None else _with_notice(frame, notice)
+
+    def _whole_frame(self, seen: Seen) -> Frame:
         if self._is_bare(seen):
             self._window = WHOLE
-            frame = _frame(seen, self._cells(seen.rows))
-            return frame if notice is None else _with_notice(frame, notice)
+            return _frame(seen, self._cells(seen.rows))
         whole = self._compose(seen, self._scene)
         self._window = choose_window(whole, self._window, cols=self.cols, rows=self.rows)
-        frame = fit(whole, self._window, cols=self.cols, rows=self.rows)
-        return frame if notice is None else _with_notice(frame, notice)
+        return fit(whole, self._window, cols=self.cols, rows=self.rows)
 
     def _is_bare(self, seen: Seen) -> bool:
         """The program has the whole terminal to itself: there is nothing to compose or to cut."""
@@ -161,6 +169,14 @@ def _frame(seen: Seen, rows: tuple[CellRow, ...]) -> Frame:
         cursor_visible=seen.cursor_visible,
         cursor_shape=seen.cursor_shape,
     )
+
+
+def _with_question(frame: Frame, question: Sequence[str]) -> Frame:
+    rows = [
+        tuple(cell(char, _NOTICE) for char in f" {text}"[: frame.cols].ljust(frame.cols))
+        for text in question[: len(frame.rows)]
+    ]
+    return replace(frame, rows=(*frame.rows[: len(frame.rows) - len(rows)], *rows))
 
 
 def _with_notice(frame: Frame, notice: str) -> Frame:

@@ -1,5 +1,6 @@
 """What the person's terminal shows: which screen, which modes, which frame."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from duetty.cli.attach import modes
@@ -43,7 +44,7 @@ class Showing:
         self._painter.forget()
         self._primary = None
 
-    def show(self, *, notice: str | None, title: str) -> Place:
+    def show(self, *, notice: str | None, title: str, question: Sequence[str] = ()) -> Place:
         """Paint what is new; says where the program's screen is, for the mouse."""
         mirror = self._mirror
         scrolled = mirror.take_scrolled()
@@ -60,7 +61,7 @@ class Showing:
         if mirror.bells:
             mirror.bells = 0
             out.append(b"\a")
-        frame = self._surface.frame(seen, notice=notice)
+        frame = self._surface.frame(seen, notice=notice, question=question)
         scroll = None if seen.alternate else self._surface.scroll(scrolled)
         out.append(self._painter.paint(frame, scroll))
         if painted := b"".join(out):

@@ -50,6 +50,7 @@ class _Connection:
             "mode": self._mode,
             "close": self._close,
             "watch": self._watch,
+            "approvals": self._approvals,
             "call": self._call,
         }
 
@@ -153,12 +154,18 @@ class _Connection:
         if self._watching is not None:
             self._watching.cancel()
             self._watching = None
+        if wanted.on:
+            self._watching = anyio.CancelScope()
+            self._socket.tasks.start_soon(self._follow_list, self._watching)
+        await self._approvals(fields)
+
+    async def _approvals(self, fields: dict[str, Any]) -> None:
+        """Questions alone: who shows one session is not taken for somebody who shows them all."""
+        wanted = messages.Watch.model_validate(fields)
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None
         if wanted.on:
-            self._watching = anyio.CancelScope()
-            self._socket.tasks.start_soon(self._follow_list, self._watching)
             self._asking = anyio.CancelScope()
             self._socket.tasks.start_soon(self._follow_approvals, self._asking)
 

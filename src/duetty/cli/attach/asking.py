@@ -1,0 +1,124 @@
+r"""Questions to a person, shown in an attached terminal and answered there.
+
+Pure: what the server told and what was typed in, rows and an answer out. Keys are the
+program's, so an answer takes two: Ctrl+\ about what is shown, then `y` or `n`. Neither counts
+for a question that has only just appeared, or that cannot be shown whole.
+"""
+
+import re
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+from duetty.client.viewing import Told
+
+SETTLE_S = 0.5
+"""A key that was on its way when the question appeared is not meant for it."""
+
+_KEY = re.compile(rb"(?P<key>[yn])|\x1b\[(?P<code>\d+)[\d;:]*u")
+_CODES = {b"121": b"y", b"110": b"n"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    approval: str
+    granted: bool
+
+
+class Asking:
+    def __init__(self, *, can_answer: bool) -> None:
+        self._can_answer = can_answer
+        self._waiting: dict[str, dict[str, Any]] = {}
+        self._since_s = 0.0
+        """When the one that is shown appeared."""
+        self._about: str | None = None
+        """The question that the next key answers."""
+        self._is_whole = False
+
+    def tell(self, told: Told, now_s: float) -> None:
+        """`approvals` are all that wait, `approval` is one that was asked or settled."""
+        before = self._shown
+        if told["type"] == "approvals":
+            self._waiting = {each["id"]: each for each in told["approvals"]}
+        elif told["approval"]["state"] == "pending":
+            self._waiting[told["approval"]["id"]] = told["approval"]
+        else:
+            self._waiting.pop(told["approval"]["id"], None)
+        shown = self._shown
+        if shown is not None and (before is None or before["id"] != shown["id"]):
+            self._since_s = now_s
+            self._is_whole = False
+        if self._about not in self._waiting:
+            self._about = None
+
+    def forget(self) -> None:
+        """The server is gone: what waits is told anew by the next one."""
+        self._waiting, self._about = {}, None
+
+    @property
+    def _shown(self) -> dict[str, Any] | None:
+        return next(iter(self._waiting.values()), None)
+
+    @property
+    def is_answering(self) -> bool:
+        return self._about is not None
+
+    def begin(self, now_s: float) -> bool:
+        r"""Ctrl+\: whether it is about the question that is shown, and no key for the session."""
+        shown = self._shown
+        if shown is None or not self._can_answer or not self._is_whole:
+            return False
+        if now_s < self._since_s + SETTLE_S:
+            return False
+        self._about = None if self.is_answering else str(shown["id"])
+        return True
+
+    def take(self, data: bytes) -> Answer | None:
+        """The key behind it: an answer, or another one, which leaves the question as it is."""
+        found = _KEY.fullmatch(data)
+        key = None if found is None else found["key"] or _CODES.get(found["code"])
+        if found is not None and key is None:
+            return None  # a modifier, or a key let go, as the kitty keyboard tells them
+        about, self._about = self._about, None
+        return None if key is None or about is None else Answer(about, key == b"y")
+
+    def rows(self, *, cols: int, rows: int) -> list[str]:
+        """The question that is shown, in rows of text; empty while nothing is asked."""
+        shown = self._shown
+        if shown is None or cols < 20:
+            return []
+        said = self._said(shown)
+        made = [row for text in said for row in _wrapped(text, cols)]
+        keys = self._keys()
+        self._is_whole = len(made) + 1 < rows
+        if not self._is_whole:
+            keys = "too long to be shown here whole: see duetty approvals in another terminal"
+            made = made[: max(0, rows - 3)]
+        return [*made, keys[:cols]]
+
+    def _said(self, shown: dict[str, Any]) -> list[str]:
+        where = f" in session {shown['session']}" if shown["session"] else ""
+        more = f" (1 of {len(self._waiting)})" if len(self._waiting) > 1 else ""
+        said = [f"{shown['actor']} asks for {shown['operation']}{where}{more}"]
+        if shown["cwd"]:
+            said.append(f"directory: {shown['cwd']}")
+        if shown["shown"] is not None:
+            said.append(f"$ {shown['shown']}")
+        said.append(f"because: {shown['reason']}")
+        if shown["suggestion"]:
+            said.append(f"safer: {shown['suggestion']}")
+        return said
+
+    def _keys(self) -> str:
+        if not self._can_answer:
+            return "duetty approve or duetty decline, in another terminal"
+        if self.is_answering:
+            return "y: yes, this once · n: no · any other key: later"
+        return "Ctrl+\\ and then y approves, n declines"
+
+
+def _wrapped(text: str, cols: int) -> list[str]:
+    """All of it, in letters that take one column each and hide nothing."""
+    plain = text.encode("ascii", "backslashreplace").decode()
+    plain = "".join(char if char.isprintable() else repr(char)[1:-1] for char in plain)
+    return wrap(plain, cols - 2, break_on_hyphens=False, drop_whitespace=False) or [""]
