@@ -41,7 +41,10 @@ def test_output_never_becomes_a_part_of_the_document(tab: Tab) -> None:
         tab, f"{SCRIPT}\x1b]0;{SCRIPT}\x07\x1b]2;{SCRIPT}\x07\x1b]7;file://{SCRIPT}\x07".encode()
     )
     tab.press("Control+Shift+X")
-    expect(tab.page.locator("#text-view")).to_contain_text("window.pwned")
+    expect(tab.page.locator("#text-view pre")).to_have_count(2)  # of the command, and the screen
+    for each in tab.page.locator("#text-view pre").all():
+        expect(each).to_contain_text("<script>window.pwned=1</script><img src=x")
+    assert tab.page.locator("img, iframe, object, embed").count() == 0
     tab.goto()
     expect(tab.page.locator("[data-session=s] pre")).to_contain_text("window.pwned")
     tab.goto("history?q=pwned")

@@ -313,6 +313,14 @@ def test_a_recording_plays_with_its_commands_on_the_scrubber(tab: Tab) -> None:
     expect(rows).not_to_contain_text("last act")
     # Less than a minute is told in tenths: whole seconds would say little about where one is.
     expect(tab.page.get_by_text(re.compile(r"^0\.0 s / \d+\.\d s$"))).to_be_visible()
+    scrubber.evaluate(
+        "(each) => { each.value = each.max; each.dispatchEvent(new Event('input', {bubbles: true})); }"
+    )
+    expect(rows).to_contain_text("last act")
+    tab.press("5")
+    tab.page.wait_for_function(
+        "() => { const { max, value } = document.querySelector('input[type=range]'); return Math.abs(value - max / 2) < 0.05; }"
+    )
     tab.press("9")
     tab.press("]")
     tab.press("]")

@@ -215,6 +215,8 @@ def test_keys_answer_only_with_focus_and_never_from_the_terminal(
     tab.page.locator(".xterm-helper-textarea").focus()
     tab.type("# a d a d\n")
     tab.wait_text(session, "# a d a d")
+    tab.page.get_by_role("button", name="Fit", exact=True).focus()
+    tab.type("dd")  # beside the card, in nothing that takes text
     assert len(waiting(tab.server)) == 1
 
     tab.press("Control+Shift+Space")
