@@ -16,7 +16,10 @@ pytestmark = [pytest.mark.pty]
 
 def events(response: httpx.Response) -> Iterator[dict[str, Any]]:
     fields: dict[str, str] = {}
+    until_s = time.monotonic() + 60
     for line in response.iter_lines():
+        # A stream without events still says something now and then: no timeout of a read ends it.
+        assert time.monotonic() < until_s, "no event came"
         if line.startswith(":"):
             continue
         if line:
@@ -24,7 +27,7 @@ def events(response: httpx.Response) -> Iterator[dict[str, Any]]:
             fields[name] = value
         elif fields:
             yield {"id": fields["id"], "name": fields["event"], **json.loads(fields["data"])}
-            fields = {}
+            fields, until_s = {}, time.monotonic() + 60
 
 
 def until(stream: Iterator[dict[str, Any]], name: str) -> dict[str, Any]:
