@@ -66,20 +66,23 @@ def test_a_server_prints_its_address_a_link_that_works_once_and_a_configuration(
         [*server.program, "server", "--bind", "127.0.0.1:0"], env=server.env, stdout=subprocess.PIPE
     )
     assert started.stdout is not None
-    with started, started.stdout:
+    try:
         printed = ""
         while "\n}\n" not in printed:
             printed += os.read(started.stdout.fileno(), 4_096).decode()
         url = server.url()
-        [link] = re.findall(r"http://\S+/login\?code=\S+", printed)
-        followed = [httpx.get(link) for _ in range(2)]
-        stopped = server.command("stop")
+        links = re.findall(r"http://\S+/login\?code=\S+", printed)
+        followed = [httpx.get(links[0]) for _ in range(2)] if links else []
+    finally:
+        server.command("stop")
+        started.stdout.close()
+        ended = started.wait(60)
 
     assert printed.startswith(f"Duetty is running at {url}\n")
     assert '"mcpServers"' in printed
-    assert link.startswith(f"{url}/")
+    assert [link.startswith(f"{url}/") for link in links] == [True]
     assert ["set-cookie" in answer.headers for answer in followed] == [True, False]
-    assert stopped.returncode == 0
+    assert ended == 0
 
 
 def test_run_prints_the_output_and_exits_with_the_commands_code(server: ServerProcess) -> None:

@@ -48,13 +48,16 @@ async def test_a_viewer_that_came_in_the_middle_has_the_same_screen(engine: Engi
 
     with follow(session) as follower:
         viewer = Viewer(follower)
-        await engine.call("input.write", session="s", data="\r")
+        await engine.call(
+            "input.write", session="s", data="answer\r"
+        )  # whose echo is the next byte
         while not session.is_exited:
             await follower.wait()
             viewer.catch_up()
         viewer.catch_up()
 
     assert viewer.terminal.screen(styled=True).lines == session.screen(styled=True).lines
+    assert viewer.terminal.text(join_wraps=True) == session.text(first_row=0)
     assert viewer.terminal.cursor == session.screen(styled=False).cursor
 
 

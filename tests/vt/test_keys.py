@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from duetty.errors import UnknownKey
@@ -152,6 +152,7 @@ def test_a_paste_is_marked_as_one_when_the_program_asked() -> None:
 @given(
     st.lists(st.sampled_from(["\x1b", "[", "2", "0", "1", "~", "\x1b[201~", "\x9b"])).map("".join)
 )
+@example("\x1b[20\x1b[201~1~")  # what is left comes together
 def test_a_paste_cannot_end_itself(text: str) -> None:
     pasted = encode_paste(text, fed("\x1b[?2004h"))
 

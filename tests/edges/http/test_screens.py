@@ -129,6 +129,8 @@ def test_scrollback_is_read_from_either_end(http: httpx.Client, session: str) ->
     last = rows(offset=-3, limit=2)
     assert first[-1] in ("1", "2"), first
     assert "500" in last[0] or "500" in last[1]
+    told = scrollback(http, session, format="plain", offset=-3, limit=2)
+    assert told["offset"] == told["total_lines"] - 3
     assert rows(offset=10**9) == []
     assert len(rows(limit=99_999)) == len(rows(limit=10_000))
 
