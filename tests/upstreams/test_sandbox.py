@@ -9,6 +9,7 @@ import duetty
 from duetty.errors import SandboxUnavailable
 from duetty.sandbox import SandboxOrder, support
 from duetty.upstreams import Program
+from tests.sandbox.inside import settled_sockets
 from tests.upstreams.running import HERE, WAIT_S, Home, named, plain, trusted, until
 
 
@@ -34,7 +35,8 @@ async def test_a_program_in_a_sandbox_writes_its_workspace_and_nothing_else(
         return ordered(workspace)
 
     async with home.running(it=table, sandbox=sandbox) as upstreams:
-        upstream = await trusted(upstreams)
+        with settled_sockets():
+            upstream = await trusted(upstreams)
         assert upstream.link is not None
         with anyio.fail_after(WAIT_S):
             inside = await upstreams.call("it", "write", {"path": str(workspace / "file")})
