@@ -164,7 +164,8 @@ def test_a_toml_table_is_replaced_with_what_is_below_it() -> None:
     assert found["mcp_servers"]["duetty"] == ENTRY
     assert (found["tools"], found["mcp_servers"]["other"]) == ({"web": True}, {"command": "x"})
     assert with_server(host, added, "duetty", ENTRY) == added
-    assert "# keep" in removed
+    for text in (added, removed):
+        assert text.startswith('# my settings\nmodel = "o5"\n\n[mcp_servers.other]   # keep\n')
     assert "duetty" not in tomllib.loads(removed)["mcp_servers"]
 
 

@@ -255,6 +255,24 @@ async def test_there_is_a_bound_on_how_many_run(home: Path) -> None:
         assert (await run(engine, "echo again")).stdout == "again\n"
 
 
+async def test_the_bound_holds_for_commands_that_start_at_once(home: Path) -> None:
+    outcomes: list[str] = []
+    async with running_engine(home, settings=Settings(process_max=2)) as engine:
+
+        async def one() -> None:
+            try:
+                await engine.call("process.start", command="sleep 1000")
+                outcomes.append("started")
+            except MaxProcesses:
+                outcomes.append("refused")
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(6):
+                tasks.start_soon(one)
+
+    assert sorted(outcomes) == ["refused"] * 4 + ["started"] * 2
+
+
 async def test_commands_end_with_the_server_and_leave_no_file(home: Path) -> None:
     async with running_engine(home) as engine:
         started = await engine.call("process.start", command="sleep 1000 & sleep 1000")

@@ -43,6 +43,9 @@ class Processes:
         self._clock = clock
         self._tasks = tasks
         self._by_id: dict[str, Process] = {}
+        self._starting = 0
+        """Let in, and not known by an id yet."""
+
         self.environment = {
             key: value for key, value in environment.items() if not key.startswith("DUETTY_")
         }
@@ -77,17 +80,21 @@ class Processes:
             BadCommand, BadWorkingDirectory, ForkFailed: if it cannot be started.
         """
         self.sweep()
-        if self.running >= self._most:
+        if self.running + self._starting >= self._most:
             raise MaxProcesses(f"{self._most} commands run already", hint="list them and stop one")
         id_ = id_ or token_hex(6)
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        process = await start(
-            id_,
-            order,
-            directory=self._directory / id_,
-            output_bytes=self._output_bytes,
-            clock=self._clock,
-        )
+        self._starting += 1
+        try:
+            process = await start(
+                id_,
+                order,
+                directory=self._directory / id_,
+                output_bytes=self._output_bytes,
+                clock=self._clock,
+            )
+        finally:
+            self._starting -= 1
         self._by_id[id_] = process
         self._tasks.start_soon(self._live, process, order.stdin, timeout_s)
         return process

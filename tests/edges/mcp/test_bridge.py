@@ -175,12 +175,14 @@ def test_a_replaced_server_goes_unnoticed_by_the_host(home: Path) -> None:
 
         server.start("--replace")
         answer = host.call("wsh_run_command", session="s", input="echo $colour $PWD")
+        newest: dict[str, Any] = server.client.get("/audit?kind=call&session=s")[0]
 
         assert first is not None
         assert first.wait(60) == 0
         assert first.stderr is not None
         first.stderr.close()
     assert answer["output"] == "blue /usr"
+    assert newest["client"] == "test"  # the new server has the handshake
 
 
 def test_a_call_cut_by_the_death_of_the_server_is_answered_and_not_repeated(home: Path) -> None:
