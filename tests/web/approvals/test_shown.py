@@ -52,6 +52,7 @@ def test_a_phone_that_shows_the_session_is_led_to_the_question(
         call = ask(agent, "touch led")
         pocket.page.get_by_role("button", name="Review").tap()
 
+        expect(pocket.page.get_by_role("heading", name="Approval", exact=True)).to_be_visible()
         expect(card(pocket)).to_contain_text("touch led")
         answered(pocket, "Decline")
         agent.answer(call)
