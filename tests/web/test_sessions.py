@@ -200,13 +200,17 @@ def test_a_session_made_under_a_removed_ones_name_is_shown_in_its_place(tab: Tab
 def test_a_hundred_sessions_are_a_small_document_and_only_those_in_sight_are_followed(
     tab: Tab,
 ) -> None:
+    tab.server.client.post("/sessions", {"name": "a", "command": "bash"})
     for number in range(100):
         tab.server.client.post(
             "/sessions", {"name": f"s{number:03}", "command": "sh -c 'echo here; exec sleep 1000'"}
         )
     tab.goto()
-    expect(tab.page.locator("[data-session]")).to_have_count(100)
-    expect(card(tab, "s000").locator("pre")).not_to_have_text("")
+    expect(tab.page.locator("[data-session]")).to_have_count(101)
+    expect(card(tab, "a").locator("pre")).not_to_have_text("")
+    # Asked for later than all the others would have been.
+    tab.server.client.post("/sessions/a/run", {"input": "echo drawn anew"})
+    expect(card(tab, "a").locator("pre")).to_contain_text("drawn anew")
 
     assert tab.page.evaluate("document.querySelectorAll('*').length") < 2600
     expect(card(tab, "s099").locator("pre")).to_have_text("")

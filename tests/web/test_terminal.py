@@ -393,6 +393,8 @@ def test_a_flood_is_told_and_the_end_is_right(tab: Tab) -> None:
     tab.page.wait_for_function(
         "() => duettyViews.get('s').text().trimEnd().endsWith('\\n800000\\nthe very end\\n$')"
     )
+    shown = [int(line) for line in tab.view("s", "view.text()").split("\n") if line.isdigit()]
+    assert shown == list(range(shown[0], 800_001))
 
 
 def test_the_mouse_reaches_a_program_that_asked_for_it(tab: Tab) -> None:
