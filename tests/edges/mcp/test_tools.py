@@ -232,6 +232,25 @@ async def test_a_passed_deadline_is_a_result_with_the_screen_and_the_command_goe
     assert "ended" in answer["output"]
 
 
+@pytest.mark.parametrize("until", [{"until": "ready"}, {"until_regex": "re+ady"}])
+async def test_a_run_ends_with_the_text_it_waits_for_and_the_command_goes_on(
+    server: ServerProcess, way: str, until: dict[str, str]
+) -> None:
+    async with connected(way, server) as client:
+        name = await opened(client)
+        answer = await call(
+            client,
+            "wsh_run_command",
+            session=name,
+            input="printf 're''ady\\n'; sleep 600",
+            max_wait_ms=60_000,
+            **until,
+        )
+
+    assert (answer["completed_by"], answer["exit_code"]) == ("text", None)
+    assert answer["output"] == "ready"
+
+
 @pytest.mark.parametrize(
     ("interrupt", "told"), [(False, "the command goes on"), (True, "Ctrl-C was pressed")]
 )
