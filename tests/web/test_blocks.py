@@ -63,15 +63,12 @@ def test_the_header_says_which_command_the_rows_belong_to(tab: Tab) -> None:
     tab.press("Control+Shift+ArrowUp")
     tab.press("Control+Shift+ArrowUp")
 
+    first_row = "view.term.buffer.active.getLine(view.viewport.value.top).translateToString(true)"
     expect(header).to_contain_text("seq 1 200")
-    assert (
-        tab.view(
-            "s", "view.term.buffer.active.getLine(view.viewport.value.top).translateToString(true)"
-        )
-        == "$ seq 1 200"
-    )
+    assert tab.view("s", first_row) == "$ seq 1 200"
     tab.press("Control+Shift+ArrowDown")
     expect(header).to_contain_text("seq 300 400")
+    assert tab.view("s", first_row) == "$ seq 300 400; false"
 
 
 def test_a_running_command_is_shown_as_running_until_it_ends(tab: Tab) -> None:
