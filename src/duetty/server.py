@@ -459,11 +459,19 @@ def _is_left(session: Session) -> bool:
     """Whether an MCP host opened it and nothing runs in it: it is no use to anybody else."""
     if session.profile.owner != MCP_HOST.identity or session.state().word != "prompt":
         return False
-    pid = session.profile.pid
     try:
-        return not Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").strip()
+        return not _has_children(session.profile.pid)
     except OSError:
         return False
+
+
+def _has_children(pid: int) -> bool:
+    """Whether a shell has started something; bubblewrap stands before the shell that it confines."""
+    proc = Path(f"/proc/{pid}/task/{pid}")
+    children = proc.joinpath("children").read_text(encoding="ascii").split()
+    if proc.joinpath("comm").read_text(encoding="utf-8", errors="replace") == "bwrap\n":
+        return any(_has_children(int(child)) for child in children)
+    return bool(children)
 
 
 class _Uvicorn(uvicorn.Server):

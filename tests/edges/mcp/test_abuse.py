@@ -16,7 +16,9 @@ import httpx
 import psutil
 import pytest
 
+from duetty.sandbox import support
 from tests.edges.mcp.host import INITIALIZE, hosted
+from tests.sandbox.inside import settled_sockets
 from tests.server_process import ServerProcess, is_alive
 
 pytestmark = pytest.mark.pty
@@ -169,9 +171,9 @@ LEFT_S = 1.0
 
 
 @contextlib.contextmanager
-def left_alone(home: Path) -> Generator[ServerProcess]:
+def left_alone(home: Path, **env: str) -> Generator[ServerProcess]:
     """A server that nobody asked to stay."""
-    server = ServerProcess(home)
+    server = ServerProcess(home, **env)
     server.start_with(f"duetty.server.LEFT_S = {LEFT_S}", "--ephemeral")
     try:
         yield server
@@ -221,6 +223,23 @@ def test_what_a_killed_host_left_running_goes_on_and_the_server_with_it(
 
         assert server.wait_ended() == 0
     _wait_gone(int(about["keeper_pid"]), shell)
+
+
+@pytest.mark.skipif(support().bubblewrap is None, reason="bubblewrap may make no namespaces here")
+def test_an_idle_shell_in_a_sandbox_does_not_hold_the_server_of_a_killed_host(
+    home: Path,
+) -> None:
+    with left_alone(home, DUETTY_SESSION_SANDBOX="bubblewrap") as server:
+        with settled_sockets(), hosted(server) as host:
+            host.shake_hands()
+            host.call("wsh_create_session", name="s", command="bash")
+            host.call("wsh_run_command", session="s", input="true")
+            confined = server.client.get("/sessions/s")
+            os.kill(host.process.pid, signal.SIGKILL)
+
+        assert confined["sandbox"] == "bubblewrap"
+        assert server.wait_ended() == 0
+    _wait_gone(int(confined["pid"]))
 
 
 def test_a_session_that_a_person_opened_holds_the_server_of_a_killed_host(home: Path) -> None:
