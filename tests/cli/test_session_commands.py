@@ -155,7 +155,9 @@ def test_scrollback_is_told_from_either_end_or_whole(server: ServerProcess, sess
 
 
 def test_what_a_script_would_read_is_one_json_document(server: ServerProcess, session: str) -> None:
+    server.client.post("/sessions", {"name": "untagged", "command": "sleep 1000"})
     server.command("run", "-s", session, "echo a-word-for-scripts")
+    server.command("run", "-s", session, "true # later")
 
     listed = told(server, "list", "--tag", "one", "--json")
     status = told(server, "status", "--json")
@@ -164,11 +166,13 @@ def test_what_a_script_would_read_is_one_json_document(server: ServerProcess, se
     screen = told(server, "screen", session, "--json")
     rows = told(server, "scrollback", session, "-n", "24", "--json")
     waited = told(server, "wait", session, "--regex", "a-w[a-z-]*", "--json")
+    server.command("kill", "untagged")
 
     assert [each["name"] for each in listed] == [session]
     assert (status["running"], status["address"]) == (True, server.url())
-    assert history[0]["command_line"] == "echo a-word-for-scripts"
-    assert found[0]["block"]["id"] == history[0]["id"]
+    lines = [each["command_line"] for each in history]
+    assert lines == ["true # later", "echo a-word-for-scripts"]  # as the API has them
+    assert found[0]["block"]["id"] == history[1]["id"]
     assert rows["lines"] == screen["lines"]
     assert waited["match"] == "a-word-for-scripts"
 
