@@ -14,6 +14,8 @@ import css from "./pages.module.css";
 const SPEEDS = [0.5, 1, 2, 4, 8, 16];
 const CAPS: [string, number][] = [["pauses up to 1 s", 1], ["pauses up to 2 s", 2], ["pauses up to 5 s", 5], ["all pauses", Infinity]];
 const MOST_BLOCKS = 1000;
+/** Of the scrubber. The end seldom falls on one: the last of them means it. */
+const STEP_S = 0.01;
 /** Below this whole seconds say too little about where one is. */
 const SHORT_S = 60;
 
@@ -114,9 +116,9 @@ export function Recording({ name }: { name: string }) {
             aria-valuetext={`${clock(now, length)} of ${clock(length, length)}`}
             min={0}
             max={length || 1}
-            step={0.01}
+            step={STEP_S}
             value={now}
-            onInput={(event) => player?.seek(event.currentTarget.valueAsNumber)}
+            onInput={({ currentTarget: { valueAsNumber: at } }) => player?.seek(at + STEP_S > length ? length : at)}
           />
           {length > 0 && marks.map((each) => <i key={each.block.id} data-is={endOf(each.block)} title={each.block.command_line ?? ""} style={{ left: `${(each.at / length) * 100}%` }} />)}
         </div>

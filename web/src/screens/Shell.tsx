@@ -8,7 +8,7 @@ import { alarmed, dismiss, notices, spoken } from "../state/notices";
 import { current, focusMode, listShown, roomy } from "../state/panes";
 import { type Route, base, navigate, route } from "../state/route";
 import { waiting } from "../state/sessions";
-import { Button, Kbd, Menu, lazy, parts } from "../ui/ui";
+import { Button, Kbd, Menu, lazy, loadAhead, parts } from "../ui/ui";
 import { Logo } from "../ui/logo";
 import { SessionList } from "./SessionList";
 import { Sessions } from "./Sessions";
@@ -18,8 +18,7 @@ import css from "./shell.module.css";
 const loadSession = () => import("./Session").then((loaded) => loaded.Session);
 const Session = lazy(loadSession);
 // At once where a session is what was asked for; else before it is, when there is nothing better to do.
-if (route.peek().screen === "session") void loadSession();
-else setTimeout(() => void loadSession(), 1500);
+loadAhead(route.peek().screen === "session" ? 0 : 1500, loadSession);
 const History = lazy(() => import("./History").then((loaded) => loaded.History));
 const Recordings = lazy(() => import("./Recordings").then((loaded) => loaded.Recordings));
 const Recording = lazy(() => import("./Recording").then((loaded) => loaded.Recording));
@@ -32,7 +31,7 @@ const Policy = lazy(() => import("./Policy").then((loaded) => loaded.Policy));
 const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
 const Dialogs = lazy(loadDialogs);
 // What is typed right after a dialog's key should find it there.
-setTimeout(() => void loadDialogs(), 500);
+loadAhead(500, loadDialogs);
 
 const SCREENS: { path: string; screen: Route["screen"]; title: string; sign: string; admin?: boolean }[] = [
   { path: "", screen: "sessions", title: "Sessions", sign: "▤" },

@@ -2,7 +2,7 @@
 import type { SearchAddon } from "@xterm/addon-search";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { navigate } from "../state/route";
-import { Button, Input, focusOnce } from "../ui/ui";
+import { Button, Input, focusOnce, loading } from "../ui/ui";
 import css from "../screens/session.module.css";
 import type { TerminalView } from "./view";
 
@@ -28,17 +28,18 @@ export function FindBar({ view, close }: { view: TerminalView; close: () => void
   };
 
   useEffect(() => {
-    let gone = false;
-    void import("@xterm/addon-search").then(({ SearchAddon: Addon }) => {
-      if (gone) return;
-      const made = new Addon();
-      view.term.loadAddon(made);
-      made.onDidChangeResults(({ resultIndex, resultCount }) => setFound(resultCount ? `${resultIndex + 1} of ${resultCount}` : "nothing"));
-      addon.current = made;
-      setReady(true);
-    });
+    const stop = loading(
+      () => import("@xterm/addon-search"),
+      ({ SearchAddon: Addon }) => {
+        const made = new Addon();
+        view.term.loadAddon(made);
+        made.onDidChangeResults(({ resultIndex, resultCount }) => setFound(resultCount ? `${resultIndex + 1} of ${resultCount}` : "nothing"));
+        addon.current = made;
+        setReady(true);
+      },
+    );
     return () => {
-      gone = true;
+      stop();
       addon.current?.dispose();
     };
   }, []);

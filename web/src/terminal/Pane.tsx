@@ -13,7 +13,7 @@ import { navigate, recordingPath, route } from "../state/route";
 import { createdHere } from "../state/created";
 import { isWaiting, loaded, othersWatching, session as sessionOf, shownState } from "../state/sessions";
 import { addView, views } from "../state/views";
-import { Button, Dot, Menu, bytes, duration, lazy, px, stateWords } from "../ui/ui";
+import { Button, Dot, Menu, bytes, duration, lazy, loadAhead, px, stateWords } from "../ui/ui";
 import css from "../screens/session.module.css";
 import { Drawing } from "./Drawing";
 import { PhoneKeys } from "./PhoneKeys";
@@ -28,7 +28,7 @@ const Pager = lazy(loadPager);
 const TextView = lazy(loadTextView);
 const Asks = lazy(() => import("../asking/Cards").then((loaded) => loaded.Asks));
 // After the terminal itself, before anybody asks for them.
-setTimeout(() => void Promise.all([loadFindBar(), loadPager(), loadTextView()]), 1000);
+loadAhead(1000, loadFindBar, loadPager, loadTextView);
 
 declare global {
   interface Window {

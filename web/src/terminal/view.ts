@@ -10,6 +10,7 @@ import { isOurKey } from "../state/keys";
 import { notify, say } from "../state/notices";
 import { prefs, setPref, shownTheme } from "../state/prefs";
 import { heard } from "../state/sessions";
+import { loading } from "../ui/ui";
 import { BlockMarks } from "./blocks";
 import { followAfterClear, muteReplies } from "./mute";
 import { leaseWebgl } from "./renderer";
@@ -98,9 +99,10 @@ export class TerminalView {
       linkHandler: { activate: (_event, url) => openLink(url, true), allowNonHttpProtocols: false },
     });
     this.term.loadAddon(new UnicodeGraphemesAddon());
-    void import("@xterm/addon-web-links").then(({ WebLinksAddon }) => {
-      if (!this.gone) this.term.loadAddon(new WebLinksAddon((_event, url) => openLink(url, false)));
-    });
+    loading(
+      () => import("@xterm/addon-web-links"),
+      ({ WebLinksAddon }) => this.gone || this.term.loadAddon(new WebLinksAddon((_event, url) => openLink(url, false))),
+    );
     muteReplies(this.term);
     followAfterClear(this.term);
     this.offerClipboard();

@@ -175,17 +175,38 @@ export function focusOnce(element: HTMLElement | null): void {
   if (element instanceof HTMLInputElement) element.select();
 }
 
+const RELOAD_MS = 2000;
+
+/** Gives `done` what was loaded; while the server is out of reach, tries again until the answer is not wanted any more. */
+export function loading<Part>(load: () => Promise<Part>, done: (part: Part) => void): () => void {
+  let gone = false;
+  const go = () =>
+    void load().then(
+      (part) => gone || done(part),
+      () => gone || setTimeout(go, RELOAD_MS),
+    );
+  go();
+  return () => {
+    gone = true;
+  };
+}
+
+/** Loads parts before they are shown; what cannot be had now is asked for again then. */
+export function loadAhead(ms: number, ...loads: (() => Promise<unknown>)[]): void {
+  setTimeout(() => loads.forEach((load) => void load().catch(() => {})), ms);
+}
+
 /** A part that is loaded when it is first shown. */
 export function lazy<Props extends object = object>(load: () => Promise<FunctionComponent<Props>>) {
   let part: FunctionComponent<Props> | null = null;
   return function Lazy(props: Props) {
     const [, redraw] = useState(0);
     useEffect(() => {
-      if (!part)
-        void load().then((loaded) => {
-          part = loaded;
-          redraw(1);
-        });
+      if (part) return;
+      return loading(load, (loaded) => {
+        part = loaded;
+        redraw(1);
+      });
     }, []);
     const Part = part;
     return Part ? <Part {...props} /> : null;
