@@ -144,6 +144,7 @@ class Lane:
         self._members = {**self._members, fd: member}
         self._queue.append(member)
         self._register(fd)
+        os.eventfd_write(self._wake_fd, 1)  # it may have stopped printing, and nobody would tell
 
     def leave(self, fd: int) -> None:
         """Look at this descriptor no more. A read may be under way until its intake is closed."""
@@ -209,9 +210,11 @@ class Lane:
         until_s = now + self._pace.turn_s
         dry = 0
         while dry < len(self._queue):
-            member = self._queue[0]
+            member, queued = self._queue[0], len(self._queue)
             self._queue.rotate(-1)
-            dry = 0 if self._serve_safely(member) else dry + 1
+            took = self._serve_safely(member)
+            # One that has left counts for none of those that are still to be served.
+            dry = 0 if took or len(self._queue) != queued else dry + 1
             if monotonic() > until_s:
                 self._give_way(ROUNDS)
                 return
@@ -277,6 +280,8 @@ class Lane:
             member = members.get(fd)
             if member is not None:
                 self._read(member, now)
+            elif fd == self._wake_fd and not self._closing.is_set():
+                os.eventfd_read(fd)
         for member in members.values():
             self._tell(member, now)
 
@@ -314,9 +319,9 @@ class Lane:
             ):
                 member.told = member.intake.end
                 self._ring()
-        elif not member.is_quiet and now - member.read_s >= QUIET_S:
+        elif now - member.read_s >= QUIET_S:
             member.is_quiet = True
-            self._ring()
+            self._ring()  # until the loop has let it go
 
     def _ring(self) -> None:
         if not self._rung and self._call is not None:
