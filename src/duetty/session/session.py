@@ -290,8 +290,8 @@ class Session:
             now_s = self._clock.monotonic_s()
             self.gate.expect(data, actor=actor, now_s=now_s, is_all_read=self._is_all_read)
         self._input.write(data)
-        if self._lane is not None:
-            self._lane.hush()
+        if self._lane is not None and not judged:
+            self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
         if self.line.typed(data, self._tracker.phase):
             self.enter()
         self.actor = actor
