@@ -48,7 +48,8 @@ run: install page ## Start the server; prints address, browser link and MCP conf
 peers: ## Install the real MCP peers that tests speak to (npm; skipped where there is none)
 	@tools/install-peers
 
-test: install-dev page system peers ## Run every test that this machine can run
+test: ## Run every test that this machine can run
+	@$(MAKE) --no-print-directory --jobs=3 install-dev page system peers
 	@tools/run-tests
 
 check: install-dev lint types ## Everything that needs no real shell: lint, imports, types, fast tests

@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from duetty.blocks import Phase
 from duetty.errors import BadArguments, SessionBusy, SessionExited
 from tests.engine import Engine, running_engine
 
@@ -390,9 +391,10 @@ async def test_a_line_that_runs_is_known_while_it_runs(engine: Engine, shell: st
 
 
 async def test_a_line_edited_on_its_way_is_known_as_it_runs(engine: Engine) -> None:
-    await engine.open(command="bash")
+    session = await engine.open(command="bash")
     await engine.run("true")
-    await engine.call("session.wait", session="s", state=["prompt"])  # before it, the kernel edits
+    while session.phase is not Phase.INPUT:  # before it, the kernel edits
+        await session.pulse.wait()
 
     await engine.call("input.write", session="s", data="sleeep 30\x1b[D\x1b[D\x1b[D\x1b[D\x7f\r")
     lines: list[str | None] = []

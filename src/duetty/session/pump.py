@@ -60,6 +60,25 @@ def later(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
     return asyncio.get_running_loop().call_later(delay_s, callback)
 
 
+class Sleeper:
+    """One wait in the loop, ended by `wake` or after a while."""
+
+    __slots__ = ("_timer", "woken")
+
+    def __init__(self, at_most_s: float | None) -> None:
+        loop = asyncio.get_running_loop()
+        self.woken: asyncio.Future[None] = loop.create_future()
+        self._timer = None if at_most_s is None else loop.call_later(at_most_s, self.wake)
+
+    def wake(self) -> None:
+        if not self.woken.done():
+            self.woken.set_result(None)
+
+    def end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
 class LoopCall:
     """Another thread's way to have something called in the loop."""
 

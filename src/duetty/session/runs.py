@@ -154,8 +154,7 @@ class Run:
         # It kills within one line, or the line end before the cursor: twice for each.
         lines = self.line.count("\n") + self.line.count("\r") + 1
         session.write(KILL_LINE * (2 * lines), actor=self.actor, judged=True)
-        with anyio.move_on_after(HELD_S):
-            await session.pulse.wait()
+        await session.pulse.nap(HELD_S)
 
     async def _wait_end(self) -> None:
         session = self.session
@@ -164,8 +163,7 @@ class Run:
             if self.completed_by is not None:
                 return
             generation = session.activity.generation
-            with anyio.move_on_after(self._pause_s()):
-                await session.pulse.wait()
+            await session.pulse.nap(self._pause_s())
             if generation != session.activity.generation:
                 self._looks.again_soon()
                 continue
@@ -275,8 +273,7 @@ class Run:
                 if seen_generation == session.activity.generation or state.word == "fullscreen":
                     return
                 seen_generation = session.activity.generation
-            with anyio.move_on_after(looks.next_s()):
-                await session.pulse.wait()
+            await session.pulse.nap(looks.next_s())
 
     def _by_line(self, text: str) -> bool:
         """Whether the terminal itself assembles lines (POSIX sh): then each line needs its prompt."""

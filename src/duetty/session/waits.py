@@ -66,8 +66,7 @@ async def wait_state(session: Session, words: Sequence[StateWord]) -> State:
             raise anyio.EndOfStream
         if generation != session.activity.generation:
             looks.again_soon()
-        with anyio.move_on_after(looks.next_s()):
-            await session.pulse.wait()
+        await session.pulse.nap(looks.next_s())
 
 
 async def keep_state(session: Session) -> None:

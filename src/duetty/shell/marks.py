@@ -52,6 +52,11 @@ _SECONDS = re.compile(rb"([0-9]{9,11})[.,]([0-9]{1,9})\Z")
 
 _MILLISECONDS = re.compile(rb"[0-9]{1,12}\Z")
 
+_CMDLINE, _CWD, _EXPANDED = (
+    (name, name + b"_url", name + b"_raw") for name in (b"cmdline", b"cwd", b"expanded")
+)
+"""A text may come in three ways of writing."""
+
 _BEL, _ESC, _BACKSLASH = b"\x07\x1b\\"
 
 
@@ -177,9 +182,9 @@ class MarkScanner:
             trusted=bool(self._nonce) and named.get(b"nonce") == self._nonce,
             secondary=named.get(b"k") == b"s",
             exit_code=_exit_code(fields) if kind is MarkKind.DONE else None,
-            command_line=_text(named, b"cmdline"),
-            cwd=_text(named, b"cwd"),
-            expanded=_text(named, b"expanded"),
+            command_line=_text(named, _CMDLINE),
+            cwd=_text(named, _CWD),
+            expanded=_text(named, _EXPANDED),
             question=named.get(b"id", b"").decode("ascii", "replace")
             if kind is MarkKind.QUESTION
             else None,
@@ -213,12 +218,14 @@ def _took_ns(milliseconds: bytes) -> int | None:
     return int(milliseconds) * 10**6 or None if found else None
 
 
-def _text(named: dict[bytes, bytes], name: bytes) -> str | None:
-    if (url := named.get(name + b"_url")) is not None:
-        return unquote_to_bytes(url).decode("utf-8", "replace")
-    if (raw := named.get(name + b"_raw")) is not None:
+def _text(named: dict[bytes, bytes], names: tuple[bytes, bytes, bytes]) -> str | None:
+    plain, url, raw = names
+    if (quoted := named.get(url)) is not None:
+        return unquote_to_bytes(quoted).decode("utf-8", "replace")
+    if (quoted := named.get(raw)) is not None:
         # The line discipline of the PTY writes CR LF where the shell wrote LF.
-        return raw.replace(b"\r\n", b"\n").decode("utf-8", "replace")
-    quoted = named.get(name)
-    value = unquoted(quoted) if quoted is not None else None
+        return quoted.replace(b"\r\n", b"\n").decode("utf-8", "replace")
+    if (quoted := named.get(plain)) is None:
+        return None
+    value = unquoted(quoted)
     return value.decode("utf-8", "replace") if value is not None else None

@@ -57,6 +57,9 @@ def split_fields(text: bytes) -> Sequence[bytes]:
 
     `cwd_raw=` is not quoted at all and takes the rest.
     """
+    if b"'" not in text and b"\\" not in text and _RAW_FIELD not in text:
+        plain = text.split(b";")
+        return plain if plain[-1] else plain[:-1]
     fields: list[bytes] = []
     at, size = 0, len(text)
     while at < size:
@@ -75,6 +78,8 @@ def split_fields(text: bytes) -> Sequence[bytes]:
 
 def unquoted(word: bytes) -> bytes | None:
     """What the word means to the shell that wrote it, or None if it is no word."""
+    if word[:1] == b"'" == word[-1:] and word.count(b"'") == 2:
+        return word[1:-1]  # as most of them are
     value = bytearray()
     at = 0
     while at < len(word):
