@@ -1,7 +1,7 @@
 """What can be known of one command line, whatever the rules say. Pure, so it is remembered."""
 
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple
 
 from duetty.policy.recogniser import Line, Unproven, recognise
 from duetty.policy.scan import Scan, scan_line, scan_text
@@ -13,11 +13,7 @@ REMEMBERED_BYTES = 1_024
 """Longer lines are rare and are looked at anew: what is remembered stays below some ten MiB."""
 
 _NOTHING = Scan()
-_Text = TypeVar("_Text", contravariant=True)
-
-
-class _Scans(Protocol[_Text]):
-    def __call__(self, text: _Text, /, *, whole: bool) -> Scan: ...
+_FAILED = Scan(unreadable=("the scan failed",))
 
 
 class Analysis(NamedTuple):
@@ -60,19 +56,18 @@ def analyse_whole(text: str, cwd: str = "") -> Analysis:
 
 def analyse_anew(text: str, cwd: str = "", *, whole: bool = False) -> Analysis:
     recognised = recognise(text)
-    if isinstance(recognised, Unproven):
-        return new(Analysis, (recognised, None, _scanned(scan_text, text, whole)))
-    proof = prove(recognised, cwd)
+    proof = None if isinstance(recognised, Unproven) else prove(recognised, cwd)
     if isinstance(proof, Proof):
         return new(Analysis, (recognised, proof, _NOTHING))
-    return new(Analysis, (recognised, proof, _scanned(scan_line, recognised, whole)))
-
-
-def _scanned(scan: "_Scans[_Text]", text: _Text, whole: bool) -> Scan:
     try:
-        return scan(text, whole=whole)
+        scan = (
+            scan_text(text, whole=whole)
+            if isinstance(recognised, Unproven)
+            else scan_line(recognised, whole=whole)
+        )
     except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and that is said
-        return Scan(unreadable=("the scan failed",))
+        scan = _FAILED
+    return new(Analysis, (recognised, proof, scan))
 
 
 _remembered = lru_cache(maxsize=REMEMBERED)(analyse_anew)

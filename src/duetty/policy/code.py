@@ -92,7 +92,9 @@ def code_findings(code: str) -> CodeFindings:
         findings.append(("recursive_delete", shown))
     if _SOCKET.search(code) and _CONTROL.search(code):
         findings.append(("remote_shell", shown))
-    if _REMOTE.search(code) and _RUNS.search(code):
+    # The cheaper half of a condition stands first: these run over all the code.
+    runs = _RUNS.search(code) is not None
+    if runs and _REMOTE.search(code):
         findings.append(("remote_code", shown))
     if _KILLS.search(code):
         findings.append(("fork_bomb", shown))
@@ -103,7 +105,7 @@ def code_findings(code: str) -> CodeFindings:
         findings.append(("overwrite", shown))
     if _STOPS.search(code):
         findings.append(("shutdown", shown))
-    if _DECODES.search(code) and _RUNS.search(code):
+    if runs and _DECODES.search(code):
         findings.append(("hidden_code", shown))
     if sql_is_destructive(code):
         findings.append(("database", shown))
@@ -111,14 +113,13 @@ def code_findings(code: str) -> CodeFindings:
         findings.append(("hidden_code", shown))
     commands: list[str] = []
     unreadable = None
-    if _SHELLS_OUT.search(code):
+    shells_out = _SHELLS_OUT.search(code) is not None
+    if shells_out:
         strings = [
             next((part for part in found.groups() if part is not None), "")
             for found in _STRINGS.finditer(code)
         ]
         commands = [*strings, " ".join(strings)]
-    if _REACHES.search(code) or (
-        _BUILDS.search(code) and (_RUNS.search(code) or _SHELLS_OUT.search(code))
-    ):
+    if _REACHES.search(code) or ((runs or shells_out) and _BUILDS.search(code)):
         unreadable = "code that makes code"
     return CodeFindings(tuple(findings), tuple(commands), unreadable)

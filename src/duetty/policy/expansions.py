@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 
 from duetty.policy.printed import decode_ansi, printed_by
 from duetty.policy.reading import UNKNOWN, Reading, Word, exact
+from duetty.policy.values import new
 
 MAX_DEPTH = 8
 MAX_BRACES = 32
@@ -23,10 +24,14 @@ _PLAIN = r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]+"
 _RUN = re.compile(_PLAIN)
 """What no shell looks into."""
 
-PLAIN_WORD = re.compile(_PLAIN + r"(?=[ \t\n\r;&|()]|\Z)")
-"""A whole word of it: most words."""
+_WHOLE = rf"""(?:({_PLAIN})|'([^']*)'|"([^"\\$`]*)")(?=[ \t\n\r;&|()]|\Z)"""
+WHOLE_WORD = re.compile(_WHOLE)
+"""A whole word of it, or one between quotes in which nothing is expanded: most words.
 
-PLAIN_WORD_BEHIND = re.compile(r"[ \t\r]+(?!#)(" + _PLAIN + r")(?=[ \t\n\r;&|()]|\Z)")
+The last group that matched is its text.
+"""
+
+WHOLE_WORD_BEHIND = re.compile(rf"[ \t\r]+(?!#){_WHOLE}")
 """The same with the blanks before it."""
 
 _IN_DOUBLE = re.compile(r'[^"\\$`]+')
@@ -87,10 +92,10 @@ class WordReader(ABC):
     def _word(self) -> list[Word]:
         """The word that begins here; several when a variable or braces make several of it."""
         text = self.text
-        plain = PLAIN_WORD.match(text, self.at)
-        if plain is not None:
-            self.at = plain.end()
-            return [exact(plain[0])]
+        whole = WHOLE_WORD.match(text, self.at)
+        if whole is not None:
+            self.at = whole.end()
+            return [exact(whole[whole.lastindex or 0])]
         size = len(text)
         building = _Building()
         while self.at < size:
@@ -123,12 +128,14 @@ class WordReader(ABC):
                 self.at += 1
         if not building.started and not building.done:
             return []
+        inner = tuple(building.inner)
+        if not building.done and not building.braced:  # nearly always
+            return [new(Word, (building.text, building.glob, inner, building.guessed))]
         texts = (
             [*building.done, building.text] if building.text or not building.done else building.done
         )
         if building.braced:
             texts = [each for one in texts for each in _expand_braces(one)]
-        inner = tuple(building.inner)
         return [Word(each, building.glob, inner, building.guessed) for each in texts]
 
     def _until(self, quote: str, building: _Building) -> str:

@@ -99,6 +99,8 @@ class Pattern(NamedTuple):
     source: str
     program: "re.Pattern[str]"
     subcommands: tuple["re.Pattern[str]", ...]
+    plain_subcommands: tuple[str, ...]
+    """The same as words, where none of them is a glob: looked up instead of matched."""
     any_of: Alternatives | None
     none_of: Alternatives | None
 
@@ -111,9 +113,16 @@ class Pattern(NamedTuple):
         return self.none_of is None or not self.none_of.found_in(words)
 
     def _subcommanded(self, operands: Sequence[str]) -> bool:
+        if plain := self.plain_subcommands:
+            if plain[0] not in operands[:SUBCOMMAND_WITHIN]:
+                return False
+            if len(plain) == 1:
+                return True
+            # A value of an option may stand between them.
+            remaining = iter(operands[operands.index(plain[0]) + 1 :])
+            return all(word in remaining for word in plain[1:])
         for start in range(min(SUBCOMMAND_WITHIN, len(operands))):
             if self.subcommands[0].fullmatch(operands[start]):
-                # A value of an option may stand between them.
                 later = iter(operands[start + 1 :])
                 if all(
                     any(glob.fullmatch(word) for word in later) for glob in self.subcommands[1:]
@@ -145,6 +154,7 @@ def compile_pattern(name: str, source: str) -> Pattern:
         source=source,
         program=_glob(program),
         subcommands=tuple(_glob(each) for each in subcommands),
+        plain_subcommands=() if any(map(_is_glob, subcommands)) else tuple(subcommands),
         any_of=Alternatives(wanted) if wanted else None,
         none_of=Alternatives(unwanted) if unwanted else None,
     )

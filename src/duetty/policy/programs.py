@@ -14,12 +14,12 @@ from duetty.policy.reading import UNKNOWN
 from duetty.policy.use import UNPACKED, Scanner, Use
 from duetty.policy.wrappers import SHELLS, inner_of
 from duetty.policy.writes import (
-    HISTORIES,
     IMPORTANT,
     REBUILT,
     REMOTE,
     ROOTS,
     is_delicate,
+    is_history,
     written_class,
 )
 
@@ -31,16 +31,15 @@ def _rm(scanner: Scanner, use: Use) -> None:
     recursive = use.has("rR", "--recursive") or use.name == "rimraf"
     unknown = globbed = False
     for word in use.words[1:]:
-        unknown = unknown or not word.known
+        unknown = unknown or word.guessed or UNKNOWN in word.text
         globbed = globbed or word.glob
     for path in operands:
         plain = re.sub(r"/+", "/", path) if "//" in path else path
         if plain not in ("/", "~/"):
             plain = plain.rstrip("/") or "/"
-        climbing = normpath(plain.replace("*", "x")) if plain else ""
         if recursive and (
             ROOTS.fullmatch(plain)
-            or climbing in ("/",)
+            or (plain and normpath(plain.replace("*", "x")) == "/")
             or (path.startswith(UNKNOWN) and path.strip(UNKNOWN) in ("/", "/*"))
         ):
             scanner.find(
@@ -48,7 +47,7 @@ def _rm(scanner: Scanner, use: Use) -> None:
                 use.what,
             )
             return
-        if HISTORIES.fullmatch(path):
+        if is_history(path):
             scanner.find("tracks", use.what)
     if recursive:
         if (
@@ -353,7 +352,7 @@ def _curl(scanner: Scanner, use: Use) -> None:
         scanner.written(f"{into.rstrip('/')}/x", use.what)
     _named_by_address(scanner, use)
     data = use.value("-d", "--data", "--data-raw", "--data-binary", "--json") or ""
-    if sql_is_destructive(data) or re.search(r"_delete_by_query", use.what):
+    if sql_is_destructive(data) or "_delete_by_query" in use.what:
         scanner.find("database", use.what)
 
 
@@ -381,8 +380,13 @@ _GIT_RUNS = frozenset(
 )
 
 
+_GIT_WATCHED = _GIT_RUNS | {"-c", "clone"}
+
+
 def _git(scanner: Scanner, use: Use) -> None:
     texts = use.texts
+    if _GIT_WATCHED.isdisjoint(texts):
+        return
     for index in range(1, len(texts)):
         text = texts[index]
         if texts[index - 1] == "-c":
@@ -401,18 +405,20 @@ def _git(scanner: Scanner, use: Use) -> None:
             scanner.try_text(" ".join(texts[index + 1 :]), use.depth + 1)
 
 
+_RELAYS = frozenset("nc ncat netcat socat telnet openssl cat tail".split())
+
+
 def _shell(scanner: Scanner, use: Use) -> None:
-    if any(
-        text.lower() in ("-encodedcommand", "-enc", "-e") and use.name in ("pwsh", "powershell")
-        for text in use.texts
+    """Code that cannot be read, and a shell with `-i` between pipes and the network."""
+    if use.name in ("pwsh", "powershell") and any(
+        text.lower() in ("-encodedcommand", "-enc", "-e") for text in use.texts
     ):
         scanner.find("hidden_code", use.what)
-    """A shell with `-i` between pipes and the network."""
-    names = programs_of(use.simple.producers)
     if (
-        use.has("i")
+        use.simple.producers
+        and use.has("i")
         and use.texts[1:2] != ["-c"]
-        and names & {"nc", "ncat", "netcat", "socat", "telnet", "openssl", "cat", "tail"}
+        and not programs_of(use.simple.producers).isdisjoint(_RELAYS)
     ):
         scanner.find("remote_shell", use.what)
 

@@ -11,9 +11,10 @@ here-documents, process substitution. Total, and bounded by bytes, words and dep
 
 import re
 
-from duetty.policy.expansions import MAX_DEPTH, PLAIN_WORD, PLAIN_WORD_BEHIND, Variables, WordReader
+from duetty.policy.expansions import MAX_DEPTH, WHOLE_WORD, WHOLE_WORD_BEHIND, Variables, WordReader
 from duetty.policy.printed import formatted
 from duetty.policy.reading import Reading, Redirect, Simple, Word, exact
+from duetty.policy.values import new
 
 MAX_WORDS = 600
 MAX_PRODUCERS = 16
@@ -42,10 +43,13 @@ _STARTS = frozenset("\n#\\0123456789<>&;|()")
 _KEYWORDS = _SKIPPED | frozenset(_HEADS)
 _FIRST_WORD = re.compile(r"[a-z]+(?=[ \t\n;|]|\Z)")
 
+_OPERATOR = re.compile(r"&&|\|[|&]|;;&|;[;&]")
+"""Operators of more than one sign."""
+
 _SIGN = re.compile(r"[0-9]*(?:&>>|&>|>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
 
 
-def read(text: str, *, depth: int = 0, variables: Variables | None = None) -> Reading:
+def read(text: str, depth: int = 0, variables: Variables | None = None) -> Reading:
     """Total: whatever cannot be read is said in the reading."""
     reading = Reading()
     if depth > MAX_DEPTH:
@@ -79,25 +83,19 @@ class _Reader(WordReader):
 
     def run(self) -> None:
         text = self.text
-        while self.at < len(text) and self.word_count < MAX_WORDS:
+        size = len(text)
+        while self.at < size and self.word_count < MAX_WORDS:
             char = text[self.at]
             if char in " \t\r":
-                if self.command.words and (plain := PLAIN_WORD_BEHIND.match(text, self.at)):
-                    self.command.words.append(exact(plain[1]))
-                    self.word_count += 1
-                    self.at = self.ends = plain.end()
+                if self.command.words:
+                    self._take_whole_words()
                 else:
                     self.at += 1
             elif char not in _STARTS:
-                if self.command.words and (plain := PLAIN_WORD.match(text, self.at)):
-                    self.command.words.append(exact(plain[0]))
-                    self.word_count += 1
-                    self.at = self.ends = plain.end()
-                elif (
-                    (plain := _FIRST_WORD.match(text, self.at))
-                    and not self.command.words
-                    and plain[0] not in _KEYWORDS
-                ):
+                if self.command.words:
+                    # Not a whole word, or it had been read with the blanks before it.
+                    self._take_word()
+                elif (plain := _FIRST_WORD.match(text, self.at)) and plain[0] not in _KEYWORDS:
                     # A program with a plain name: no keyword, no assignment.
                     if self.starts < 0:
                         self.starts = self.at
@@ -131,12 +129,27 @@ class _Reader(WordReader):
         if self.heredocs:
             self._bodies()
 
+    def _take_whole_words(self) -> None:
+        """The words behind this blank that are whole, or else only the blank."""
+        text, words, begins = self.text, self.command.words, self.at
+        at = begins
+        room = MAX_WORDS - self.word_count
+        while room and (whole := WHOLE_WORD_BEHIND.match(text, at)):
+            # As `exact` makes it.
+            words.append(new(Word, (whole[whole.lastindex or 0], False, (), False)))
+            at = whole.end()
+            room -= 1
+        if at == begins:
+            self.at += 1
+        else:
+            self.at = self.ends = at
+            self.word_count = MAX_WORDS - room
+
     def _operator(self, char: str) -> None:
-        for operator in ("&&", "||", "|&", ";;&", ";;", ";&", char):
-            if self.text.startswith(operator, self.at):
-                self.at += len(operator)
-                self._separate("|" if operator in ("|", "|&") else operator)
-                return
+        found = _OPERATOR.match(self.text, self.at)
+        operator = found[0] if found else char
+        self.at += len(operator)
+        self._separate("|" if operator == "|&" else operator)
 
     def _parenthesis(self, char: str) -> None:
         text = self.text
@@ -161,14 +174,15 @@ class _Reader(WordReader):
     def _separate(self, operator: str) -> None:
         """End the command; remember what the next one is joined by."""
         command = self.command
-        if not command.empty:
+        if command.words or command.assignments or command.redirects:
             command.joined_by = command.joined_by or self.piped
             if self.piped == "|":
                 command.producers = [
                     *(self.last.producers[-MAX_PRODUCERS:] if self.last else []),
                     self.last,
                 ]
-            self._assign(command)
+            if command.assignments or (command.words and command.words[0].text in _SETTERS):
+                self._assign(command)
             self.reading.commands.append(command)
             if self.starts >= 0:
                 self.reading.sources.add(self.text[self.starts : self.ends])
@@ -183,8 +197,9 @@ class _Reader(WordReader):
             self.piped = operator
         elif operator and not (self.piped == "|" and operator == "("):
             self.piped = operator if self.piped != "|" else self.piped
-        self.command = Simple()
-        self.starts = -1
+        if operator:  # else the text ends here
+            self.command = Simple()
+            self.starts = -1
 
     def _assign(self, command: Simple) -> None:
         if command.words and command.words[0].text in _SETTERS:

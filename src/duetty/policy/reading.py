@@ -41,7 +41,6 @@ class Simple:
     def __init__(
         self,
         words: list[Word] | None = None,
-        *,
         bodies: list[str] | None = None,
         producers: "list[Simple | None] | None" = None,
         joined_by: str = "",
@@ -55,10 +54,6 @@ class Simple:
         """Commands piped into it, the nearest last; None stands for one that cannot be named."""
         self.joined_by = joined_by
         """What stood before it: `|`, `&&`, `;` …"""
-
-    @property
-    def empty(self) -> bool:
-        return not (self.words or self.assignments or self.redirects)
 
 
 class Reading:

@@ -38,13 +38,19 @@ RESERVED = frozenset(
     " and or not begin switch return break continue".split()
 )
 
+_PLAIN_WORD = "[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*"
+"""A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish."""
+
+_PLAIN = re.compile(_PLAIN_WORD)
+
 _LITERAL = "[A-Za-z0-9_./,:=+@%*?~^-]"
 _QUOTED = r"""(?: (?<=@)\{[A-Za-z0-9]+\} | '[^'\n]*' | "[^"$`\\!\n]*(?:\\[^"$`\\!\n][^"$`\\!\n]*)*" | \\' )"""
 """Each piece begins with a sign that no literal run holds, so a word can be cut in one way only."""
 
 _TOKEN = re.compile(
     rf"""
-      (?P<blank>[ \t]+)
+      (?P<plain> [ \t]+ (?P<text>{_PLAIN_WORD}) (?=[ \t\n;|]|\Z) )
+    | (?P<blank>[ \t]+)
     | (?P<redirect> (?: (?:[12&]?>|[12]?>>|<)[ ]?/dev/null | 2>&1 | 1?>&2 ) (?=[ \t\n;|]|\Z) )
     | (?P<join> && | \|\|(?!\|) | \|(?![|&]) | ;(?![;&|]) )
     | (?P<newline>\n)
@@ -54,12 +60,11 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _OTHER = range(1, 8)
+"""`plain` is a blank and a word in one, for most words are such."""
+
+_WORD_BEHIND, _TEXT, _BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _OTHER = range(1, 10)
 
 _PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|\\(')|([^'"\\]+)""")
-
-_PLAIN = re.compile(r"[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*")
-"""A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish."""
 
 _PROGRAM = re.compile(r"(?:/(?:usr/)?bin/)?[A-Za-z0-9_][A-Za-z0-9_.+-]*|:")
 
@@ -75,7 +80,7 @@ _ODD = re.compile(r"[^\t\n -~]")
 _LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
-_SIMPLE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: [A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*)*")
+_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: {_PLAIN_WORD})*")
 """One command of plain words: most lines, and read at once."""
 
 _UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")
@@ -158,7 +163,8 @@ def recognise(text: str) -> Line | Unproven:
         words = tuple(text.split(" "))
         if words[0] not in RESERVED and len(words) <= MAX_WORDS:
             return new(Line, ((new(Command, (words, ())),), (), SHELLS))
-    if found := _ODD.search(text):
+    # Printable ASCII holds nothing odd.
+    if not (text.isascii() and text.isprintable()) and (found := _ODD.search(text)):
         if not _LATIN.fullmatch(text):
             return Unproven("a character that may look like something else", found.start())
         if len(text.encode()) > MAX_BYTES:
@@ -187,19 +193,19 @@ class _Reading:
         count = 0
         for token in _TOKEN.finditer(self.text):
             kind = token.lastindex
-            if kind == _BLANK:
+            if kind == _WORD_BEHIND:
+                count += 1
+                glued = True
+                if self.words and count <= MAX_WORDS:
+                    self.words.append(token[_TEXT])
+                    continue
+                why = None if self.words else self._program(token[_TEXT])
+            elif kind == _BLANK:
                 glued = False
                 continue
-            if kind in (_WORD, _BRACKET):
+            elif kind in (_WORD, _BRACKET):
                 count += 1
-                raw = token[0]
-                if not glued and kind == _WORD and self.words and _PLAIN.fullmatch(raw):
-                    self.words.append(raw)
-                    glued = True
-                    if count > MAX_WORDS:
-                        return Unproven("too many words or commands", token.start())
-                    continue
-                why = "two words without a blank" if glued else self._word(raw, kind)
+                why = "two words without a blank" if glued else self._word(token[0], kind)
                 glued = True
             elif kind == _JOIN:
                 why = self._join(token[0])
@@ -213,7 +219,8 @@ class _Reading:
             else:
                 why = f"{token[0]!r} is not literal"
             if why or count > MAX_WORDS or len(self.commands) > MAX_COMMANDS:
-                return Unproven(why or "too many words or commands", token.start())
+                begins = token.start(_TEXT if kind == _WORD_BEHIND else 0)
+                return new(Unproven, (why or "too many words or commands", begins))
         return self._end()
 
     def _word(self, raw: str, kind: int) -> str | None:
@@ -319,4 +326,4 @@ class _Reading:
             self.joins.pop()
         if len(self.commands) > MAX_COMMANDS:
             return Unproven("too many words or commands", len(self.text))
-        return Line(tuple(self.commands), tuple(self.joins), self.shells)
+        return new(Line, (tuple(self.commands), tuple(self.joins), self.shells))

@@ -62,7 +62,7 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
 
     `whole`: every class is looked for, not only until a command has one.
     """
-    scanner = _Scanner(whole=whole)
+    scanner = _Scanner(whole)
     scanner.is_exact = True
     commands, joins, _ = line
     if not joins:
@@ -85,8 +85,9 @@ def scan_text(text: str, *, whole: bool = False) -> Scan:
     """Any text. Total, and linear but for what tree-sitter costs."""
     if len(text) > MAX_BYTES:
         return Scan(unreadable=(f"longer than {MAX_BYTES} bytes",))
-    scanner = _Scanner(whole=whole)
-    if odd := _ODD.search(text):
+    scanner = _Scanner(whole)
+    # Printable ASCII holds nothing odd.
+    if not (text.isascii() and text.isprintable()) and (odd := _ODD.search(text)):
         scanner.unreadable.append(f"holds U+{ord(odd[0]):04X}, which does not show as it runs")
     if ("!" in text and _HISTORY.search(_SINGLE.sub("''", text))) or (
         "^" in text and _SUBSTITUTED.match(text)
@@ -210,7 +211,7 @@ class _Scanner:
         "whole",
     )
 
-    def __init__(self, *, whole: bool = False) -> None:
+    def __init__(self, whole: bool) -> None:
         self.findings: list[Finding] = []
         self.unreadable: list[str] = []
         self.commands: list[tuple[str, ...]] = []
@@ -270,9 +271,9 @@ class _Scanner:
         if depth > MAX_DEPTH:
             self.unreadable.append("nested too deeply")
             return
-        if _FORK_BOMB.search(text):
+        if "(" in text and _FORK_BOMB.search(text):
             self.find("fork_bomb", "a function that starts itself twice")
-        reading = read(text, depth=depth)
+        reading = read(text, depth)
         self.reading(reading, depth)
         if self.awaits_code or self.awaits_sql:
             self.given(text, reading, depth)
@@ -319,7 +320,7 @@ class _Scanner:
                     self._aside(lambda scanner, simple=simple: scanner.command(simple, 1))
 
     def _aside(self, look_at: "Callable[[_Scanner], None]", *, sweeps: bool = True) -> None:
-        other = _Scanner(whole=self.whole)
+        other = _Scanner(self.whole)
         other.steps = self.steps
         other.seen = self.seen
         other.sweeps = sweeps
@@ -364,7 +365,7 @@ class _Scanner:
             if not name.isalnum() or not name.isascii() or first.guessed:
                 self._named_oddly(name, first, words, simple, depth)
         name = _OTHER_NAMES.get(name, name)
-        texts = [text for text, _, _, _ in words]
+        texts = [word.text for word in words]
         texts[0] = name
         argv = tuple(texts)
         self.seen.add(argv)
@@ -385,7 +386,7 @@ class _Scanner:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
             self._aliased(self.aliases[name], words, depth)
-        if runs or (not self.is_exact and [1 for _, _, inner, _ in words if inner]):
+        if runs or (not self.is_exact and [1 for word in words if word.inner]):
             self._inner(name, words, texts, simple, depth)
             fed.fed(
                 self,
@@ -667,7 +668,7 @@ class _Scanner:
         sources = [each for each in simple.producers if each is not None]
         inner = [each for word in words for reading in word.inner for each in reading.commands]
         if (
-            any(reads_secrets(each) for each in (*sources, *inner))
+            any(map(reads_secrets, (*sources, *inner)))
             or any(sign == "<" and is_secret(target.text) for sign, target in simple.redirects)
             or uploads_secrets(name, texts)
         ):

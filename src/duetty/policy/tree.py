@@ -10,6 +10,8 @@ from typing import NamedTuple
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
+from duetty.policy.values import new
+
 MAX_OPENINGS = 200
 """Brackets, quotes and pipes that may nest: the grammar takes quadratic time over thousands of them."""
 
@@ -36,7 +38,7 @@ def look(text: str) -> Seen | None:
     root = _parse(source)
     if root is None or root.descendant_count > MAX_NODES:
         return None
-    return Seen(not root.has_error, _commands(root, source))
+    return new(Seen, (not root.has_error, _commands(root, source)))
 
 
 def _commands(root: Node, source: bytes) -> tuple[str, ...]:
@@ -74,6 +76,6 @@ def drawn(text: str) -> str:
 
 
 def _parse(source: bytes) -> Node | None:
-    if sum(map(source.count, _OPENINGS)) > MAX_OPENINGS:
+    if len(source) > MAX_OPENINGS and sum(map(source.count, _OPENINGS)) > MAX_OPENINGS:
         return None
     return _PARSER.parse(source.translate(_SHADOW)).root_node

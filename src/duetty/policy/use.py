@@ -82,13 +82,19 @@ class Use:
 
     def has(self, letters: str, *names: str) -> bool:
         for text in self.texts[1:]:
+            if text[:1] != "-":
+                continue
             if text == "--":
                 return False
-            if text[:2] == "--":
-                if any(name.startswith(text.partition("=")[0]) and len(text) > 3 for name in names):
-                    return True
-            elif text[:1] == "-" and any(letter in text for letter in letters):
-                return True
+            if text[:2] != "--":
+                for letter in letters:
+                    if letter in text:
+                        return True
+            elif len(text) > 3:
+                given = text.partition("=")[0]
+                for name in names:
+                    if name.startswith(given):
+                        return True
         return False
 
     def clustered(self, letter: str) -> str | None:
@@ -99,7 +105,10 @@ class Use:
         return None
 
     def value(self, *options: str) -> str | None:
+        """The value of the first of these options, which all begin with a dash."""
         for index, text in enumerate(self.texts):
+            if text[:1] != "-":
+                continue
             name, sign, value = text.partition("=")
             if name in options:
                 return (

@@ -45,6 +45,9 @@ def tells_to_delete(words: Sequence[str], operands: Sequence[str], *, catalogued
         ):
             break
     else:
-        if catalogued or not any(word[:1] == "-" and _OPTION.fullmatch(word) for word in words):
+        if catalogued:
+            return False
+        options = [word for word in words if word[:1] == "-"]
+        if not any(map(_OPTION.fullmatch, options)):
             return False
     return not any(word.startswith(_HARMLESS) for word in words)

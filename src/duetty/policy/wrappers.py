@@ -7,6 +7,8 @@ scan, which also tries every later word of a command as a program.
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from duetty.policy.values import new
+
 
 class Inner(NamedTuple):
     """What a wrapper runs: from this word on, or the words joined to a text."""
@@ -209,7 +211,7 @@ def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
         word = words[at]
         name, sign, _ = word.partition("=")
         if word in found.text_options and at + 1 < len(words):
-            inner.append(Inner(at + 1, is_text=True, end=at + 2))
+            inner.append(new(Inner, (at + 1, True, at + 2)))
             at += 2
         elif word == "--":
             at += 1
@@ -232,7 +234,7 @@ def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
         else:
             break
     if at < len(words) and found.runs_operands:
-        inner.append(Inner(at, is_text=found.text))
+        inner.append(new(Inner, (at, found.text, None)))
     return inner
 
 
@@ -257,7 +259,7 @@ def _shell(words: Sequence[str]) -> list[Inner]:
             at = index + 1
             while at < len(words) and words[at][:1] in ("-", "+") and len(words[at]) > 1:
                 at += 1
-            return [Inner(at, is_text=True, end=at + 1)] if at < len(words) else []
+            return [new(Inner, (at, True, at + 1))] if at < len(words) else []
         if word[:10] == "--command=":
             return [Inner(index, is_text=True, end=index + 1)]
         if word[:1] not in ("-", "+"):

@@ -41,6 +41,13 @@ IMPORTANT = re.compile(
 REMOTE = re.compile(r"[^/\s]+:|s3://|gs://|rsync://")
 
 
+def is_history(path: str) -> bool:
+    """Whether it tells what was done on this machine."""
+    return ("_history" in path or path.startswith("/var/")) and (
+        HISTORIES.fullmatch(path) is not None
+    )
+
+
 def written_class(path: str) -> str | None:
     """The class of writing to this path; None for an ordinary file."""
     if path.isalnum():
@@ -52,7 +59,7 @@ def written_class(path: str) -> str | None:
         return "shutdown"
     if _DEVICE.fullmatch(path):
         return "device_write"
-    if HISTORIES.fullmatch(path):
+    if is_history(path):
         return "tracks"
     if _STARTUP.fullmatch(path):
         return "persistence"

@@ -32,6 +32,9 @@ _BY_WORDS: dict[str, Callable[[tuple[str, ...]], str | None]] = {
     "[": lambda words: test_problem(words[:-1]) if words[-1:] == ("]",) else "no closing ]",
 }
 
+_MOST_EXACT = max(map(len, EXACT))
+"""Words of the longest line that is known as a whole."""
+
 _HELPFUL = frozenset({*COREUTILS, "find"})
 """Programs whose `--help` and `--version` print and end."""
 
@@ -66,7 +69,7 @@ def prove(line: Line, cwd: str = "") -> Proof | Refuted:
             if len(places) > MAX_PLACES:
                 return Refuted(command, "moves too often")
         hardened.append(_harden(command))
-    return Proof(line, tuple(hardened))
+    return new(Proof, (line, tuple(hardened)))
 
 
 def use_problem(words: tuple[str, ...], place: Place) -> str | None:
@@ -96,7 +99,7 @@ def use_problem(words: tuple[str, ...], place: Place) -> str | None:
                 None if words[1:] in (("--help",), ("--version",)) and program in _HELPFUL else why
             )
         return None
-    if (program, *words[1:]) in EXACT:
+    if len(words) <= _MOST_EXACT and (program, *words[1:]) in EXACT:
         return None
     return f"{program} is not among the programs known to only read"
 

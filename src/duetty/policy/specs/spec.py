@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from duetty.policy.paths import Place, content_problem
+from duetty.policy.values import new
 
 Check = Callable[["Use"], "str | None"]
 
@@ -129,7 +130,7 @@ def problem(found: Spec, words: Sequence[str], place: Place) -> str | None:
                 return why
     if found.subcommands and not operands and not found.bare and not options:
         return "no subcommand"
-    return _operands(found, Use(tuple(options), tuple(operands), place))
+    return _operands(found, new(Use, (tuple(options), tuple(operands), place)))
 
 
 def _long(
