@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache, lru_cache
-from typing import NamedTuple
 
 from duetty.policy.catalogue import CATALOGUE
 
@@ -93,7 +92,8 @@ class Alternatives:
         return False
 
 
-class Pattern(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pattern:
     name: str
     """Of the class it belongs to."""
     source: str

@@ -154,9 +154,6 @@ _FINDERS = frozenset(
 )
 """Programs that print where another one is."""
 
-_HOLDS = re.compile(r"[ \t\n]|bin/|/dev/")
-"""What a word has that may hold a command, or be one."""
-
 _OUTPUT_DISK = re.compile(
     r"(?:^| )-(?:o|O|of|out|-out[a-z-]*|f|-file|w|-write)[ =]?/dev/(?:sd|hd|vd|xvd|nvme|mmcblk|r?disk|dm-|mapper/|md|loop|nbd)[^ ]*$"
 )
@@ -370,33 +367,33 @@ class _Scanner:
         argv = tuple(texts)
         self.seen.add(argv)
         self.commands.append(argv)
-        catalogued, special, runs, interprets, sends, swept, takes_verbs, subscripted = traits(name)
+        known = traits(name)
         found = len(self.findings)
-        if catalogued:
+        if known.catalogued:
             for pattern in matching(name, texts[1:]):
                 self.find(pattern.name, " ".join(texts))
         listed = len(self.findings) > found
         use: Use | None = None
-        if special is not None:
+        if known.special is not None:
             use = Use(name, words, texts, simple, depth)
-            special(self, use)
-        if subscripted:
+            known.special(self, use)
+        if known.is_subscripted:
             self._subscripts(texts, depth)
         if self.downloaded or self.made:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
             self._aliased(self.aliases[name], words, depth)
-        if runs or (not self.is_exact and [1 for word in words if word.inner]):
+        if known.runs_others or (not self.is_exact and [1 for word in words if word.inner]):
             self._inner(name, words, texts, simple, depth)
             fed.fed(
                 self,
                 use or Use(name, words, texts, simple, depth),
-                is_interpreter=interprets,
+                is_interpreter=known.is_interpreter,
             )
-        if sends:
+        if known.sends:
             self._sent(name, words, texts, simple)
         if (
-            swept
+            known.is_swept
             and self.sweeps
             # What is found by its place need not be searched for; what runs elsewhere must be.
             and (len(self.findings) == found or name in RUNNERS or self.whole)
@@ -404,7 +401,7 @@ class _Scanner:
         ):
             self._swept(name, words, texts, simple, depth)
         if (
-            takes_verbs
+            known.takes_verbs
             and len(texts) > 1
             # The catalogue has read the verb of what it lists.
             and (not listed if self.whole else len(self.findings) == found)
@@ -558,8 +555,16 @@ class _Scanner:
         candidates = tried_after(name, texts)
         tried = 0
         subcommand = skips_messages
-        # Most commands have no word that could be one.
-        holds_some = not candidates.isdisjoint(texts) or _HOLDS.search("\0".join(texts))
+        # Most commands have no word that may hold a command, or be one.
+        joined = "\0".join(texts)
+        holds_some = (
+            not candidates.isdisjoint(texts)
+            or " " in joined
+            or "\t" in joined
+            or "\n" in joined
+            or "bin/" in joined
+            or "/dev/" in joined
+        )
         for index in range(1, len(texts)) if holds_some else ():
             text = texts[index]
             if skips_messages and (

@@ -1,8 +1,8 @@
 """What is known of a program by its name alone: which parts of the scan it needs."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 from duetty.policy.commands import INTERPRETERS, SENDERS
 from duetty.policy.patterns import BY_PROGRAM, globbed
@@ -55,7 +55,8 @@ _RUNS_OTHERS = frozenset(
 """Programs that run what they are given, in one way or another."""
 
 
-class Traits(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
     catalogued: bool
     """Whether a pattern of the catalogue may match."""
     special: Callable[[Scanner, Use], None] | None
