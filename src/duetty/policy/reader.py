@@ -11,7 +11,7 @@ here-documents, process substitution. Total, and bounded by bytes, words and dep
 
 import re
 
-from duetty.policy.expansions import MAX_DEPTH, WHOLE_WORD, WHOLE_WORD_BEHIND, Variables, WordReader
+from duetty.policy.expansions import MAX_DEPTH, WHOLE_WORD_BEHIND, Variables, WordReader
 from duetty.policy.printed import formatted
 from duetty.policy.reading import Reading, Redirect, Simple, Word, exact
 from duetty.policy.values import new

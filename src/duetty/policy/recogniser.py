@@ -251,7 +251,8 @@ class _Reading:
     def _program(self, raw: str) -> str | None:
         if self.redirects:
             return "a redirection before the program"
-        if not _PROGRAM.fullmatch(raw):
+        # Most names are letters and figures.
+        if not (raw.isalnum() and raw.isascii()) and not _PROGRAM.fullmatch(raw):
             return "the program's name is not plain"
         if raw in RESERVED:
             return f"{raw!r} is a word of the shell's own grammar"
