@@ -35,8 +35,8 @@ others are done is waited for alone. A wrong order costs a minute and nothing el
 
 
 def processes() -> int:
-    """Tests mostly wait, for shells and for browsers: three for each core."""
-    return 3 * len(os.sched_getaffinity(0))
+    """Tests mostly wait, for shells and for browsers: two for each core."""
+    return 2 * len(os.sched_getaffinity(0))
 
 
 def spread(items: list[pytest.Item]) -> None:
