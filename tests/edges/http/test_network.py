@@ -9,7 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from websockets.exceptions import InvalidMessage, InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidMessage, InvalidStatus
 from websockets.sync.client import connect
 
 from duetty.client import Client
@@ -88,7 +88,7 @@ def test_a_websocket_is_reached_over_tls_below_a_prefix_and_nowhere_else(home: P
             connect(
                 f"{secure.removesuffix('/wsh')}/ws/json", ssl=trusting, additional_headers=headers
             )
-        with pytest.raises((InvalidMessage, OSError)):
+        with pytest.raises((InvalidMessage, ConnectionClosed, OSError)):
             connect(f"{secure.replace('wss', 'ws', 1)}/ws/json", additional_headers=headers)
 
     assert first == '{"connected":true}'
