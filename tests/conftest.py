@@ -41,11 +41,14 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what this machine cannot run, and say why."""
     spreading.spread(items)
+    missing = {
+        marker: [program for program in programs if shutil.which(program) is None]
+        for marker, programs in NEEDS.items()
+    }
     for item in items:
-        for marker, programs in NEEDS.items():
-            missing = [program for program in programs if shutil.which(program) is None]
-            if item.get_closest_marker(marker) and missing:
-                item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(missing)}"))
+        for marker, programs in missing.items():
+            if programs and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=f"not installed: {', '.join(programs)}"))
         if item.get_closest_marker("root") and os.getuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root to mount a small tmpfs"))
 

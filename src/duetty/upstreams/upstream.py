@@ -54,7 +54,6 @@ class Upstream:
     ) -> None:
         self.order = order
         self.tools: Mapping[str, Tool] = {}
-        self.state: State = "off"
         self.since_ns = clock.wall_ns()
         self.error: DuettyError | None = None
         self.restarts = 0
@@ -69,6 +68,8 @@ class Upstream:
         self._changed = changed
         self._relist = anyio.Event()
         self._settled = anyio.Event()
+        self.state: State = "starting" if self.is_on else "off"
+        """A server that has just started answers before its upstreams do: who calls then waits."""
 
     @property
     def name(self) -> str:

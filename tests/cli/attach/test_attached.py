@@ -171,7 +171,11 @@ def test_htop_runs_with_its_colours(server: ServerProcess, name: str) -> None:
         terminal.line("htop")
         terminal.wait_shown("Load average")
         # The heading of its columns: black on green, whatever else this machine's htop shows.
-        assert re.search(r"\x1b\[(?:\d+;)*42(?:;\d+)*m", terminal.screen(styled=True))
+        heading = re.compile(r"\x1b\[(?:\d+;)*42(?:;\d+)*m")
+        wait_for(
+            lambda: heading.search(terminal.screen(styled=True)) is not None,
+            lambda: f"no green heading:\n{terminal.screen(styled=True)}",
+        )
         terminal.press("q")
         terminal.wait_gone("Load average")
 
