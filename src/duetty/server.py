@@ -72,9 +72,6 @@ PONG_S = 10.0
 TOKEN_CHARS = 16
 """What a token written by hand must have at least; the server's own has 43."""
 
-PRELOAD_S = 2.0
-"""After a start, before the MCP SDK is loaded unasked: its third of a second is nobody's first answer then."""
-
 SWEEP_S = 60.0
 """At most between two looks for exited sessions that are too old; a quarter of what they stay."""
 
@@ -376,7 +373,7 @@ class Server:
         )
         tasks.start_soon(services.upstreams.serve)  # theirs to take as long as they like
         if not self._ephemeral:
-            tasks.start_soon(self._preload, mcp)
+            mcp.preload()
         assert self._stopping is not None
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -412,10 +409,6 @@ class Server:
             "Without TLS, tokens and everything typed and shown cross the network readable. "
             "Set server.tls_cert and server.tls_key, or use `ssh -L` to a loopback address.",
         )
-
-    async def _preload(self, mcp: McpEdge) -> None:
-        await anyio.sleep(PRELOAD_S)
-        mcp.preload()
 
     async def _sweep(self, registry: Registry) -> None:
         while True:
