@@ -195,9 +195,7 @@ def test_a_tracker_restored_from_its_progress_goes_on_the_same(
     tracker = BlockTracker()
     applied(tracker, *before)
 
-    restored = BlockTracker(
-        Progress(**{k: getattr(tracker.progress, k) for k in Progress.__slots__})
-    )
+    restored = BlockTracker(Progress(**{k: getattr(tracker.progress, k) for k in Progress._fields}))
 
     assert applied(restored, *after) == applied(tracker, *after)
 

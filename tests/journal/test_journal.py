@@ -115,7 +115,7 @@ def test_a_fill_tells_when_nothing_more_will_come(tmp_path: Path) -> None:
         after = journal.fill(reader)
     os.close(reader)
 
-    assert (bytes(last.view), last.ended) == (b"last words", True)
+    assert bytes(last.view) == b"last words"
     assert (bytes(after.view), after.ended) == (b"", True)
 
 

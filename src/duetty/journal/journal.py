@@ -48,6 +48,9 @@ SEGMENTS = 8
 FILL_BYTES = 64 << 10
 """One session's share of a turn of the loop."""
 
+SHORT_BYTES = 1 << 10
+"""A PTY that gives less than this has no more: asking it costs a key's echo as much as reading it."""
+
 FILL_NS = 2_000_000
 """The same in time: a program that prints short lines makes each read wait for the terminal's lock."""
 
@@ -282,7 +285,7 @@ class Journal:
                 if not count:
                     break
                 at += count
-                if monotonic_ns() > until_ns:
+                if count < SHORT_BYTES or monotonic_ns() > until_ns:
                     break
         except OSError as error:
             count = self._read_failed(error, is_first=at == first)

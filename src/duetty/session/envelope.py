@@ -32,7 +32,7 @@ class Envelope:
     def pack(self) -> bytes:
         head = json.dumps(
             {
-                "progress": asdict(self.progress),
+                "progress": self.progress._asdict(),
                 "carry": self.carry.decode("latin-1"),
                 "open_block": _packed(self.open_block) if self.open_block else None,
                 "question": _packed(self.question) if self.question else None,

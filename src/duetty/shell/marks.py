@@ -28,8 +28,8 @@ continuation bytes of UTF-8, and "Ü" would end a sequence.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from duetty.shell.quoting import split_fields, unquoted
@@ -71,8 +71,7 @@ class MarkKind(StrEnum):
 _KINDS = {kind.value.encode(): kind for kind in MarkKind}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class Mark(NamedTuple):
     """One boundary, as announced; `None` where nothing was said."""
 
     kind: MarkKind
