@@ -158,7 +158,7 @@ def test_over_ssh_keys_sizes_and_letters_pass_and_the_terminal_is_restored(
     person.press("C-\\", "C-\\")
     person.wait_outer("[detached]")
 
-    assert viewers(server) == 0
+    wait_for(lambda: viewers(server) == 0, lambda: "the server still counts who has left")
     assert server.client.get("/sessions/far")["state"] == "prompt"
     assert person.ask("#{alternate_on}") == "0"
     assert settings(person, "after") == before
