@@ -163,7 +163,7 @@ def test_an_address_that_a_program_printed_is_opened_beside_the_page(tab: Tab) -
         "() => { window.open = (...given) => { window.opened = given; return null; }; }"
     )
 
-    prints(tab, b"\x1b[2J\x1b[Hhttps://good.example/here")
+    prints(tab, b"\x1b[2J\x1b[H\rhttps://good.example/here")
     tab.page.locator(".xterm-screen").hover(position={"x": 30, "y": 8})
     expect(tab.page.locator(".xterm-cursor-pointer")).to_be_visible()
     tab.page.locator(".xterm-screen").click(position={"x": 30, "y": 8})
