@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.config import Paths, Settings, find_paths, make_private
@@ -139,3 +140,9 @@ async def running_engine(
                     await processes.shut_down(grace_s=0.3)
                     await registry.shut_down(keep_sessions=keep_sessions, grace_s=0.3)
         tasks.cancel_scope.cancel()
+
+
+async def wait_phase(session: Session, phase: Phase) -> None:
+    with anyio.fail_after(60):
+        while session.phase is not phase:
+            await session.pulse.wait()

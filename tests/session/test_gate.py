@@ -13,7 +13,7 @@ from duetty.errors import PolicyDenied
 from duetty.events import Degraded
 from duetty.session import Question, Session
 from duetty.session.gate import SETTLED_S
-from tests.engine import Engine, running_engine
+from tests.engine import Engine, running_engine, wait_phase
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells, pytest.mark.anyio]
 
@@ -42,12 +42,6 @@ class Asked:
 async def see(session: Session, text: str) -> None:
     with anyio.fail_after(60):
         while not any(text in str(line) for line in session.screen(styled=False).lines):
-            await session.pulse.wait()
-
-
-async def wait_phase(session: Session, phase: Phase) -> None:
-    with anyio.fail_after(60):
-        while session.phase is not phase:
             await session.pulse.wait()
 
 

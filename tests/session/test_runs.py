@@ -8,7 +8,7 @@ import pytest
 
 from duetty.blocks import Phase
 from duetty.errors import BadArguments, SessionBusy, SessionExited
-from tests.engine import Engine, running_engine
+from tests.engine import Engine, running_engine, wait_phase
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
 
@@ -393,8 +393,7 @@ async def test_a_line_that_runs_is_known_while_it_runs(engine: Engine, shell: st
 async def test_a_line_edited_on_its_way_is_known_as_it_runs(engine: Engine) -> None:
     session = await engine.open(command="bash")
     await engine.run("true")
-    while session.phase is not Phase.INPUT:  # before it, the kernel edits
-        await session.pulse.wait()
+    await wait_phase(session, Phase.INPUT)  # before it, the kernel edits
 
     await engine.call("input.write", session="s", data="sleeep 30\x1b[D\x1b[D\x1b[D\x1b[D\x7f\r")
     lines: list[str | None] = []

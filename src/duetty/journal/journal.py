@@ -49,7 +49,10 @@ FILL_BYTES = 64 << 10
 """One session's share of a turn of the loop."""
 
 SHORT_BYTES = 1 << 10
-"""A PTY that gives less than this has no more: asking it costs a key's echo as much as reading it."""
+"""A PTY that gives less than this seldom has more, and asking would be a second call for each key's echo.
+
+If it has, the loop is told of it in its next turn.
+"""
 
 FILL_NS = 2_000_000
 """The same in time: a program that prints short lines makes each read wait for the terminal's lock."""
@@ -261,7 +264,7 @@ class Journal:
     # --- writing: the owner's thread ------------------------------------------
 
     def fill(self, fd: int, budget_bytes: int = FILL_BYTES) -> Filled:
-        """Take what a non-blocking descriptor has, up to the budget.
+        """Take what a non-blocking descriptor has, up to the budget; after a short read, no more for now.
 
         The kernel copies into the file's pages; nothing else touches the bytes.
         Bytes that do not end in NUL need no commit: they tell where they end.
