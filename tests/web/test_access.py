@@ -94,3 +94,18 @@ def test_a_question_to_a_person_has_no_serious_finding(tab: Tab) -> None:
         problems += findings(tab)
 
     assert problems == []
+
+
+def test_nothing_moves_for_who_asks_for_reduced_motion(
+    browser: Browser, server: ServerProcess
+) -> None:
+    server.client.post("/sessions", {"name": "busy", "command": "sleep 1000"})
+    with browsing(browser, server, reduced_motion="reduce") as tab:
+        tab.goto()
+        expect(tab.page.locator('[data-state="running"]').first).to_be_visible()
+        tab.wait_still()
+
+        moving = (
+            "() => document.getAnimations().filter((each) => each.playState === 'running').length"
+        )
+        assert tab.page.evaluate(moving) == 0
