@@ -15,8 +15,8 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
+from duetty.cli.rpc import BATCHING, Batch, Lines, Seen, error_line, look_at, parts_of
 from duetty.cli.spawning import SPAWN_S, SpawnedServer
 from duetty.errors import BadSetting, DuettyError
 
@@ -41,19 +41,8 @@ FirstAnswer = Callable[[bytes], bytes | None]
 """The whole answer to a message of a host that has no server yet; None, if only that can give it."""
 
 HELLO = "duetty/hello"
+NO_MESSAGE = "Invalid request: not a JSON-RPC message"
 INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
-
-
-class _Seen(NamedTuple):
-    """What the bridge has to know of a message."""
-
-    method: str | None = None
-    key: str | None = None
-    """The id as JSON, so that 1 and "1" are two."""
-
-    cancels: str | None = None
-    uri: str | None = None
-    """Of a resource that is subscribed to, or no longer."""
 
 
 class Bridge:
@@ -77,9 +66,12 @@ class Bridge:
         self._first_answer = first_answer
         self._has_host = True
         self._server: socket.socket | None = None
-        self._from_host = _Lines(MAX_LINE_BYTES)
-        self._from_server = _Lines(None)
+        self._from_host = Lines(MAX_LINE_BYTES)
+        self._from_server = Lines(None)
         self._pending: dict[str, tuple[str, bytes]] = {}
+        self._batches: dict[str, Batch] = {}
+        """Where the answer to a request goes that came in an array."""
+        self._version: str | None = None
         self._initialize: bytes | None = None
         self._initialized: bytes | None = None
         self._subscribed: dict[str, bytes] = {}
@@ -122,7 +114,25 @@ class Bridge:
                 yield line
 
     def _forward(self, line: bytes) -> None:
-        seen = _look_at(line)
+        parts = parts_of(line) if self._version in BATCHING else []
+        if not parts:
+            self._forward_one(line)
+            return
+        batch = Batch()
+        for part in parts:
+            seen = look_at(part)
+            if seen.key is not None and seen.method is not None:
+                batch.waiting.add(seen.key)
+                self._batches[seen.key] = batch
+        for part in parts:
+            if look_at(part) == Seen():
+                batch.answers.append(error_line(None, INVALID_REQUEST, NO_MESSAGE))
+            else:
+                self._forward_one(part)
+        self._write_if_whole(batch)
+
+    def _forward_one(self, line: bytes) -> None:
+        seen = look_at(line)
         if self._server is None:
             try:
                 self._connect()
@@ -132,11 +142,12 @@ class Bridge:
         self._remember(seen, line)
         if seen.cancels is not None:
             self._pending.pop(seen.cancels, None)
+            self._settle(seen.cancels, None)
         if seen.key is not None and seen.method is not None:
             self._pending[seen.key] = (seen.method, line)
         self._send(line)
 
-    def _remember(self, seen: _Seen, line: bytes) -> None:
+    def _remember(self, seen: Seen, line: bytes) -> None:
         """What the next server has to be told of this one's past."""
         if seen.method == "initialize":
             self._initialize, self._initialized = line, None
@@ -183,17 +194,38 @@ class Bridge:
                 self._deliver(line)
 
     def _deliver(self, line: bytes) -> None:
-        seen = _look_at(line)
+        seen = look_at(line)
         if seen.method is None and seen.key is not None:
             self._pending.pop(seen.key, None)
-        self._write(line)
+            self._version = seen.version or self._version
+            self._settle(seen.key, line)
+        else:
+            self._write(line)
 
     def _answer(self, key: str | None, code: int, message: str) -> None:
-        error = {"code": code, "message": message}
-        request_id: object = json.loads(key) if key is not None else None
-        self._write(json.dumps({"jsonrpc": "2.0", "id": request_id, "error": error}).encode())
+        error = error_line(key, code, message)
+        if key is None:
+            self._write(error)
+        else:
+            self._settle(key, error)
 
-    def _refuse(self, seen: _Seen, error: DuettyError) -> None:
+    def _settle(self, key: str, answer: bytes | None) -> None:
+        """The request has its answer, or will never have one; those of an array go out together."""
+        batch = self._batches.pop(key, None)
+        if batch is not None:
+            batch.waiting.discard(key)
+            if answer is not None:
+                batch.answers.append(answer)
+            self._write_if_whole(batch)
+        elif answer is not None:
+            self._write(answer)
+
+    def _write_if_whole(self, batch: Batch) -> None:
+        if batch.answers and not batch.waiting:
+            self._write(b"[%s]" % b",".join(batch.answers))
+            batch.answers.clear()
+
+    def _refuse(self, seen: Seen, error: DuettyError) -> None:
         if seen.key is not None and seen.method is not None:
             self._answer(seen.key, INTERNAL_ERROR, error.message)
 
@@ -256,7 +288,7 @@ class Bridge:
                     held += self._unanswered()
         except DuettyError as error:
             for line in held:
-                self._refuse(_look_at(line), error)
+                self._refuse(look_at(line), error)
             raise
         server.came_up()
         for line in held:
@@ -266,9 +298,10 @@ class Bridge:
         """Answer what can be answered without a server; what is left is for that."""
         left: list[bytes] = []
         for line in self._heard():
-            answer, seen = self._first_answer(line), _look_at(line)
+            answer, seen = self._first_answer(line), look_at(line)
             if answer is not None:
                 self._remember(seen, line)
+                self._version = look_at(answer).version or self._version
                 self._write(answer)
             elif seen.method == "notifications/initialized" and self._initialize is not None:
                 self._initialized = line
@@ -288,7 +321,7 @@ class Bridge:
         """Connect and greet. A server on its way out may take the connection and say nothing."""
         server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         server.settimeout(ANSWER_S)
-        self._from_server = _Lines(None)
+        self._from_server = Lines(None)
         try:
             server.connect(self._path)
             self._greet(server)
@@ -330,64 +363,12 @@ class Bridge:
                 raise ConnectionResetError("the server closed the connection")
             answer = None
             for line in self._from_server.feed(chunk):
-                if line is not None and _look_at(line).key == json.dumps(own_id):
+                if line is not None and look_at(line).key == json.dumps(own_id):
                     answer = json.loads(line)
                 elif line is not None:
                     self._deliver(line)
             if answer is not None:
                 return answer["error"]["message"] if "error" in answer else None
-
-
-class _Lines:
-    """Bytes in, whole lines out; None stands for a line that was too long."""
-
-    def __init__(self, limit: int | None) -> None:
-        self._limit = limit
-        self._rest = bytearray()
-        self._skipping = False
-
-    def feed(self, chunk: bytes) -> list[bytes | None]:
-        *ended, rest = chunk.split(b"\n")
-        lines: list[bytes | None] = []
-        for part in ended:
-            line = bytes(self._rest + part)
-            lines.append(None if self._skipping or self._exceeds(len(line)) else line)
-            self._rest.clear()
-            self._skipping = False
-        if self._skipping or self._exceeds(len(self._rest) + len(rest)):
-            self._rest.clear()
-            self._skipping = True
-        else:
-            self._rest += rest
-        return lines
-
-    def _exceeds(self, size: int) -> bool:
-        return self._limit is not None and size > self._limit
-
-
-def _look_at(line: bytes) -> _Seen:
-    """What matters of a message; nothing, where it is none. The server answers for those."""
-    try:
-        parsed: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return _Seen()
-    match parsed:
-        case {"method": "notifications/cancelled", "params": {"requestId": str() | int() as gone}}:
-            return _Seen(method="notifications/cancelled", cancels=json.dumps(gone))
-        case {
-            "method": str() as method,
-            "id": str() | int() as request_id,
-            "params": {"uri": str() as uri},
-        } if method in ("resources/subscribe", "resources/unsubscribe"):
-            return _Seen(method=method, key=json.dumps(request_id), uri=uri)
-        case {"method": str() as method, "id": str() | int() as request_id}:
-            return _Seen(method=method, key=json.dumps(request_id))
-        case {"method": str() as method}:
-            return _Seen(method=method)
-        case {"id": str() | int() as request_id}:
-            return _Seen(key=json.dumps(request_id))
-        case _:
-            return _Seen()
 
 
 def _cwd() -> str | None:

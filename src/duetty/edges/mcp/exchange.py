@@ -21,6 +21,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSI
 from pydantic_core import from_json
 from starlette.types import Message, Receive, Scope, Send
 
+from duetty.edges.mcp.batch import Batch, batch_of, may_batch
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller, Json
 from duetty.edges.mcp.later import later
@@ -63,8 +64,8 @@ async def exchange(
     scope: Scope,
     receive: Receive,
     send: Send,
-) -> Receive | None:
-    """Answer the request if it is plain (then None); else what the SDK shall receive."""
+) -> Receive | Batch | None:
+    """Answer the request if it is plain (then None); else what the SDK shall receive, message by message."""
     headers = _headers(scope)
     if headers is None:
         return receive
@@ -74,9 +75,15 @@ async def exchange(
     peer = None
     if not is_modern:
         peer = core.http_peer(session, caller.actor)
-        if peer is None or (version and version not in HANDSHAKE_PROTOCOL_VERSIONS):
+        if version and version not in HANDSHAKE_PROTOCOL_VERSIONS:
+            return receive
+        if peer is None and not (session and may_batch(version, None)):
             return receive
     body, again = await _body(receive)
+    if body.startswith(b"[") and not is_modern and may_batch(version, peer):
+        return batch_of(body, receive) or again
+    if not is_modern and peer is None:
+        return again
     call = plain_call(body)
     if call is None:
         if peer is not None and _has_bad_id(body):

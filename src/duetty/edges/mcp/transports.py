@@ -11,6 +11,7 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
+from duetty.edges.mcp.batch import Batch
 from duetty.edges.mcp.core import SCOPE_CALLER, Core
 from duetty.edges.mcp.dialect import Caller, Dialect, chosen
 from duetty.edges.mcp.exchange import exchange
@@ -101,6 +102,13 @@ class Transports:
             served.core, served.http, caller, scope=scope, receive=receive, send=send
         )
         if left is None:
+            return
+        if isinstance(left, Batch):
+
+            async def one(scope: Scope, receive: Receive, send: Send) -> None:
+                await self.http(caller, dialects, scope=scope, receive=receive, send=send)
+
+            await left.answer(one, scope=scope, send=send)
             return
         actor = caller.actor
         token = AccessToken(token="", client_id=f"{actor.kind}:{actor.name}", scopes=[])
