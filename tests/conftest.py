@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import spreading
+from tests import spreading, warm
 
 # On a busy machine any example may take long; and the same tree gives the same answer every time.
 # `HYPOTHESIS_PROFILE=default` looks for new examples.
@@ -32,6 +32,7 @@ def pytest_configure() -> None:
     would inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    warm.use()
 
 
 def pytest_xdist_auto_num_workers() -> int:

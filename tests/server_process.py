@@ -14,6 +14,8 @@ from duetty.client import Client
 from duetty.config import find_paths
 from duetty.errors import DuettyError
 from tests.engine import child_env
+from tests.warm import Forked
+from tests.warm import shared as warm_processes
 
 START_S = 180
 """How long a program of ours may take to start or end: half a second alone, minutes at a load of 30."""
@@ -25,16 +27,12 @@ class ServerProcess:
         self.env = {**child_env(home), "DUETTY_HOME": str(home), **env}
         self.paths = find_paths(self.env)
         self.client = Client(self.paths.server_socket)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Forked | None = None
         self.program = [sys.executable, "-m", "duetty"]
 
-    def start(self, *arguments: str) -> None:
-        self.process = subprocess.Popen(
-            [*self.program, "server", "--bind", "127.0.0.1:0", *arguments],
-            env=self.env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
+    def start(self, *arguments: str, change: str = "") -> None:
+        argv = ["server", "--bind", "127.0.0.1:0", *arguments]
+        self.process = self._begin(argv, change)
         deadline_s = time.monotonic() + START_S
         while not (self.paths.address_file.exists() and self._pid() == self.process.pid):
             if self.process.poll() is not None or time.monotonic() > deadline_s:
@@ -45,9 +43,18 @@ class ServerProcess:
     def start_with(self, change: str, *arguments: str) -> None:
         """Start it with a bound of its own made short or long: `MODULE.NAME = VALUE`."""
         module = change.partition("=")[0].rpartition(".")[0]
-        code = f"import sys, {module}; {change}; from duetty.cli.main import main; sys.exit(main())"
-        self.program = [sys.executable, "-c", code]
-        self.start(*arguments)
+        self.start(*arguments, change=f"import {module}; {change}")
+
+    def _begin(self, argv: list[str], change: str) -> subprocess.Popen[bytes] | Forked:
+        if (warm := warm_processes()) is not None:
+            return warm.fork(change, argv, self.env)
+        program = self.program
+        if change:
+            code = f"{change}; import sys; from duetty.cli.main import main; sys.exit(main())"
+            program = [sys.executable, "-c", code]
+        return subprocess.Popen(
+            [*program, *argv], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
 
     def _pid(self) -> int | None:
         try:
