@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.server_process import ServerProcess
-from tests.web.browsing import PHONE, TABLET, Tab, browsing
+from tests.web.browsing import PHONE, TABLET, WAIT_MS, Tab, browsing
 from tests.web.cutting import Cutter
 
 pytestmark = [pytest.mark.browser, pytest.mark.pty]
@@ -479,3 +479,40 @@ def test_a_real_gpu_draws_the_terminal_that_has_the_attention(
         tab.problems[:] = [
             each for each in tab.problems if "addon-webgl" not in each and "GL" not in each
         ]
+
+
+def test_the_cursor_blinks_and_stands_while_somebody_types(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "cat"})
+    tab.open("s")
+    tab.page.locator(".xterm-helper-textarea").focus()
+    shows = """(wanted) => {
+      const cursor = document.querySelector('.xterm-cursor-blink');
+      return cursor && wanted === (getComputedStyle(cursor).backgroundColor !== 'rgba(0, 0, 0, 0)');
+    }"""
+
+    for is_seen in (False, True, False, True):
+        tab.page.wait_for_function(shows, arg=is_seen, timeout=WAIT_MS)
+    seen: list[bool] = []
+    for _ in range(15):
+        tab.type("x")
+        tab.page.wait_for_timeout(100)
+        seen.append(tab.page.evaluate(shows, arg=True))
+
+    assert all(seen)
+
+
+def test_a_page_at_rest_asks_for_no_frame_after_frame(tab: Tab) -> None:
+    tab.server.client.post("/sessions", {"name": "s", "command": "sleep 1000"})
+    tab.open("s")
+    expect(tab.page.locator('[data-state="running"]').first).to_be_visible()
+    tab.page.locator(".xterm-helper-textarea").focus()
+    tab.wait_still()
+
+    easings = tab.page.evaluate(
+        """() => document.getAnimations()
+          .filter((each) => each.effect.getComputedTiming().iterations === Infinity)
+          .flatMap((each) => each.effect.getKeyframes().map((frame) => frame.easing))"""
+    )
+
+    assert easings
+    assert all(each.startswith("steps(2") for each in easings), easings

@@ -11,6 +11,7 @@ import { notify, say } from "../state/notices";
 import { prefs, setPref, shownTheme } from "../state/prefs";
 import { heard } from "../state/sessions";
 import { loading } from "../ui/ui";
+import { blink } from "./blink";
 import { BlockMarks } from "./blocks";
 import { followAfterClear, muteReplies } from "./mute";
 import { leaseWebgl } from "./renderer";
@@ -364,6 +365,7 @@ export class TerminalView {
     term.onRender(() => this.measure());
     term.onSelectionChange(() => prefs.value.copyOnSelect && void this.copySelection());
     undo.push(
+      blink(term, this.host),
       effect(() => {
         const likes = prefs.value;
         term.options.theme = themes[shownTheme()];
