@@ -1,7 +1,5 @@
 """Painting: whatever two frames show, the bytes between them turn the one into the other."""
 
-from dataclasses import replace
-
 from hypothesis import HealthCheck, Phase, assume, example, given, settings
 from hypothesis import strategies as st
 
@@ -132,7 +130,7 @@ def test_rows_that_scroll_off_are_in_the_outer_scrollback_once_and_in_order(
             passing=scrolled[height:],
             height=height,
         )
-        outer.feed(painter.paint(replace(frame, rows=frame.rows + rest), scroll))
+        outer.feed(painter.paint(frame._replace(rows=frame.rows + rest), scroll))
 
     lines = outer.scrollback(offset=0, limit=10_000, styled=False).text_lines
     printed_lines = [line for line in lines if line.startswith("line")]

@@ -5,7 +5,10 @@ exactly as many cells as the screen has columns and places can be compared one b
 """
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import compress, count
+from operator import is_not
 from typing import NamedTuple
 
 from duetty.vt.cells import PLAIN, GridRow, Style
@@ -47,6 +50,14 @@ def cell(text: str, style: Style = PLAIN, link: str | None = None) -> Cell:
 
 _PLAIN = {" ": BLANK, **{char: cell(char) for char in map(chr, range(0x21, 0x7F))}}
 """Most of every screen, and most of what a key changes."""
+
+
+def others(old: Sequence[object], new: Sequence[object]) -> list[int]:
+    """Where two rows, or two lists of rows, have not the very same thing.
+
+    What did not change is mostly the same object, and only the rest has to be compared.
+    """
+    return list(compress(count(), map(is_not, old, new)))
 
 
 def cells_of(row: GridRow) -> CellRow:

@@ -1,6 +1,7 @@
 """A frame: everything the outer terminal is to show, cell by cell; and fitting one into it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from duetty.cli.attach.cells import BLANK, HALF, CellRow, cell
 from duetty.vt.cells import Style
@@ -9,8 +10,9 @@ _OUTSIDE = cell("·", Style(faint=True))
 """Where the session ends before the terminal does, as tmux shows it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Frame(NamedTuple):
+    """Made for every key: a tuple, which takes a quarter of a dataclass' time."""
+
     rows: tuple[CellRow, ...]
     cols: int
     cursor_row: int = 0

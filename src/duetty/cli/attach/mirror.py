@@ -3,7 +3,7 @@
 Silent: the server's own terminal answers the program's questions, and only that one.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from duetty.vt import Terminal
 from duetty.vt.cells import GridRow, pieces
@@ -24,8 +24,7 @@ _STEADY_BLOCK = 2
 """The cursor of a terminal whose program never chose one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(NamedTuple):
     """What the program shows at one moment."""
 
     rows: tuple[GridRow, ...]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 
-from duetty.cli.attach.cells import BLANK, CONTROL, HALF, JOINER, Cell, CellRow, blank_row
+from duetty.cli.attach.cells import BLANK, CONTROL, HALF, JOINER, Cell, CellRow, blank_row, others
 from duetty.cli.attach.colours import nearest_16, nearest_256
 from duetty.cli.attach.frame import Frame
 from duetty.vt.cells import PLAIN, GridRow, Style
@@ -100,10 +100,8 @@ class Painter:
         rows = list(before.rows)
         if scroll is not None and scroll.leaving:
             self._scroll(out, rows, scroll)
-        for at, (old, new) in enumerate(zip(rows, frame.rows, strict=True)):
-            if old is not new and old != new:
-                out.append(self._row(at, old, new))
-        out.append(self._cursor(before, frame, moved=bool(out) or before.cursor_shape < 0))
+        out += [self._row(at, rows[at], frame.rows[at]) for at in others(rows, frame.rows)]
+        out.append(self._cursor(before, frame, moved=any(out) or before.cursor_shape < 0))
         self._shown = frame
         painted = b"".join(out)
         return BEGIN + painted + END if painted else b""
@@ -145,12 +143,7 @@ class Painter:
     def _row(self, at: int, old: CellRow, new: CellRow) -> bytes:
         """From the first column that differs to the last."""
         cols = len(new)
-        # Cells are mostly the same objects: only others have to be compared.
-        differ = [
-            col
-            for col, (was, each) in enumerate(zip(old, new, strict=True))
-            if was is not each and was != each
-        ]
+        differ = [col for col in others(old, new) if old[col] != new[col]]
         if not differ:
             return b""
         first, last = differ[0], differ[-1]

@@ -1,10 +1,10 @@
 """From what the server told to the frame a person sees."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from duetty.cli.attach.cells import Cell, CellRow, cell, cells_of
+from duetty.cli.attach.cells import Cell, CellRow, cell, cells_of, others
 from duetty.cli.attach.frame import WHOLE, Frame, choose_window, fit, fit_row
 from duetty.cli.attach.keyboard import Place
 from duetty.cli.attach.mirror import Seen
@@ -119,9 +119,9 @@ class Surface:
             made = [cells_of(row) for row in rows]
         else:
             made = list(known_cells)
-            for at, (known, row) in enumerate(zip(known_rows, rows, strict=True)):
-                if known is not row and known != row:
-                    made[at] = cells_of(row)
+            for at in others(known_rows, rows):
+                if known_rows[at] != rows[at]:
+                    made[at] = cells_of(rows[at])
         self._known = rows, tuple(made)
         return self._known[1]
 
@@ -176,7 +176,7 @@ def _with_question(frame: Frame, question: Sequence[str]) -> Frame:
         tuple(cell(char, _NOTICE) for char in f" {text}"[: frame.cols].ljust(frame.cols))
         for text in question[: len(frame.rows)]
     ]
-    return replace(frame, rows=(*frame.rows[: len(frame.rows) - len(rows)], *rows))
+    return frame._replace(rows=(*frame.rows[: len(frame.rows) - len(rows)], *rows))
 
 
 def _with_notice(frame: Frame, notice: str) -> Frame:
@@ -184,4 +184,4 @@ def _with_notice(frame: Frame, notice: str) -> Frame:
     text = f" {notice} "[: frame.cols]
     cells: list[Cell] = [cell(char, _NOTICE) for char in text]
     last = fit_row(frame.rows[-1], 0, cols=frame.cols - len(cells)) if cells else frame.rows[-1]
-    return replace(frame, rows=(*frame.rows[:-1], (*last, *cells)))
+    return frame._replace(rows=(*frame.rows[:-1], (*last, *cells)))

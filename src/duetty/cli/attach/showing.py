@@ -1,7 +1,6 @@
 """What the person's terminal shows: which screen, which modes, which frame."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from duetty.cli.attach import modes
 from duetty.cli.attach.frame import Frame
@@ -11,6 +10,7 @@ from duetty.cli.attach.modes import NO_WISHES, Wishes, wishes_of
 from duetty.cli.attach.outer import Outer
 from duetty.cli.attach.paint import Abilities, Painter, safe_title
 from duetty.cli.attach.scene import Surface
+from duetty.vt.values import Modes
 
 
 class Showing:
@@ -29,6 +29,8 @@ class Showing:
 
     def _start(self) -> None:
         self._wishes: Wishes = NO_WISHES
+        self._asked: tuple[Modes, bool, bool] | None = None
+        """What the wishes were made of: most keys change nothing of it."""
         self._primary: Frame | None = None
         """What the primary screen shows while the other one is seen."""
         self._is_fresh = True
@@ -49,9 +51,13 @@ class Showing:
         mirror = self._mirror
         scrolled = mirror.take_scrolled()
         seen = mirror.seen()
-        wishes = wishes_of(seen.modes, alternate=seen.alternate, kitty=self.has_kitty)
-        out = [self._switch(wishes)]
-        if self._is_fresh and not wishes.alternate:
+        out: list[bytes] = []
+        asked = seen.modes, seen.alternate, self.has_kitty
+        if asked != self._asked:
+            self._asked = asked
+            wishes = wishes_of(seen.modes, alternate=seen.alternate, kitty=self.has_kitty)
+            out.append(self._switch(wishes))
+        if self._is_fresh and not seen.alternate:
             # What the person's shell had printed goes up, out of our way, and is not lost.
             out.append(b"\x1b[%d;1H" % self._surface.rows + b"\n" * self._surface.rows)
             self._is_fresh = False
@@ -79,7 +85,7 @@ class Showing:
         elif self._wishes.alternate and not wishes.alternate:
             shown = self._primary
             # Where the cursor is and how it looks is one thing for both screens: say it anew.
-            self._painter.assume(None if shown is None else replace(shown, cursor_shape=-1))
+            self._painter.assume(None if shown is None else shown._replace(cursor_shape=-1))
         self._wishes = wishes
         return said
 

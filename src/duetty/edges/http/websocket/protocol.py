@@ -9,11 +9,12 @@ from typing import Any, cast
 from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
+from websockets.frames import Frame
 from websockets.http11 import Request, Response
 
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import HEADERS
-from duetty.edges.http.websocket.socket import ABORT, SEND_NOW
+from duetty.edges.http.websocket.socket import ABORT, SEND_NOW, TAKE_NOW
 from duetty.errors import BadArguments
 
 log = logging.getLogger("duetty.websocket.uvicorn")
@@ -67,6 +68,7 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self.logger = self.conn.logger = log
         self._version = VERSION
+        self._take: Callable[[bytes], bool] | None = None
         self.conn.reject = _enveloped(self.conn.reject, lambda: self._version == VERSION)  # pyright: ignore[reportAttributeAccessIssue] - called by position
 
     def handle_connect(self, event: Request) -> None:
@@ -77,6 +79,21 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             scope = cast("dict[str, Any]", self.scope)
             scope["extensions"][ABORT] = {"call": self.transport.abort}
             scope["extensions"][SEND_NOW] = {"call": self._send_now}
+            scope["extensions"][TAKE_NOW] = {"call": self._set_take}
+
+    def _set_take(self, take: Callable[[bytes], bool]) -> None:
+        self._take = take
+
+    def handle_bytes(self, event: Frame) -> None:
+        """Past the queue, and the task that waits at it: a key is not kept waiting for its turn."""
+        if (
+            self._take is None
+            or not event.fin
+            or self.close_sent
+            or not self.queue.empty()
+            or not self._take(bytes(event.data))
+        ):
+            super().handle_bytes(event)
 
     def _send_now(self, data: bytes) -> bool:
         """A binary message between those of `send`, which are whole when it returns."""

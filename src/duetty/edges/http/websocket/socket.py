@@ -32,6 +32,9 @@ ABORT = "duetty.abort"
 SEND_NOW = "duetty.send_now"
 """The extension of the scope that sends a binary message without waiting, if that can be done."""
 
+TAKE_NOW = "duetty.take_now"
+"""The extension of the scope to which one can give a function that takes binary messages as they come."""
+
 MAX_CONNECTIONS = 256
 """WebSockets that are not about one session; those about one count as its viewers."""
 
@@ -84,6 +87,15 @@ class Socket:
             self.end(TOO_SLOW)
         if self.tasks.cancel_scope.cancel_called:
             await anyio.lowlevel.checkpoint()
+
+    def take_now(self, take: Callable[[bytes], bool]) -> None:
+        """Offer each binary message to this one first, in the turn of the loop in which it came.
+
+        What it does not take (False), and what comes behind a message that waits, is received.
+        """
+        offer = self._websocket.scope["extensions"].get(TAKE_NOW)
+        if offer is not None:
+            offer["call"](take)
 
     async def receive(self) -> str | bytes | None:
         """The next message; None when the peer has gone."""

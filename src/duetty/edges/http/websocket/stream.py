@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import asdict
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -84,7 +85,7 @@ class Stream:
             DuettyError: if they cannot be written.
             InputRejected: if too much waits already.
         """
-        self._flow.key(anyio.current_time())
+        self._flow.key(monotonic())
         if self._view is not None and not self._typed_bytes and self._view.type_now(data):
             return
         if self._typed_bytes + len(data) > TYPED_BYTES:
@@ -204,7 +205,7 @@ class Stream:
             await self._send_snapshot(view, final=True)
             flow.start_at(flow.sent)
             return None
-        match flow.next(view.end, anyio.current_time(), viewers=view.viewers):
+        match flow.next(view.end, monotonic(), viewers=view.viewers):
             case Pause() as pause:
                 return pause
             case Bytes(_, limit):
@@ -222,7 +223,7 @@ class Stream:
         view, flow = self._view, self._flow
         if view is None or not self._is_waiting or self._needs_snapshot or self._mode != "stream":
             return False
-        now_s, end = anyio.current_time(), view.end
+        now_s, end = monotonic(), view.end
         step = flow.next(end, now_s, viewers=view.viewers)
         if not isinstance(step, Bytes):
             return False
@@ -240,7 +241,7 @@ class Stream:
         data = view.read(start, limit)
         if not data:
             return False
-        self._flow.sent_bytes(len(data), anyio.current_time())
+        self._flow.sent_bytes(len(data), monotonic())
         await self._socket.send_bytes(packed(Kind.OUTPUT, self.number, start, data))
         return True
 
@@ -260,7 +261,7 @@ class Stream:
             else view.snapshot(scrollback_rows=0, not_before=flow.sent)
         )
         skipped_from = flow.skipped_from if flow.flooded else flow.sent
-        flow.sent_snapshot(snapshot.offset, anyio.current_time(), final=final)
+        flow.sent_snapshot(snapshot.offset, monotonic(), final=final)
         if final and self._is_streaming and skipped_from < snapshot.offset:
             await self._tell_gap(skipped_from, snapshot.offset)
         self._is_streaming = True
@@ -268,7 +269,7 @@ class Stream:
         await self._socket.send_bytes(packed(Kind.SNAPSHOT, self.number, snapshot.offset, screen))
 
     async def _send_thumb(self, view: View) -> Pause | None:
-        now_s = anyio.current_time()
+        now_s = monotonic()
         wait_s = self._thumb_s + THUMB_S - now_s
         if wait_s > 0:
             return Pause(wait_s)

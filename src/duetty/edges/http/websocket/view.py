@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anyio
@@ -40,6 +41,8 @@ class _Connection:
         self._socket = socket
         self._streams: dict[int, Stream] = {}
         self._calls = 0
+        self._is_listening = False
+        """Everything that the viewer said was taken."""
         self._watching: anyio.CancelScope | None = None
         self._asking: anyio.CancelScope | None = None
         self._on: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
@@ -64,13 +67,30 @@ class _Connection:
                 "window_bytes": WINDOW_BYTES,
             }
         )
-        while (message := await self._socket.receive()) is not None:
+        self._socket.take_now(self._take_now)
+        while True:
+            self._is_listening = True
+            message = await self._socket.receive()
+            self._is_listening = False
+            if message is None:
+                return
             if isinstance(message, bytes):
                 await self._take_frame(message)
             else:
                 await self._take_text(message)
 
     # --- what the viewer says -----------------------------------------------------
+
+    def _take_now(self, message: bytes) -> bool:
+        """Keys, which somebody waits for: taken when they come, unless there is more to it."""
+        frame = parse_frame(message) if self._is_listening else None
+        if frame is None or frame.kind is not Kind.INPUT or frame.stream not in self._streams:
+            return False
+        try:
+            self._streams[frame.stream].type(frame.data)
+        except DuettyError as error:
+            self._socket.tasks.start_soon(partial(self._tell, error, stream=frame.stream))
+        return True
 
     async def _take_frame(self, message: bytes) -> None:
         frame = parse_frame(message)
