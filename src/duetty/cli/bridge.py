@@ -66,6 +66,10 @@ class Bridge:
         self._first_answer = first_answer
         self._has_host = True
         self._server: socket.socket | None = None
+        self._poll: select.poll | None = None
+        self._polled: socket.socket | None = None
+        # Room for each read anew would be asked of the kernel, and given back, for every message.
+        self._room = memoryview(bytearray(CHUNK_BYTES))
         self._from_host = Lines(MAX_LINE_BYTES)
         self._from_server = Lines(None)
         self._pending: dict[str, tuple[str, bytes]] = {}
@@ -95,17 +99,18 @@ class Bridge:
         self._wait_last_answers()
 
     def _wait_ready(self, wait_s: float | None) -> set[int]:
-        poll = select.poll()
-        poll.register(self._stdin, select.POLLIN)
-        if self._server is not None:
-            poll.register(self._server, select.POLLIN)
-        return {fd for fd, _ in poll.poll(None if wait_s is None else wait_s * 1000)}
+        if self._poll is None or self._polled is not self._server:
+            self._poll, self._polled = select.poll(), self._server
+            self._poll.register(self._stdin, select.POLLIN)
+            if self._server is not None:
+                self._poll.register(self._server, select.POLLIN)
+        return {fd for fd, _ in self._poll.poll(None if wait_s is None else wait_s * 1000)}
 
     # --- host → server --------------------------------------------------------
 
     def _heard(self) -> Iterator[bytes]:
         """What the host said."""
-        chunk = os.read(self._stdin, CHUNK_BYTES)
+        chunk = bytes(self._room[: os.readv(self._stdin, [self._room])])
         self._has_host = bool(chunk)
         for line in self._from_host.feed(chunk or b"\n"):
             if line is None:
@@ -183,7 +188,7 @@ class Bridge:
     def _pump_server(self) -> None:
         assert self._server is not None
         try:
-            chunk = self._server.recv(CHUNK_BYTES)
+            chunk = bytes(self._room[: self._server.recv_into(self._room)])
         except OSError:
             chunk = b""
         if not chunk:

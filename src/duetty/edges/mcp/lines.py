@@ -7,13 +7,14 @@ Plain calls of a client that the SDK has met are answered past it (`plain`).
 """
 
 import json
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, cast
 
 import anyio
 import mcp_types as t
-from anyio.abc import ByteStream, TaskGroup
+from anyio.abc import ByteStream, SocketAttribute, TaskGroup
 from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel.server import Server
@@ -39,7 +40,7 @@ HELLO = "duetty/hello"
 
 
 Out = SessionMessage | bytes
-"""What is written: a message of the SDK, or one that is a line already."""
+"""What is written: a message of the SDK, or bytes as they are."""
 
 
 class _Served(Protocol):
@@ -80,7 +81,8 @@ class Lines:
                 await answers.send(await self._greeting(message, names))
                 continue
             served = await self.served_for(names)
-            run = _Run(core=served.core, server=served.server, caller=caller)
+            raw = self.stream.extra(SocketAttribute.raw_socket, None)  # noqa: S610 - no Django here
+            run = _Run(core=served.core, server=served.server, caller=caller, raw=raw)
             if isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
                 await _answer_apart(run, message, answers)
             else:
@@ -98,7 +100,7 @@ class Lines:
     async def _write(self, messages: MemoryObjectReceiveStream[Out]) -> None:
         try:
             async for item in messages:
-                await self.stream.send((item if isinstance(item, bytes) else _line(item)) + b"\n")
+                await self.stream.send(item if isinstance(item, bytes) else _line(item))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             return  # the reader sees the end, too
 
@@ -110,6 +112,8 @@ class _Run:
     core: Core
     server: Server[Caller | None]
     caller: Caller
+    raw: socket.socket | None
+    """What is behind the stream: its own way of sending takes two turns of the loop."""
 
     async def __call__(
         self,
@@ -135,7 +139,8 @@ class _Run:
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
             assert call.progress_token is not None
-            await answers.send(progress_json(call.progress_token, progress, total, message))
+            line = progress_json(call.progress_token, progress, total, message)
+            await self.send(line + b"\n", answers)
 
         with anyio.CancelScope() as scope:
             peer.calls[key] = scope
@@ -144,7 +149,25 @@ class _Run:
             finally:
                 if peer.calls.get(key) is scope:
                     del peer.calls[key]
-            await answers.send(outcome if isinstance(outcome, bytes) else _error(call, outcome))
+            if isinstance(outcome, bytes):
+                await self.send(outcome + b"\n", answers)
+            else:
+                await answers.send(_error(call, outcome))
+
+    async def send(self, line: bytes, answers: MemoryObjectSendStream[Out]) -> None:
+        """Write it at once, if nothing else is on its way and the socket takes it; else in its turn."""
+        known = answers.statistics()
+        if self.raw is None or known.current_buffer_used or not known.tasks_waiting_receive:
+            await answers.send(line)
+            return
+        try:
+            sent = self.raw.send(line)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            return  # the reader sees the end, too
+        if sent < len(line):
+            answers.send_nowait(line[sent:])  # not a moment later: half of it is out
 
 
 async def _answer_apart(
@@ -240,7 +263,7 @@ def _has_id(line: bytes) -> bool:
 
 
 def _line(item: SessionMessage) -> bytes:
-    return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+    return item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
 def _error(call: PlainCall, error: MCPError) -> SessionMessage:
