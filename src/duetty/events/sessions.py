@@ -85,8 +85,10 @@ class SessionsLog:
         self._seq = Seq(self._seq + 1)
         if self._subscriptions:
             entry = SessionsEntry(seq=self._seq, at_ns=self._clock.wall_ns(), event=event)
+            kind = type(event)
             for subscription in self._subscriptions:
-                subscription.offer(entry)
+                if subscription.skips is not kind:
+                    subscription.offer(entry)
         return self._seq
 
     @contextmanager

@@ -94,9 +94,13 @@ class Dispatcher:
             services = self._services
             if progress is not None:
                 services = replace(services, progress=progress)
-            # A caller may leave while it waits or is asked about, not in the middle of a change.
-            with anyio.CancelScope(shield=not operation.waits):
-                result = await operation.run(passage.params, services, call.actor)
+            doing = operation.run(passage.params, services, call.actor)
+            if operation.waits:
+                result = await doing
+            else:
+                # A caller may leave while it waits or is asked about, not in the middle of a change.
+                with anyio.CancelScope(shield=True):
+                    result = await doing
             # A run has it itself, a command without a terminal with the rest of its process.
             passage.exit_code = getattr(getattr(result, "process", result), "exit_code", None)
             if is_asked_of_all and call.actor.session is None:

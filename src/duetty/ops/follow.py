@@ -22,6 +22,7 @@ from duetty.events import (
     SessionRenamed,
     SessionsEntry,
     SessionsEvent,
+    SessionUpdated,
     Subscription,
     ViewersChanged,
 )
@@ -329,6 +330,10 @@ class Watch:
     def seq(self) -> int:
         """Of the last change so far."""
         return self._services.registry.log.seq
+
+    def skip_updates(self) -> None:
+        """What happens within sessions is no news for this one; every command would wake it."""
+        self._entries.skips = SessionUpdated
 
     def may_see(self, name: str) -> bool:
         return named_now(self._actor, self._services.registry).session in (None, name)

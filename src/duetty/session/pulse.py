@@ -26,18 +26,20 @@ class Pulse:
     async def wait(self) -> None:
         await self._sleep(None)
 
-    async def nap(self, at_most_s: float) -> None:
-        """A wait that also ends by itself: a fifth of what a cancel scope around one costs."""
-        await self._sleep(at_most_s)
+    async def nap(self, at_most_s: float) -> bool:
+        """A wait that also ends by itself (False): a fifth of what a cancel scope around one costs."""
+        return await self._sleep(at_most_s)
 
-    async def _sleep(self, at_most_s: float | None) -> None:
+    async def _sleep(self, at_most_s: float | None) -> bool:
         sleeper = Sleeper(at_most_s)
         self._sleepers[sleeper] = None
         try:
             await sleeper.woken
         finally:
             sleeper.end()
+            has_fired = sleeper not in self._sleepers
             self._sleepers.pop(sleeper, None)
         # A flood wakes us in every turn of the loop, and a deadline is only delivered to a
         # task that waits: without this one it would never be.
         await anyio.lowlevel.checkpoint_if_cancelled()
+        return has_fired

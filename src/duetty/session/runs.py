@@ -223,9 +223,8 @@ class Run:
         await self._wait_reader()
         while session.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
             # The shell cannot read yet: typed now, the echo would be doubled.
-            with anyio.move_on_after(PROMPT_READY_S) as bound:
-                await session.pulse.wait()
-            if bound.cancelled_caught and session.phase is Phase.PROMPT:
+            is_told = await session.pulse.nap(PROMPT_READY_S)
+            if not is_told and session.phase is Phase.PROMPT:
                 break  # a prompt that takes this long to draw may never end
             await self._wait_reader()  # somebody may have typed ahead
         if session.line.half_typed and session.phase in (Phase.INPUT, Phase.CONTINUATION):

@@ -91,7 +91,7 @@ class Session:
         """What the shell has asked and not been answered yet."""
 
         self.on_question: Callable[[Question], None] | None = None
-        self.run_lock = anyio.Lock()
+        self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
         self.actor = NOBODY

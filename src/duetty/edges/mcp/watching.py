@@ -26,6 +26,7 @@ from duetty.edges.mcp.dialect import Calls, Resource
 from duetty.edges.mcp.sdk import Context
 from duetty.errors import Deadline, DuettyError
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
+from duetty.ops import Watch
 
 COALESCE_S = 0.25
 """The least time between two messages about one resource: a program may print all the time."""
@@ -191,21 +192,23 @@ async def _watch_session(calls: Calls, session: str, known: Any, tell: Tell) -> 
 
 async def _watch_list(calls: Calls, tell: Tell) -> None:
     """Every change of what a list of sessions shows."""
-    await _watch_sessions(calls, tell, lambda event: True)
+    with calls.watch() as watch:
+        await _watch_sessions(watch, tell, lambda event: True)
 
 
 async def _watch_names(calls: Calls, tell: Tell) -> None:
     """Sessions that come, go, or get another name."""
-    await _watch_sessions(calls, tell, lambda event: isinstance(event, NAME_CHANGES))
-
-
-async def _watch_sessions(calls: Calls, tell: Tell, matters: Callable[[object], bool]) -> None:
     with calls.watch() as watch:
-        while True:
-            item = await watch.receive()
-            if isinstance(item, Lagged) or (matters(item.event) and watch.may_see(item.event.name)):
-                # What follows at once is told with it.
-                with anyio.move_on_after(COALESCE_S):
-                    while True:
-                        await watch.receive()
-                await tell()
+        watch.skip_updates()
+        await _watch_sessions(watch, tell, lambda event: isinstance(event, NAME_CHANGES))
+
+
+async def _watch_sessions(watch: Watch, tell: Tell, matters: Callable[[object], bool]) -> None:
+    while True:
+        item = await watch.receive()
+        if isinstance(item, Lagged) or (matters(item.event) and watch.may_see(item.event.name)):
+            # What follows at once is told with it.
+            with anyio.move_on_after(COALESCE_S):
+                while True:
+                    await watch.receive()
+            await tell()
