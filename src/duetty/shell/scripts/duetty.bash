@@ -71,16 +71,22 @@ _duetty_end() {
         "$1" "$_duetty_nonce" "$now" "$cmdline" "${PWD@Q}" >/dev/tty
 }
 
+# Run "$@" and leave what it prints in the scratch file, with a NUL behind it. Over what was there:
+# to empty a file first takes a disk's file system ten times as long as all the rest.
+_duetty_noted() {
+    { "$@" && builtin printf '\0'; } 1<>"$_duetty_scratch"
+}
+
 # Put the text of that line into _duetty_text, or fail: history may not have it
 # (HISTCONTROL, HISTIGNORE), and then its newest entry is another line.
 # By way of a file, because only a file can be read back without a fork. $1: as $2 above.
 _duetty_line() {
     [[ -w $_duetty_scratch && -o history ]] || return 1
     local HISTTIMEFORMAT= IFS= text= newer= number= before=$_duetty_text
-    builtin history "$(($1 + 1))" >|"$_duetty_scratch" || return 1
+    _duetty_noted builtin history "$(($1 + 1))" || return 1
     builtin read -r -d '' -n "$((4200 * ($1 + 1)))" text <"$_duetty_scratch"
     if (($1 > 0)); then
-        builtin history "$1" >|"$_duetty_scratch" || return 1
+        _duetty_noted builtin history "$1" || return 1
         builtin read -r -d '' newer <"$_duetty_scratch"
         text=${text%"$newer"}
     fi
@@ -126,8 +132,8 @@ _duetty_ask() {
     local id=$RANDOM$RANDOM cmdline= answer= trapped=
     # Here, before this subshell changes any trap of its own, the shell's are still told.
     if [[ -w $_duetty_scratch ]]; then
-        builtin trap -p INT >|"$_duetty_scratch"
-        IFS= builtin read -r -n 20 trapped <"$_duetty_scratch"
+        _duetty_noted builtin trap -p INT
+        IFS= builtin read -r -d '' -n 20 trapped <"$_duetty_scratch"
     fi
     builtin trap - DEBUG ERR EXIT RETURN
     if (($#)); then
