@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.util import find_spec
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -92,6 +93,9 @@ LOOK_S = 0.25
 
 ENDING_S = 15.0
 """How long a starting server waits for one that has closed its sockets and is about to end."""
+
+STORE_AFTER_S = 0.005
+"""What is to be kept is written when the call that made it has its answer."""
 
 log = logging.getLogger("duetty.server")
 
@@ -190,6 +194,7 @@ class Server:
         self, token: str, store: Store, announce: Callable[[Announcement], None]
     ) -> None:
         self._stopping = anyio.Event()
+        store.wake_later(partial(asyncio.get_running_loop().call_later, STORE_AFTER_S))
         async with anyio.create_task_group() as tasks:
             keeping = Keeping(self._paths.keeper_socket, self._paths.keeper_log)
             registry = Registry(
@@ -235,6 +240,7 @@ class Server:
                     each.close()
                 self._paths.server_socket.unlink(missing_ok=True)
                 self._paths.address_file.unlink(missing_ok=True)
+                store.wake_later(None)  # no loop any more that would wake it
                 stack.close()
                 tasks.cancel_scope.cancel()
 

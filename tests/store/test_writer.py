@@ -5,7 +5,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -265,3 +266,43 @@ def test_a_disk_that_cannot_be_written_is_named_when_the_store_is_opened(small_d
         Store.open(path)
 
     assert caught.value.details == {"path": str(path)}
+
+
+def test_what_a_thread_hands_over_is_begun_when_that_thread_says_so(tmp_path: Path) -> None:
+    asked: list[Callable[[], None]] = []
+    path = tmp_path / "store.db"
+    with Store.open(path) as store, Store.open_readonly(path) as reader:
+        store.wake_later(asked.append)
+        number = 0
+        while not asked:  # it begins by itself what it is handed while it is awake
+            assert store.flush()
+            number += 1
+            store.save_block(a_block(number))
+            time.sleep(0.05)
+        before = {block.number for block in reader.blocks()}
+        asked[0]()
+        deadline_s = time.monotonic() + 60
+        while {block.number for block in reader.blocks()} == before:
+            assert time.monotonic() < deadline_s
+            time.sleep(0.01)
+        after = {block.number for block in reader.blocks()}
+
+    assert before == set(range(1, number))
+    assert after == {*before, number}
+
+
+def test_what_another_thread_hands_over_is_begun_at_once(tmp_path: Path) -> None:
+    asked: list[Callable[[], None]] = []
+    path = tmp_path / "store.db"
+    with Store.open(path) as store:
+        store.wake_later(asked.append)
+        other = threading.Thread(target=lambda: store.save_block(a_block(1)))
+        other.start()
+        other.join()
+        deadline_s = time.monotonic() + 60
+        with Store.open_readonly(path) as reader:
+            while not reader.blocks():
+                assert time.monotonic() < deadline_s
+                time.sleep(0.01)
+
+    assert asked == []

@@ -26,7 +26,7 @@ from duetty.store.pending import Dropped, OutputText
 from duetty.store.search import Filters, Hit, search
 from duetty.store.sessions import SessionRecord
 from duetty.store.tokens import Kind, TokenRecord, hash_token
-from duetty.store.writer import Writer
+from duetty.store.writer import Later, Writer
 
 IDLE_CONNECTIONS = 4
 """Read connections kept open; more are made when more threads read at once."""
@@ -244,6 +244,10 @@ class Store(ReadOnlyStore):
             store.close()
             raise
         return store
+
+    def wake_later(self, later: Later | None) -> None:
+        """How the calling thread has its writes begun when it has nothing else to do."""
+        self._writer.wake_later(later)
 
     @property
     def degraded(self) -> str | None:

@@ -28,6 +28,9 @@ MAKE_TEXT_S = 0.05
 RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 """Pauses between attempts while the disk refuses; the last one repeats."""
 
+Later = Callable[[Callable[[], None]], object]
+"""Has something called after a moment, in the same thread."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -47,6 +50,7 @@ class Writer:
         self._on_disk = 0
         """Every write up to this number is on disk, or was given up."""
         self._idle = False
+        self._later: tuple[int, Later] | None = None
         self._hurry = False
         self._closing = False
         self._trimming = True
@@ -71,6 +75,14 @@ class Writer:
                 blocks=self._pending.dropped_blocks,
                 refused=self._refused,
             )
+
+    def wake_later(self, later: Later | None) -> None:
+        """Let this wake the thread in a while, for what the calling thread hands over.
+
+        A thread that wakes wants the interpreter at once, and takes it from whoever still has
+        to answer the call that the write belongs to.
+        """
+        self._later = None if later is None else (threading.get_ident(), later)
 
     def put_fact(self, key: FactKey, apply: Apply) -> None:
         with self._changed:
@@ -111,6 +123,13 @@ class Writer:
         self._handed_over += 1
         if self._idle:
             self._idle = False
+            if self._later is not None and self._later[0] == threading.get_ident():
+                self._later[1](self._notify)
+            else:
+                self._changed.notify_all()
+
+    def _notify(self) -> None:
+        with self._changed:
             self._changed.notify_all()
 
     def _is_over(self) -> bool:
