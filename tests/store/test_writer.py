@@ -274,13 +274,16 @@ def test_what_a_thread_hands_over_is_begun_when_that_thread_says_so(tmp_path: Pa
     with Store.open(path) as store, Store.open_readonly(path) as reader:
         store.wake_later(asked.append)
         number = 0
-        while not asked:  # it begins by itself what it is handed while it is awake
+        before: set[int] = set()
+        # It begins by itself what it is handed while it is awake.
+        while len(before) == number:
             assert store.flush()
+            time.sleep(0.1)
             number += 1
             store.save_block(a_block(number))
-            time.sleep(0.05)
-        before = {block.number for block in reader.blocks()}
-        asked[0]()
+            time.sleep(0.1)
+            before = {block.number for block in reader.blocks()}
+        asked[-1]()
         deadline_s = time.monotonic() + 60
         while {block.number for block in reader.blocks()} == before:
             assert time.monotonic() < deadline_s
