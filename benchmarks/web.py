@@ -158,6 +158,14 @@ def echo(browser: Browser, server: ServerProcess, effort: Effort) -> list[Line]:
     ]
 
 
+def show_both(tab: Tab) -> None:
+    """The quiet session and the one that floods, side by side."""
+    tab.open("s")
+    tab.press("Control+Shift+|")
+    tab.page.get_by_role("option", name="flood").click()
+    tab.wait_ready("flood")
+
+
 def flood(browser: Browser, server: ServerProcess, effort: Effort) -> list[Line]:
     effort.say("flood")
     file = server.home / "flood"
@@ -184,13 +192,16 @@ def flood(browser: Browser, server: ServerProcess, effort: Effort) -> list[Line]
         )
         return file.stat().st_size / (time.perf_counter() - begun_s)
 
-    alone = [speed() for _ in range(effort.times(2, quick=1))]
+    alone: list[float] = []
+    seen: list[float] = []
+    # In turns: the machine itself is not equally fast at all times.
+    for _ in range(effort.times(3, quick=1)):
+        alone.append(speed())
+        with browsing(browser, server) as tab:
+            show_both(tab)
+            seen.append(speed())
     with browsing(browser, server) as tab:
-        tab.open("s")
-        tab.press("Control+Shift+|")
-        tab.page.get_by_role("option", name="flood").click()
-        tab.wait_ready("flood")
-        seen = [speed() for _ in range(effort.times(2, quick=1))]
+        show_both(tab)
         client.write("/sessions/flood/input", f"while cat {file}; do :; done\n".encode())
         time.sleep(1)
         found = echoed(tab, "s", effort.times(150, quick=20))
@@ -198,7 +209,7 @@ def flood(browser: Browser, server: ServerProcess, effort: Effort) -> list[Line]
         client.post("/sessions/flood/signal", {"signal": "KILL", "whom": "all"})
     for name in ("flood", "s"):
         client.delete(f"/sessions/{name}")
-    ratio = max(seen) / max(alone)
+    ratio = median(seen) / median(alone)
     return [
         line(
             "the same beside a flood in the next pane, 95 of 100 within",
@@ -209,8 +220,8 @@ def flood(browser: Browser, server: ServerProcess, effort: Effort) -> list[Line]
         ),
         Line(
             what="speed of the flooding program while it is looked at",
-            measured=mb_s(max(seen)),
-            beside=f"{mb_s(max(alone))} unseen",
+            measured=mb_s(median(seen)),
+            beside=f"{mb_s(median(alone))} unseen",
             ratio=ratio,
             target="ratio ≥ 0.8",
             met=ratio >= 0.8,
