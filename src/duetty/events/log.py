@@ -51,6 +51,11 @@ class EventLog:
             self.tap(event)
         return self._seq
 
+    def pass_on(self) -> None:
+        """Before `printed`, and before the output is taken in: only where it can be nothing but text."""
+        for subscription in self._subscriptions:
+            subscription.pass_on()
+
     def printed(self) -> None:
         """The journal has more bytes: wakes whoever reads them; no entry, no copy."""
         for subscription in self._subscriptions:

@@ -28,6 +28,7 @@ class Subscription(Generic[T]):
     __slots__ = (
         "_arrived",
         "_closed",
+        "_has_passed_on",
         "_missed_through",
         "_queue",
         "on_output",
@@ -48,6 +49,8 @@ class Subscription(Generic[T]):
         self._queue: deque[T] = deque()
         self._missed_through: Seq | None = None
         self._arrived = anyio.Event()
+        self._has_passed_on = False
+        """The output of this turn is taken, and was before anybody else had it."""
         self._closed = False
 
     @property
@@ -63,12 +66,19 @@ class Subscription(Generic[T]):
             self._queue.append(entry)
         self._arrived.set()
 
+    def pass_on(self) -> None:
+        """There is output on record that nobody has looked at: for who only passes it on."""
+        if self.wants_output and self.on_output is not None and not self._arrived.is_set():
+            self._has_passed_on = self.on_output()
+
     def printed(self) -> None:
         """There is output: it is taken at once, or whoever waits looks again.
 
         After what has arrived already, never before it.
         """
-        if self.wants_output and not self._arrived.is_set():
+        if self._has_passed_on:
+            self._has_passed_on = False
+        elif self.wants_output and not self._arrived.is_set():
             if self.on_output is not None and self.on_output():
                 return
             self._arrived.set()

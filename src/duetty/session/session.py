@@ -6,6 +6,7 @@ them; marks, terminal, blocks and log follow in the same turn of the loop.
 
 import logging
 import os
+import re
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -52,6 +53,11 @@ log = logging.getLogger("duetty.session")
 
 INTERRUPT = b"\x03"
 """What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
+
+ECHO_BYTES = 64
+"""What a key, or a few of them, make a program print."""
+
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
@@ -432,6 +438,8 @@ class Session:
         )
 
     def _took(self, data: memoryview, start: int) -> None:
+        if len(data) <= ECHO_BYTES and not _CONTROL.search(data):
+            self.log.pass_on()  # an echo: its viewers have it before the terminal here
         try:
             self._take_in(data, start)
         except Exception as error:  # noqa: BLE001 - told; it is on record, and the next bytes are taken

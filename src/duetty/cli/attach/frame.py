@@ -33,6 +33,18 @@ class Window:
 WHOLE = Window()
 
 
+def typed_onto(frame: Frame, data: bytes) -> Frame | None:
+    """The frame after plain characters were printed at its cursor; None where it is not that simple."""
+    row, first = frame.rows[frame.cursor_row], frame.cursor_col
+    end = first + len(data)
+    if end >= frame.cols or row[first] == HALF or row[end] == HALF:
+        return None
+    typed = tuple([cell(chr(each)) for each in data])
+    rows = list(frame.rows)
+    rows[frame.cursor_row] = row[:first] + typed + row[end:]
+    return frame._replace(rows=tuple(rows), cursor_col=end)
+
+
 def choose_window(surface: Frame, before: Window, *, cols: int, rows: int) -> Window:
     """The part to show, moved as little as needed for the cursor to be in it."""
     return Window(

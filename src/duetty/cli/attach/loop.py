@@ -4,6 +4,7 @@ One thread, one `poll`. Whatever ends it, the terminal is given back as it was.
 """
 
 import os
+import re
 import select
 import signal
 import time
@@ -30,6 +31,9 @@ ECHO_S = 0.1
 """So long after a key, what comes is taken for its echo and painted at once."""
 
 ECHO_BYTES = 4_096
+PLAIN_BYTES = 8
+"""What a key is echoed as, if it is a character."""
+
 UPDATE_S = 0.15
 """How long a program's own synchronized update may hold back a frame."""
 
@@ -48,6 +52,7 @@ NEVER_S, LONG_AGO_S = float("inf"), float("-inf")
 
 _ASK_KITTY = b"\x1b[?u\x1b[c"
 _CTRL_C = b"\x03"
+_PLAIN = re.compile(rb"[ -~]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,10 +261,22 @@ class Attachment:
         known = self._offset if self._offset is not None else output.offset
         # After a reconnection some of it may be known already.
         data = output.data[max(0, known - output.offset) :]
+        if self._is_echo(data):
+            self._showing.echo(data)
         self._mirror.feed(data)
         self._unseen_bytes += len(data)
         self._last_output_s = time.monotonic()
         self._offset = max(known, output.offset + len(output.data))
+
+    def _is_echo(self, data: bytes) -> bool:
+        """Nothing but characters, soon after a key, on a terminal that shows all there was before."""
+        return (
+            self._due_s is None
+            and len(data) <= PLAIN_BYTES
+            and _PLAIN.fullmatch(data) is not None
+            and time.monotonic() - self._typed_s < ECHO_S
+            and not self._mirror.is_within_sequence
+        )
 
     def _take_told(self, told: Told) -> None:
         match told["type"]:

@@ -62,6 +62,11 @@ class Mirror:
         """The program is within a frame of its own and asked not to be shown half drawn."""
         return self._known_modes()[0].synchronized_output
 
+    @property
+    def is_within_sequence(self) -> bool:
+        """What comes next belongs to something that has begun: it may be no text."""
+        return not self._terminal.native.is_settled
+
     def feed(self, data: bytes) -> None:
         if _INTRODUCER in data or not self._terminal.native.is_settled:
             # Only a sequence can change a mode, or the cursor's shape.

@@ -76,14 +76,14 @@ class Surface:
         return frame if notice is None else _with_notice(frame, notice)
 
     def _whole_frame(self, seen: Seen) -> Frame:
-        if self._is_bare(seen):
+        if self.is_bare(seen):
             self._window = WHOLE
             return _frame(seen, self._cells(seen.rows))
         whole = self._compose(seen, self._scene)
         self._window = choose_window(whole, self._window, cols=self.cols, rows=self.rows)
         return fit(whole, self._window, cols=self.cols, rows=self.rows)
 
-    def _is_bare(self, seen: Seen) -> bool:
+    def is_bare(self, seen: Seen) -> bool:
         """The program has the whole terminal to itself: there is nothing to compose or to cut."""
         scene = self._scene
         return (

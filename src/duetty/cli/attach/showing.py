@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from duetty.cli.attach import modes
-from duetty.cli.attach.frame import Frame
+from duetty.cli.attach.frame import Frame, typed_onto
 from duetty.cli.attach.keyboard import Place
 from duetty.cli.attach.mirror import Mirror
 from duetty.cli.attach.modes import NO_WISHES, Wishes, wishes_of
@@ -33,6 +33,12 @@ class Showing:
         """What the wishes were made of: most keys change nothing of it."""
         self._primary: Frame | None = None
         """What the primary screen shows while the other one is seen."""
+        self._expected: Frame | None = None
+        """What the next frame is if the program prints as plainly as it looks."""
+        self._prints_plainly = False
+        """What it printed last was shown just so."""
+        self._is_bare = False
+        """There is nothing on the screen but the program."""
         self._is_fresh = True
         """The primary screen still shows what the person's shell had printed."""
         self._painter.forget()
@@ -45,6 +51,20 @@ class Showing:
         """The terminal has moved its rows by rules of its own."""
         self._painter.forget()
         self._primary = None
+
+    def echo(self, data: bytes) -> None:
+        """Print a few characters where the cursor stands, before anything is known of them.
+
+        Whoever types waits for them. The frame that is shown after it puts right what was
+        guessed wrong (another colour, other characters); after one that was, the next is not guessed.
+        """
+        shown = self._painter.shown
+        self._expected = None
+        if shown is not None and self._is_bare and shown.cursor_visible:
+            self._expected = typed_onto(shown, data)
+        if self._expected is not None and self._prints_plainly:
+            self._outer.write(data)
+            self._painter.assume(self._expected)
 
     def show(self, *, notice: str | None, title: str, question: Sequence[str] = ()) -> Place:
         """Paint what is new; says where the program's screen is, for the mouse."""
@@ -72,6 +92,9 @@ class Showing:
         out.append(self._painter.paint(frame, scroll))
         if painted := b"".join(out):
             self._outer.write(painted)
+        self._is_bare = notice is None and not question and self._surface.is_bare(seen)
+        if self._expected is not None:
+            self._prints_plainly, self._expected = self._expected == frame, None
         return self._surface.place(seen)
 
     def _switch(self, wishes: Wishes) -> bytes:
