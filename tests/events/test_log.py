@@ -208,3 +208,38 @@ async def test_a_subscriber_is_neither_told_nor_woken_by_what_it_skips() -> None
     assert wanted_by_another
     assert waiting.cancelled_caught
     assert seen == Entry(seq=Seq(2), at_ns=0, event=TitleChanged(title="t"))
+
+
+async def test_output_that_was_passed_on_wakes_nobody_and_the_next_is_told_again() -> None:
+    log = EventLog(FakeClock())
+    told: list[str] = []
+
+    def passes() -> bool:
+        told.append("passed")
+        return True
+
+    with log.subscribe() as entries:
+        entries.on_output = passes
+        log.pass_on()
+        log.printed()
+        with anyio.move_on_after(0.05) as bound:
+            await entries.wait()
+        first = list(told)
+        log.printed()
+
+    assert bound.cancelled_caught
+    assert (first, told) == (["passed"], ["passed", "passed"])
+
+
+async def test_output_that_cannot_be_passed_on_wakes_whoever_waits_once_it_was_taken_in() -> None:
+    log = EventLog(FakeClock())
+
+    with log.subscribe() as entries, anyio.fail_after(60):
+        entries.on_output = lambda: False
+        log.pass_on()
+        with anyio.move_on_after(0.05) as bound:
+            await entries.wait()
+        log.printed()
+        await entries.wait()
+
+    assert bound.cancelled_caught

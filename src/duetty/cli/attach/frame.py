@@ -39,6 +39,8 @@ def typed_onto(frame: Frame, data: bytes) -> Frame | None:
     end = first + len(data)
     if end >= frame.cols or row[first] == HALF or row[end] == HALF:
         return None
+    if first and not ("!" <= row[first - 1].text <= "~" or row[first - 1].text == " "):
+        return None  # some terminals would join it with what stands there
     typed = tuple([cell(chr(each)) for each in data])
     rows = list(frame.rows)
     rows[frame.cursor_row] = row[:first] + typed + row[end:]
