@@ -71,7 +71,7 @@ def test_a_wrong_guess_is_put_right_with_its_frame_and_not_repeated() -> None:
     guessed, drawn = attached.echo(b"c"), attached.echo(b"d")
 
     assert [guessed[0], len(guessed)] == [b"c", 2]
-    assert b"\x1b[31m" in guessed[1]
+    assert b"\x1b[0;31mc" in guessed[1]
     assert len(drawn) == 1
     assert looks(shown(attached.screen.mirror)) == looks(shown(attached.program))
 
