@@ -8,6 +8,7 @@ environment and descriptors of its own; only how it came to its modules differs.
 
 import array
 import gc
+import importlib
 import json
 import os
 import select
@@ -18,6 +19,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import FrameType
 from typing import IO, Any, NoReturn
 
 MESSAGE_BYTES = 256 * 1024
@@ -138,7 +140,7 @@ def _serve(asked: socket.socket) -> None:
     """Fork whenever asked; tell of every end. Returns in a forked process only."""
     _load()
     ended_r, ended_w = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor tells
     signal.set_wakeup_fd(ended_w, warn_on_full_buffer=False)
     while True:
         ready = select.select([asked, ended_r], [], [])[0]
@@ -158,6 +160,10 @@ def _serve(asked: socket.socket) -> None:
             for fd in fds:
                 os.close(fd)
             _tell(asked, started=pid)
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    pass
 
 
 def _receive(asked: socket.socket) -> tuple[dict[str, Any], list[int]]:
@@ -197,15 +203,14 @@ def _become(message: dict[str, Any], fds: list[int]) -> NoReturn:
 
 def _load() -> None:
     """What a server has loaded when it answers its first call, of every kind."""
-    import duetty.cli.main
-    import duetty.server
     from duetty.edges.mcp.lean import loading, prepare
 
+    importlib.import_module("duetty.cli.main")
+    importlib.import_module("duetty.server")
     with loading():
         prepare()
-        import duetty.edges.mcp.dialects
-        import duetty.edges.mcp.transports
-    assert duetty
+        importlib.import_module("duetty.edges.mcp.dialects")
+        importlib.import_module("duetty.edges.mcp.transports")
     gc.collect()
     gc.freeze()
 
