@@ -6,7 +6,7 @@ compares spans with the emulator's own plain text notices when that moves.
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import groupby
 from typing import NamedTuple, Protocol
 
@@ -159,7 +159,21 @@ def spans(row: Row) -> tuple[Span, ...]:
 
     Trailing whitespace goes only while the last span looks like the default.
     """
-    return _merged(runs(row))
+    plain = _plain_spans(row.cells)
+    return _merged(runs(row)) if plain is None else plain
+
+
+@lru_cache(maxsize=1024)
+def _plain_spans(raw: bytes) -> tuple[Span, ...] | None:
+    """Of a row of nothing but characters; None, where more than its cells decides how it looks.
+
+    Most rows of a screen are as they were when it was last read, or as many others are.
+    """
+    bits = int.from_bytes(raw, "little")
+    if bits & _lanes(_UNUSUAL, len(raw)):
+        return None
+    text = _text(bits, len(raw)).rstrip()
+    return (Span(text),) if text else ()
 
 
 def spans_of(row: GridRow) -> tuple[Span, ...]:
