@@ -8,6 +8,7 @@ import pytest
 
 from duetty.errors import BadArguments, Deadline, SessionBusy, WaitTimeout
 from duetty.session import runs
+from duetty.session.lane import Lane
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
@@ -248,3 +249,18 @@ async def test_a_real_time_signal_breaks_no_list(engine: Engine) -> None:
     assert (killed.completed_by, killed.exit_code) == ("exit", 168)
 
     assert (await engine.call("session.list"))[0].exit_signal == "SIG40"
+
+
+async def test_a_key_stops_floods_for_a_moment_and_a_line_of_a_run_does_not(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hushed: list[str] = []
+    monkeypatch.setattr(Lane, "hush", lambda lane: hushed.append("hush"))
+    session = await engine.open(command="bash")
+    await engine.run("true")
+
+    await engine.run("echo one")
+    by_runs = list(hushed)
+    session.write(b"x", actor=session.actor)
+
+    assert (by_runs, hushed) == ([], ["hush"])

@@ -20,6 +20,10 @@ from duetty.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from duetty.sandbox import SandboxOrder
+from duetty.upstreams import Surroundings, Upstreams
+from duetty.upstreams.pins import Pins
+from duetty.upstreams.upstreams import connecting
 from tests.upstreams.running import (
     SOON,
     WAIT_S,
@@ -424,3 +428,25 @@ async def test_it_is_asked_to_end_before_it_is_made_to(home: Home) -> None:
         await trusted(upstreams)
 
     assert notes.read_text(encoding="utf-8").splitlines()[-1] == "input closed"
+
+
+async def test_one_that_is_on_says_so_before_anything_of_it_has_begun(home: Home) -> None:
+    home.tables = {"on": plain(), "off": {**plain(), "enabled": False}}
+    upstreams = Upstreams(
+        home.orders(),
+        pins=Pins(home.directory / "pins.json"),
+        open_link=connecting(
+            Surroundings(
+                environment=home.environment,
+                logs=home.directory / "logs",
+                sandbox=lambda program: SandboxOrder(asked="none"),
+            )
+        ),
+        reload=home.orders,
+        timing=SOON,
+    )
+
+    assert {name: upstreams.find(name).state for name in ("on", "off")} == {
+        "on": "starting",
+        "off": "off",
+    }
