@@ -255,7 +255,11 @@ async def test_a_key_stops_floods_for_a_moment_and_a_line_of_a_run_does_not(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hushed: list[str] = []
-    monkeypatch.setattr(Lane, "hush", lambda lane: hushed.append("hush"))
+
+    def hush(_lane: Lane) -> None:
+        hushed.append("hush")
+
+    monkeypatch.setattr(Lane, "hush", hush)
     session = await engine.open(command="bash")
     await engine.run("true")
 
