@@ -18,7 +18,7 @@ from duetty.errors import Exhausted
 from duetty.events import EventLog, InputModeChanged, KeysTyped
 from duetty.session.elements import Elements
 from duetty.session.pulse import Pulse
-from duetty.session.pump import later
+from duetty.session.pump import Timer, later
 from duetty.vt import Key, parse_keys
 
 LEASE_S = 60.0
@@ -68,10 +68,6 @@ class _Hold:
     until_s: float
     readers: int = 0
     """While somebody waits for keys in the owner's name, the owner is there."""
-
-
-class Timer(Protocol):
-    def cancel(self) -> None: ...
 
 
 class Owner(Protocol):

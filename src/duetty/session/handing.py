@@ -5,14 +5,12 @@ program. Ctrl-C that comes earlier reaches the shell, which drops it, and the
 program runs on. A person presses it again; a call was answered as done.
 """
 
-import os
-from pathlib import Path
-
 import anyio
 
 from duetty.blocks import Phase
 from duetty.clock import Clock
 from duetty.session.line import LINE_EDITORS
+from duetty.session.pty import is_still_the_shell
 from duetty.session.session import Session
 
 HAND_OVER_S = 1.0
@@ -31,15 +29,6 @@ async def wait_handed_over(session: Session, clock: Clock) -> None:
         if not is_still_the_shell(session.descriptor(), session.profile.shell):
             return
         await anyio.sleep(_LOOK_S)
-
-
-def is_still_the_shell(master: int, shell: str) -> bool:
-    """The foreground group is led by the shell, or by a fork of it that has not become a program."""
-    try:
-        leader = Path(f"/proc/{os.tcgetpgrp(master)}/exe").readlink()
-    except OSError:  # no terminal any more, a leader that has ended, or another user's
-        return False
-    return leader.name.startswith(shell)
 
 
 def _begun_ns(session: Session) -> int | None:

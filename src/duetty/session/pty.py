@@ -1,4 +1,4 @@
-"""What is asked of a PTY besides bytes: its size, its line settings, and to forget what nobody read."""
+"""What is asked of a PTY besides bytes: its size and settings, who has it, and to forget what nobody read."""
 
 import fcntl
 import os
@@ -6,6 +6,7 @@ import select
 import struct
 import termios
 from contextlib import suppress
+from pathlib import Path
 
 _SETTINGS = bytes(60)
 """Room for the kernel's `struct termios`: four words of modes, then control characters."""
@@ -36,6 +37,15 @@ def has_output(fd: int) -> bool:
     waiting = select.poll()
     waiting.register(fd, select.POLLIN)
     return any(events & select.POLLIN for _, events in waiting.poll(0))
+
+
+def is_still_the_shell(master: int, shell: str) -> bool:
+    """The foreground group is led by the shell, or by a fork of it that has not become a program."""
+    try:
+        leader = Path(f"/proc/{os.tcgetpgrp(master)}/exe").readlink()
+    except OSError:  # no terminal any more, a leader that has ended, or another user's
+        return False
+    return leader.name.startswith(shell)
 
 
 def drop_unread(fd: int) -> None:

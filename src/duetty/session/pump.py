@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Protocol
 
 from duetty.errors import InputRejected
 
@@ -55,8 +56,14 @@ class WritableWatch:
             asyncio.get_running_loop().add_writer(fd, on_writable)
 
 
-def later(delay_s: float, callback: Callable[[], None]) -> asyncio.TimerHandle:
-    """Call back once after a while; the handle can be cancelled."""
+class Timer(Protocol):
+    """A call that is to come."""
+
+    def cancel(self) -> None: ...
+
+
+def later(delay_s: float, callback: Callable[[], None]) -> Timer:
+    """Call back once after a while."""
     return asyncio.get_running_loop().call_later(delay_s, callback)
 
 

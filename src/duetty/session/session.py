@@ -8,15 +8,14 @@ import logging
 import os
 import re
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 
 import anyio
 
 from duetty.blocks import BlockTracker, Closed, Opened, Phase, Probe, State, derive_state
 from duetty.calls import Actor
 from duetty.clock import Clock
-from duetty.errors import InputRejected, SessionExited
+from duetty.errors import SessionExited
 from duetty.events import (
     Bell,
     Degraded,
@@ -39,10 +38,17 @@ from duetty.session.lane import Lane
 from duetty.session.line import LINE_EDITORS, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
-from duetty.session.pty import drop_unread, has_output, line_settings, set_window_size
+from duetty.session.pty import (
+    drop_unread,
+    has_output,
+    is_still_the_shell,
+    line_settings,
+    set_window_size,
+)
 from duetty.session.pulse import Pulse
 from duetty.session.pump import InputQueue
 from duetty.session.reading import Reading
+from duetty.session.replies import Replies
 from duetty.session.times import Times
 from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
@@ -125,6 +131,7 @@ class Session:
         self._fd = -1
         self._reading: Reading | None = None
         self._input: InputQueue | None = None
+        self._replies: Replies | None = None
         self._probe: Probe | None = None
         self._probe_generation = -1
         self._told_state: State | None = None
@@ -401,6 +408,7 @@ class Session:
         os.set_blocking(fd, False)
         self._fd = fd
         self._input = InputQueue(fd, self.name)
+        self._replies = Replies(fd, self.journal, self._input, can_be_read=self._can_be_read)
         self._reading = Reading(
             fd, self.journal, lane=self._lane, took=self._took, failed=self._failed
         )
@@ -457,13 +465,16 @@ class Session:
 
     def _take_in(self, data: memoryview, start: int) -> None:
         marks = self._scanner.scan(data, start)
-        changes = self._terminal.feed(data)
-        self._reply(changes.replies)
+        ended = _line_end(marks) if marks else None
+        # Who asked before that is gone: an answer would be typed into the next line.
+        unanswered = 0 if ended is None else max(ended - start, 0)
+        changes = self._terminal.feed(data, unanswered=unanswered)
         self.activity.touch()
         if marks:
             now = self._clock.wall_ns()
             for mark in marks:
                 self._apply(mark, at_ns=now)
+        self._reply(changes.replies, is_line_over=ended is not None)
         if changes.title_changed:
             self.log.append(TitleChanged(title=self._terminal.title))
         if changes.bells:
@@ -476,11 +487,24 @@ class Session:
             self._told_degraded = self.journal.degraded
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
 
-    def _reply(self, replies: bytes) -> None:
-        if replies and self._input is not None:
-            # A program that asks and never reads loses the answer, not the session.
-            with suppress(InputRejected):
-                self._input.write(replies)
+    def _can_be_read(self) -> bool:
+        """Whether a program reads keys now, and not whole lines."""
+        _, canonical = line_settings(self._fd)
+        if canonical:
+            return False
+        # fish reads keys; between two programs of a line it leaves the terminal like that.
+        runs = self.profile.shell == "fish" and self._tracker.phase is Phase.RUNNING
+        return not (runs and is_still_the_shell(self._fd, "fish"))
+
+    def _reply(self, replies: bytes, *, is_line_over: bool = False) -> None:
+        if self._replies is None:
+            return
+        if is_line_over:
+            self._replies.drop()
+        if replies:
+            self._replies.send(replies)
+        else:
+            self._replies.look()
 
     def _apply(self, mark: Mark, *, at_ns: int) -> None:
         if mark.trusted and mark.at_ns is not None:
@@ -576,6 +600,9 @@ class Session:
         if self._reading is not None:
             self._reading.close()
             self._reading = None
+        if self._replies is not None:
+            self._replies.drop()
+            self._replies = None
         if self._input is not None:
             self._input.close()
             self._input = None
@@ -596,6 +623,14 @@ class Session:
     def descriptor(self) -> int:
         """The PTY master, for handing to a new keeper; -1 when there is none."""
         return self._fd
+
+
+def _line_end(marks: Sequence[Mark]) -> int | None:
+    """Where the last command line that is known to have ended did so."""
+    for mark in reversed(marks):
+        if mark.trusted and mark.kind is MarkKind.DONE:
+            return mark.start
+    return None
 
 
 async def _unknown() -> Probe:

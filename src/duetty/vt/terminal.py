@@ -125,18 +125,27 @@ class Terminal:
     def silent(self, silent: bool) -> None:
         self._native.notes.silent = silent
 
-    def feed(self, data: Readable) -> Changes:
-        """Take what the program printed, cut anywhere. The buffer is not kept, nor copied."""
+    def feed(self, data: Readable, *, unanswered: int = 0) -> Changes:
+        """Take what the program printed, cut anywhere. The buffer is not kept, nor copied.
+
+        What is asked in its first `unanswered` bytes is not answered.
+        """
         if not data:
             return NOTHING
-        if self._joined is None or bytes(data).isascii():
-            alternate = self._native.write(data)
-        else:
-            alternate = self._write_watched(bytes(data), self._joined)
+        if unanswered:
+            self._write(data[:unanswered])
+            self._native.notes.replies.clear()
+            data = data[unanswered:]
+        alternate = self._write(data)
         self._epoch += 1
         if alternate == self._alternate and not self._native.notes.touched:
             return NOTHING
         return self._changes(alternate)
+
+    def _write(self, data: Readable) -> bool:
+        if self._joined is None or bytes(data).isascii():
+            return self._native.write(data)
+        return self._write_watched(bytes(data), self._joined)
 
     def _write_watched(self, data: bytes, joined: set[int]) -> bool:
         """Write, and note the rows where a character may have joined another."""
