@@ -1,14 +1,21 @@
 """Questions to the terminal: answered to who asked, and never typed into the next command line."""
 
+import os
 import sys
+import tty
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
 import anyio
 import pytest
 
+from duetty.journal import Journal
 from duetty.session import replies
+from duetty.session.pty import has_output
+from duetty.session.pump import InputQueue
+from duetty.session.replies import PTY_BYTES, Replies
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
@@ -29,7 +36,7 @@ QUESTIONS = {
 }
 
 ASKS = """\
-import os, select, subprocess, sys, termios, time, tty
+import os, select, sys, termios, time, tty
 
 def ask(question=b"\\x1b[6n"):
     os.write(1, question)
@@ -108,10 +115,6 @@ async def test_a_file_that_is_no_text_spoils_no_line(
         pytest.param("read_keys(); ask(); tell()", id="reads keys already"),
         pytest.param("ask(); read_keys(); tell()", id="asks first"),
         pytest.param("ask(); time.sleep(0.3); read_keys(); tell()", id="takes its time"),
-        pytest.param(
-            "read_keys(); child = subprocess.Popen(['yes']); ask(); tell(); child.kill()",
-            id="beside a flood",
-        ),
     ],
 )
 async def test_a_program_that_reads_is_answered(
@@ -122,6 +125,30 @@ async def test_a_program_that_reads_is_answered(
     shown = await told(engine, home, program)
 
     assert ANSWERED in shown
+
+
+async def test_beside_a_flood_an_answer_waits_for_what_a_pty_holds_and_no_longer(
+    tmp_path: Path,
+) -> None:
+    """There is always more to take; behind what was printed before, no end of the line can be."""
+    master, slave = os.openpty()
+    tty.setraw(slave)
+    os.write(slave, b"more")  # and nobody ever takes it
+    with closing(Journal.create(tmp_path / "j")) as journal:
+        into = InputQueue(master, "s")
+        answers = Replies(master, journal, into, can_be_read=lambda: True)
+        answers.send(b"answer")
+        journal.append(bytes(PTY_BYTES - 1))
+        answers.look()
+        before = has_output(slave)
+        journal.append(b"x")
+        answers.look()
+        after = has_output(slave)
+        into.close()
+    os.close(master)
+    os.close(slave)
+
+    assert (before, after) == (False, True)
 
 
 async def test_many_questions_at_once_are_all_answered(engine: Engine, home: Path) -> None:
