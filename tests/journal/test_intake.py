@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from duetty.journal import Intake, Journal, ReadEnd
 from duetty.journal.intake import AHEAD_BYTES
+from duetty.journal.source import Source
 from tests.journal.fakes import pipe
 
 KIB = 1 << 10
@@ -42,6 +43,36 @@ def test_what_was_read_ahead_is_on_record_before_it_is_taken(tmp_path: Path) -> 
         assert journal.read(0, 13) == b""
     with closing(Journal.open(killed)) as recovered:
         assert recovered.read(0, recovered.end) == b"not taken yet"
+
+
+def test_a_read_that_is_under_way_counts_as_not_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The PTY is empty then, and the bytes are not known yet."""
+    has_read, may_return = threading.Event(), threading.Event()
+    read = Source.read
+
+    def read_slowly(source: Source, address: int, length: int) -> tuple[int, int | None]:
+        outcome = read(source, address, length)
+        has_read.set()
+        may_return.wait(20)
+        return outcome
+
+    monkeypatch.setattr(Source, "read", read_slowly)
+    with closing(Journal.create(tmp_path / "j")) as journal, pipe() as (reader, writer):
+        intake = opened(journal, reader)
+        os.write(writer, b"on its way")
+        reading = threading.Thread(target=intake.read)
+        reading.start()
+        has_read.wait(20)
+        threading.Timer(0.05, may_return.set).start()
+
+        is_all_taken = journal.is_all_taken()
+        reading.join()
+
+        assert not is_all_taken
+        assert take_all(journal) == b"on its way"
+        assert journal.is_all_taken()
 
 
 def test_bytes_are_taken_in_slices_and_in_order_while_they_are_read(tmp_path: Path) -> None:

@@ -160,6 +160,11 @@ class Intake:
         """Reading may go on where it stopped for want of room; not for every few bytes anew."""
         return self.end - self.taken < self.limit_bytes // 2 and self.end < self._until
 
+    def counted_end(self) -> int:
+        """As `end`, with the read counted that is under way."""
+        with self._lock:
+            return self.end
+
     def take(self, limit: int) -> memoryview:
         """The next bytes, at most so many; none when everything was taken."""
         end = self.end  # before the windows: those below it are there then

@@ -348,6 +348,10 @@ class Journal:
         """What was read, is on record, and was not taken yet."""
         return self._intake.end - self._end if self._intake is not None else 0
 
+    def is_all_taken(self) -> bool:
+        """Whether nothing was read that is still to be taken, counting the read that is under way."""
+        return self._intake is None or self._intake.counted_end() == self._end
+
     def append(self, output: bytes | memoryview) -> None:
         """Add bytes that come from elsewhere than a descriptor."""
         if self._closed:

@@ -90,7 +90,9 @@ class Replies:
         A shell says that the line has ended before it reads the next one.
         """
         journal = self._journal
-        if not journal.ahead_bytes and not has_output(self._fd):
+        if (
+            not has_output(self._fd) and journal.is_all_taken()
+        ):  # in this order: it is read meanwhile
             return True
         if self._taken_at is None:
             self._taken_at = journal.end + journal.ahead_bytes + PTY_BYTES
