@@ -1,9 +1,9 @@
 """Servers forked from a process that has loaded everything already.
 
 Loading takes a server a second of processor time, and the tests start some three hundred: without
-this a quarter of what they take. A server from here is a process as any other, with a pid, an
+this a fifth of what they take. A server from here is a process as any other, with a pid, an
 environment and descriptors of its own; only how it came to its modules differs. Tests about that
-(`tests/cli`, `tests/faults/test_opening.py`) start `duetty` itself, and so do the benchmarks.
+(`tests/cli`) start `duetty` itself, and so do the benchmarks.
 """
 
 import array

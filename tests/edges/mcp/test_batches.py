@@ -6,12 +6,13 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.edges.mcp.host import INITIALIZE, hosted
+from duetty.cli import rpc
+from duetty.edges.mcp import batch
+from tests.edges.mcp.host import INITIALIZE, Host, hosted
 from tests.server_process import ServerProcess
 
 pytestmark = pytest.mark.pty
 
-BATCHING = ["2024-11-05", "2025-03-26"]
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
@@ -45,7 +46,11 @@ class HttpClient:
         self._headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
 
     def post(self, message: object) -> httpx.Response:
-        return httpx.post(self._url, json=message, headers=self._headers, timeout=60)
+        return self.post_body(json.dumps(message).encode())
+
+    def post_body(self, body: bytes) -> httpx.Response:
+        headers = self._headers | {"Content-Type": "application/json"}
+        return httpx.post(self._url, content=body, headers=headers, timeout=60)
 
 
 def told(answer: httpx.Response) -> list[dict[str, Any]]:
@@ -54,7 +59,7 @@ def told(answer: httpx.Response) -> list[dict[str, Any]]:
     return [json.loads(line.removeprefix("data: ")) for line in lines]
 
 
-@pytest.mark.parametrize("version", BATCHING)
+@pytest.mark.parametrize("version", batch.BATCHING)
 def test_requests_in_one_body_are_answered_on_one_stream(
     server: ServerProcess, version: str
 ) -> None:
@@ -73,6 +78,19 @@ def test_requests_in_one_body_are_answered_on_one_stream(
     answers = {each["id"]: each["result"] for each in told(second)}
     assert answers[5]["structuredContent"]["output"] == "one"
     assert answers[6] == {}
+
+
+def test_an_array_may_begin_with_white_space(server: ServerProcess) -> None:
+    client = HttpClient(server, "2025-03-26")
+
+    answer = client.post_body(b" \r\n\t" + json.dumps([INITIALIZED, ping(2)]).encode())
+
+    assert ids(told(answer)) == [2]
+
+
+def test_both_doors_mean_the_same_by_an_array() -> None:
+    """The bridge cannot import the server's edge, so each of them says it."""
+    assert (batch.BATCHING, batch.MAX_MESSAGES) == (rpc.BATCHING, rpc.MAX_BATCH)
 
 
 def test_notifications_alone_are_accepted_without_a_word(server: ServerProcess) -> None:
@@ -131,7 +149,7 @@ def test_later_revisions_have_no_arrays(server: ServerProcess, version: str) -> 
 # --- over stdio ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", BATCHING)
+@pytest.mark.parametrize("version", batch.BATCHING)
 def test_requests_in_one_line_are_answered_in_one_line(server: ServerProcess, version: str) -> None:
     with hosted(server) as host:
         host.shake_hands(version)
@@ -144,12 +162,17 @@ def test_requests_in_one_line_are_answered_in_one_line(server: ServerProcess, ve
     assert pong["result"] == {}
 
 
+def say_run_and_ping(host: Host, run_id: int, ping_id: int) -> None:
+    """An array of a call that takes for ever and one that takes no time."""
+    host.call("wsh_create_session", name="batch")
+    run = call(run_id, "wsh_run_command", session="batch", input="sleep 600")
+    host.say(json.dumps([run, ping(ping_id)]).encode())
+
+
 def test_a_cancelled_request_is_not_waited_for(server: ServerProcess) -> None:
     with hosted(server) as host:
         host.shake_hands("2025-03-26")
-        host.call("wsh_create_session", name="batch-cancelled")
-        run = call(21, "wsh_run_command", session="batch-cancelled", input="sleep 600")
-        host.say(json.dumps([run, ping(22)]).encode())
+        say_run_and_ping(host, 21, 22)
         host.call("wsh_list_sessions")
         gone = {"method": "notifications/cancelled", "params": {"requestId": 21}}
         host.say(json.dumps({"jsonrpc": "2.0", **gone}).encode())
@@ -164,9 +187,7 @@ def test_when_the_server_goes_each_call_of_an_array_has_its_error(home: Any) -> 
     try:
         with hosted(server) as host:
             host.shake_hands("2025-03-26")
-            host.call("wsh_create_session", name="s")
-            run = call(31, "wsh_run_command", session="s", input="sleep 600")
-            host.say(json.dumps([run, ping(32)]).encode())
+            say_run_and_ping(host, 31, 32)
             host.ask("ping")
             server.kill()
             answers: Any = host.hear()

@@ -80,7 +80,7 @@ async def exchange(
         if peer is None and not (session and may_batch(version, None)):
             return receive
     body, again = await _body(receive)
-    if body.startswith(b"[") and not is_modern and may_batch(version, peer):
+    if body.lstrip().startswith(b"[") and not is_modern and may_batch(version, peer):
         return batch_of(body, receive) or again
     if not is_modern and peer is None:
         return again
