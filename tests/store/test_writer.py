@@ -19,6 +19,7 @@ from duetty.store.writer import Writer
 from tests.store.records import a_block, a_session
 
 TEXT = "some words of output " * 400
+MOST_TRIES = 20
 
 
 class FullDisk:
@@ -276,7 +277,7 @@ def test_what_a_thread_hands_over_is_begun_when_that_thread_says_so(tmp_path: Pa
         number = 0
         before: set[int] = set()
         # It begins by itself what it is handed while it is awake.
-        while len(before) == number:
+        while len(before) == number < MOST_TRIES:
             assert store.flush()
             time.sleep(0.1)
             number += 1
