@@ -102,6 +102,9 @@ def test_the_workspace_is_where_the_call_runs() -> None:
         "~/x",
         "a.pem",
         "API_KEY.txt",
+        "src/ID_RSA",
+        ".Env",
+        "\u017fhadow",  # a long s is a capital's other small letter
     ],
 )
 def test_secrets_are_known_by_their_names(path: str) -> None:

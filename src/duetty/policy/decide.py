@@ -22,10 +22,14 @@ from duetty.policy.recogniser import Command, Line, Unproven
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.scan import HISTORY, scan_line
 from duetty.policy.specs import Proof, Refuted, use_problem
+from duetty.policy.values import new
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
 
-_ALLOWED_UNASKED = Allow(rule=_PROFILE_RULES[Profile.GUARDED], reason="by_profile")
+# An enumeration looks its members up by a detour, and each decision needs several.
+_OPEN, _GUARDED, _STRICT, _HEADLESS = Profile.OPEN, Profile.GUARDED, Profile.STRICT, Mode.HEADLESS
+
+_ALLOWED_UNASKED = Allow(rule=_PROFILE_RULES[_GUARDED], reason="by_profile")
 """What most lines come to that destroy nothing: a value that is always the same, and made once."""
 
 
@@ -37,13 +41,11 @@ def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> 
     destructive is denied there without a question.
     """
     analysis = analyse(call.command_line, call.cwd) if call.command_line is not None else None
-    decision = _by_profile(
-        call, analysis, Profile.STRICT if call.mode is Mode.HEADLESS else profile
-    )
+    decision = _by_profile(call, analysis, _STRICT if call.mode is _HEADLESS else profile)
     if rules.rules:
         decision = _by_rules(call, analysis, rules, decision)
     if type(decision) is Ask and (
-        not can_ask or (call.mode is Mode.HEADLESS and decision.reason == "destructive")
+        not can_ask or (call.mode is _HEADLESS and decision.reason == "destructive")
     ):
         return Deny(
             rule=decision.rule,
@@ -64,7 +66,7 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
     recognised, proof, scan = analysis
     if type(proof) is Proof:
         return Allow(rule=_spec_of(proof), reason="proven", canonical=_canonical(analysis))
-    if profile is Profile.OPEN:
+    if profile is _OPEN:
         return Allow(rule=rule, reason="by_profile", classes=scan.classes)
     if scan.findings:
         classes = scan.classes
@@ -79,7 +81,7 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
         )
     if (doubt := _unread(call, analysis)) is not None:
         return Ask(rule=rule, reason="not_provable", detail=doubt)
-    if profile is Profile.GUARDED:
+    if profile is _GUARDED:
         return _ALLOWED_UNASKED
     if isinstance(recognised, Unproven):
         return Ask(rule=rule, reason="not_provable", detail=recognised.why)
@@ -88,14 +90,14 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
 
 
 def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision:
-    if call.tool is not None and call.is_destructive and profile is not Profile.OPEN:
+    if call.tool is not None and call.is_destructive and profile is not _OPEN:
         named = f"mcp__{call.tool[0]}__{call.tool[1]}"
         return Ask(
             rule=rule,
             reason="destructive",
             detail=f"{named} destroys, by its own server's word",
         )
-    if profile is Profile.STRICT:
+    if profile is _STRICT:
         if call.is_raw_input:
             return Deny(
                 rule=rule,
@@ -257,10 +259,10 @@ def _canonical(analysis: Analysis | None) -> Canonical | None:
     proof = analysis.proof if analysis is not None else None
     if not isinstance(proof, Proof):
         return None
-    return Canonical(proof.hardened, proof.line.joins, proof.line.shells)
+    line, hardened = proof
+    return new(Canonical, (hardened, line.joins, line.shells))
 
 
 def _spec_of(proof: Proof) -> str:
-    return "spec:" + "+".join(
-        dict.fromkeys(command.words[0].rpartition("/")[2] for command in proof.line.commands)
-    )
+    programs = [command.words[0].rpartition("/")[2] for command in proof.line.commands]
+    return "spec:" + "+".join(dict.fromkeys(programs))

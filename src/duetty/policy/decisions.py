@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from duetty.calls import Actor, Effect
 from duetty.policy.recogniser import Command, lone_argv, rebuild
@@ -98,8 +98,7 @@ class Judged:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Canonical:
+class Canonical(NamedTuple):
     """What to run instead of the text: the judged words, and nothing else."""
 
     commands: tuple[Command, ...]

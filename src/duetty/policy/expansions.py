@@ -20,11 +20,12 @@ Variables = dict[str, tuple[str, ...] | None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[@*#?$!0-9-]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _OPERATORS = frozenset(";&|<>()\n")
-_PLAIN = r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]+"
-_RUN = re.compile(_PLAIN)
-"""What no shell looks into."""
+PLAIN = r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]++"
+"""What no shell looks into. `++` gives nothing back: what may follow is never part of it."""
 
-_WHOLE = rf"""(?:({_PLAIN})|'([^']*)'|"([^"\\$`]*)")(?=[ \t\n\r;&|()]|\Z)"""
+_RUN = re.compile(PLAIN)
+
+_WHOLE = rf"""(?:({PLAIN})|'([^']*)'|"([^"\\$`]*)")(?=[ \t\n\r;&|()]|\Z)"""
 WHOLE_WORD = re.compile(_WHOLE)
 """A whole word of it, or one between quotes in which nothing is expanded: most words.
 

@@ -6,6 +6,7 @@ there for them).
 
 import re
 from fnmatch import fnmatchcase
+from functools import cache
 from posixpath import join, normpath
 from typing import NamedTuple
 
@@ -26,8 +27,7 @@ class Place(NamedTuple):
         return Place(self.workspace, self.resolve(target))
 
 
-_SECRET_NAMES = re.compile(
-    r"""(?:^|/)(?:
+_NAMES = r"""(?:^|/)(?:
       \.env (?! \.(?:example|sample|template|dist|defaults?)$ ) (?:[.\-_][^/]*)?
     | \.?envrc | [._]netrc | \.pgpass | \.my\.cnf | \.npmrc | \.pypirc | \.yarnrc\.yml | \.htpasswd | \.s3cfg | \.boto
     | \.git-credentials | \.git/config | \.vault-token | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
@@ -40,9 +40,17 @@ _SECRET_NAMES = re.compile(
     | tokens? (?:\.(?:txt|json|ya?ml|env|ini))?
     | g?shadow-? | sudoers | [^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|asc|gpg|cer)
     | wp-config\.php | environ | kcore | mem | docker\.sock
-    )(?:/|$)""",
-    re.VERBOSE | re.IGNORECASE,
-)
+    )(?:/|$)"""
+"""In small letters, as they are found in any case."""
+
+_SECRET_NAMES = re.compile(_NAMES, re.VERBOSE)
+
+
+@cache
+def _secret_in_any_case() -> "re.Pattern[str]":
+    """For letters beyond ASCII, of which some are another case of these; seldom needed, and slower."""
+    return re.compile(_NAMES, re.VERBOSE | re.IGNORECASE)
+
 
 _SECRET_SAMPLES = (
     ".env .env.local .netrc .npmrc .ssh .aws .git-credentials .bash_history id_rsa id_ed25519"
@@ -61,7 +69,9 @@ _PUBLIC = re.compile(
 
 
 def is_secret(path: str) -> bool:
-    return _SECRET_NAMES.search(path) is not None
+    if path.isascii():
+        return _SECRET_NAMES.search(path.lower()) is not None
+    return _secret_in_any_case().search(path) is not None
 
 
 def content_problem(path: str, place: Place) -> str | None:

@@ -11,7 +11,7 @@ here-documents, process substitution. Total, and bounded by bytes, words and dep
 
 import re
 
-from duetty.policy.expansions import MAX_DEPTH, WHOLE_WORD_BEHIND, Variables, WordReader
+from duetty.policy.expansions import MAX_DEPTH, PLAIN, WHOLE_WORD_BEHIND, Variables, WordReader
 from duetty.policy.printed import formatted
 from duetty.policy.reading import Reading, Redirect, Simple, Word, exact
 from duetty.policy.values import new
@@ -41,7 +41,11 @@ _STARTS = frozenset("\n#\\0123456789<>&;|()")
 """What may begin something else than a word."""
 
 _KEYWORDS = _SKIPPED | frozenset(_HEADS)
+_NOT_PLAIN = _KEYWORDS | _SETTERS
 _FIRST_WORD = re.compile(r"[a-z]+(?=[ \t\n;|]|\Z)")
+
+_PLAIN_COMMAND = re.compile(rf"[a-z]+(?: (?!#){PLAIN})*")
+"""One command of words that no shell looks into: most of what is nested, and read at once."""
 
 _OPERATOR = re.compile(r"&&|\|[|&]|;;&|;[;&]")
 """Operators of more than one sign."""
@@ -55,6 +59,12 @@ def read(text: str, depth: int = 0, variables: Variables | None = None) -> Readi
     if depth > MAX_DEPTH:
         reading.unreadable.append("nested too deeply")
         return reading
+    if _PLAIN_COMMAND.fullmatch(text):
+        texts = text.split(" ")
+        if texts[0] not in _NOT_PLAIN and len(texts) < MAX_WORDS:
+            reading.commands.append(Simple(list(map(exact, texts))))
+            reading.sources.add(text)
+            return reading
     _Reader(text, depth, {} if variables is None else variables, reading).run()
     return reading
 

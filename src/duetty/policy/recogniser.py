@@ -38,8 +38,11 @@ RESERVED = frozenset(
     " and or not begin switch return break continue".split()
 )
 
-_PLAIN_WORD = "[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*"
-"""A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish."""
+_PLAIN_WORD = "[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*+"
+"""A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish.
+
+`*+` gives nothing back: what may follow a word is never part of one.
+"""
 
 _PLAIN = re.compile(_PLAIN_WORD)
 
@@ -49,7 +52,7 @@ _QUOTED = r"""(?: (?<=@)\{[A-Za-z0-9]+\} | '[^'\n]*' | "[^"$`\\!\n]*(?:\\[^"$`\\
 
 _TOKEN = re.compile(
     rf"""
-      (?P<plain> [ \t]+ (?P<text>{_PLAIN_WORD}) (?=[ \t\n;|]|\Z) )
+      (?P<plain> [ \t]*+ (?P<text>{_PLAIN_WORD}) (?=[ \t\n;|]|\Z) )
     | (?P<blank>[ \t]+)
     | (?P<redirect> (?: (?:[12&]?>|[12]?>>|<)[ ]?/dev/null | 2>&1 | 1?>&2 ) (?=[ \t\n;|]|\Z) )
     | (?P<join> && | \|\|(?!\|) | \|(?![|&]) | ;(?![;&|]) )
@@ -60,9 +63,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""`plain` is a blank and a word in one, for most words are such."""
+"""`plain` is a word with the blanks before it, for most words are such; without any it begins a command."""
 
-_WORD_BEHIND, _TEXT, _BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _OTHER = range(1, 10)
+_PLAIN_FOUND, _TEXT, _BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _OTHER = range(1, 10)
 
 _PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|\\(')|([^'"\\]+)""")
 
@@ -80,7 +83,7 @@ _ODD = re.compile(r"[^\t\n -~]")
 _LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
-_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: {_PLAIN_WORD})*")
+_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*+(?: {_PLAIN_WORD})*")
 """One command of plain words: most lines, and read at once."""
 
 _UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")
@@ -193,7 +196,7 @@ class _Reading:
         count = 0
         for token in _TOKEN.finditer(self.text):
             kind = token.lastindex
-            if kind == _WORD_BEHIND:
+            if kind == _PLAIN_FOUND:
                 count += 1
                 glued = True
                 if self.words and count <= MAX_WORDS:
@@ -219,7 +222,7 @@ class _Reading:
             else:
                 why = f"{token[0]!r} is not literal"
             if why or count > MAX_WORDS or len(self.commands) > MAX_COMMANDS:
-                begins = token.start(_TEXT if kind == _WORD_BEHIND else 0)
+                begins = token.start(_TEXT if kind == _PLAIN_FOUND else 0)
                 return new(Unproven, (why or "too many words or commands", begins))
         return self._end()
 

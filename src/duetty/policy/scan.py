@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 from itertools import islice
+from operator import itemgetter
 from posixpath import normpath
 
 from duetty.policy import fed
@@ -132,23 +133,6 @@ _FORK_BOMB = re.compile(
 _MESSAGE = re.compile(
     r"-[a-zA-Z]*[mbtFSGL]|--(?:message|body|title|grep|description|notes|subject|file|author|search)"
 )
-_OTHER_NAMES = {
-    "manage.py": "django-admin",
-    "k": "kubectl",
-    "tf": "terraform",
-    "cmd.exe": "cmd",
-    "powershell.exe": "powershell",
-    "gmake": "make",
-    "zf_rm": "rm",
-    "zf_rmdir": "rmdir",
-    "zf_mv": "mv",
-    "zf_chmod": "chmod",
-    "zf_chown": "chown",
-    "zf_ln": "ln",
-    "zmv": "mv",
-    "dcfldd": "dd",
-    "dc3dd": "dd",
-}
 _FINDERS = frozenset(
     "which command type brew npm yarn pyenv rbenv git go pwd realpath dirname readlink".split()
 )
@@ -179,6 +163,10 @@ _INSTALLERS = frozenset(
 _ASSIGNED_COMMANDS = re.compile(
     r".*(?:PAGER|EDITOR|VISUAL|COMMAND|BROWSER|PS[0-4]|LESSOPEN|LESSCLOSE|DIFF|ASKPASS|SSH|SHELL|PROXY_COMMAND|PREEXEC|PROMPT)|ENV|BASH_ENV"
 )
+
+
+_text_of: Callable[[Word], str] = itemgetter(Word._fields.index("text"))
+_inner_of: Callable[[Word], tuple[Reading, ...]] = itemgetter(Word._fields.index("inner"))
 
 
 def _said(simple: Simple) -> list[str]:
@@ -355,27 +343,21 @@ class _Scanner:
         if depth > MAX_DEPTH or self.steps > MAX_STEPS:
             self.unreadable.append("nested too deeply")
             return
-        first = words[0]
-        name = first.text
-        if not name.isalnum() or not name.isascii() or first.guessed:
-            name = program_name(name)
-            if not name.isalnum() or not name.isascii() or first.guessed:
-                self._named_oddly(name, first, words, simple, depth)
-        name = _OTHER_NAMES.get(name, name)
-        texts = [word.text for word in words]
-        texts[0] = name
+        texts = list(map(_text_of, words))
+        known = traits(texts[0])
+        if known.is_odd or words[0].guessed:
+            self._named_oddly(program_name(texts[0]), words[0], words, simple, depth)
+        texts[0] = name = known.name
         argv = tuple(texts)
         self.seen.add(argv)
         self.commands.append(argv)
-        known = traits(name)
         found = len(self.findings)
         if known.catalogued:
             for pattern in matching(name, texts[1:]):
                 self.find(pattern.name, " ".join(texts))
         listed = len(self.findings) > found
-        use: Use | None = None
+        use = new(Use, (name, words, texts, simple, depth))
         if known.special is not None:
-            use = Use(name, words, texts, simple, depth)
             known.special(self, use)
         if known.is_subscripted:
             self._subscripts(texts, depth)
@@ -383,13 +365,9 @@ class _Scanner:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
             self._aliased(self.aliases[name], words, depth)
-        if known.runs_others or (not self.is_exact and [1 for word in words if word.inner]):
+        if known.runs_others or (not self.is_exact and any(map(_inner_of, words))):
             self._inner(name, words, texts, simple, depth)
-            fed.fed(
-                self,
-                use or Use(name, words, texts, simple, depth),
-                is_interpreter=known.is_interpreter,
-            )
+            fed.fed(self, use, is_interpreter=known.is_interpreter)
         if known.sends:
             self._sent(name, words, texts, simple)
         if (

@@ -1,10 +1,10 @@
-"""What is known of a program by its name alone: which parts of the scan it needs."""
+"""What is known of a program by the word that calls it: its name, and which parts of the scan it needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from duetty.policy.commands import INTERPRETERS, SENDERS
+from duetty.policy.commands import INTERPRETERS, SENDERS, program_name
 from duetty.policy.patterns import BY_PROGRAM, globbed
 from duetty.policy.programs import SPECIAL
 from duetty.policy.specs.coreutils import COREUTILS
@@ -55,8 +55,31 @@ _RUNS_OTHERS = frozenset(
 """Programs that run what they are given, in one way or another."""
 
 
+_OTHER_NAMES = {
+    "manage.py": "django-admin",
+    "k": "kubectl",
+    "tf": "terraform",
+    "cmd.exe": "cmd",
+    "powershell.exe": "powershell",
+    "gmake": "make",
+    "zf_rm": "rm",
+    "zf_rmdir": "rmdir",
+    "zf_mv": "mv",
+    "zf_chmod": "chmod",
+    "zf_chown": "chown",
+    "zf_ln": "ln",
+    "zmv": "mv",
+    "dcfldd": "dd",
+    "dc3dd": "dd",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traits:
+    name: str
+    """The program's own, where it goes by several."""
+    is_odd: bool
+    """Whether the name it is called by is more than letters and figures."""
     catalogued: bool
     """Whether a pattern of the catalogue may match."""
     special: Callable[[Scanner, Use], None] | None
@@ -71,9 +94,14 @@ class Traits:
 
 
 @lru_cache(maxsize=2_048)
-def traits(name: str) -> Traits:
+def traits(called: str) -> Traits:
+    """What is known of the program that a command's first word calls."""
+    given = program_name(called)
+    name = _OTHER_NAMES.get(given, given)
     interpreter = INTERPRETERS.fullmatch(name) is not None
     return Traits(
+        name=name,
+        is_odd=not (given.isalnum() and given.isascii()),
         catalogued=name in BY_PROGRAM or bool(globbed(name)),
         special=SPECIAL.get(name),
         runs_others=name in _RUNS_OTHERS or interpreter,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from duetty.policy.findings import Finding
 from duetty.policy.reading import Simple, Word
@@ -51,19 +51,14 @@ class Scanner(Protocol):
         ...
 
 
-class Use:
+class Use(NamedTuple):
     """One command, as the functions for single programs see it."""
 
-    __slots__ = ("depth", "name", "simple", "texts", "words")
-
-    def __init__(
-        self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
-    ) -> None:
-        self.name = name
-        self.words = words
-        self.texts = texts
-        self.simple = simple
-        self.depth = depth
+    name: str
+    words: Sequence[Word]
+    texts: list[str]
+    simple: Simple
+    depth: int
 
     @property
     def what(self) -> str:

@@ -128,7 +128,9 @@ class _Judge:
             known = _judgement(self(line, cwd))
             if len(self.answers) < REMEMBERED:
                 self.answers[line, cwd] = known
-        return f'{{"id": {_json(identity)}, {known}}}'
+        # Most are numbers, which the encoder is slow about.
+        shown = str(identity) if type(identity) is int else _json(identity)
+        return f'{{"id": {shown}, {known}}}'
 
 
 def _rules(path: Path) -> RuleSet:
