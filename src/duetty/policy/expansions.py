@@ -20,8 +20,8 @@ Variables = dict[str, tuple[str, ...] | None]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[@*#?$!0-9-]")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _OPERATORS = frozenset(";&|<>()\n")
-PLAIN = r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]++"
-"""What no shell looks into. `++` gives nothing back: what may follow is never part of it."""
+PLAIN = r"[^ \t\n\r;&|<>()'\"\\$`*?\[{]+"
+"""What no shell looks into."""
 
 _RUN = re.compile(PLAIN)
 

@@ -38,11 +38,8 @@ RESERVED = frozenset(
     " and or not begin switch return break continue".split()
 )
 
-_PLAIN_WORD = "[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*+"
-"""A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish.
-
-`*+` gives nothing back: what may follow a word is never part of one.
-"""
+_PLAIN_WORD = "[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*"
+"""A word that no shell looks into. A leading `=` is a path in zsh, a leading `%` a process in fish."""
 
 _PLAIN = re.compile(_PLAIN_WORD)
 
@@ -52,7 +49,7 @@ _QUOTED = r"""(?: (?<=@)\{[A-Za-z0-9]+\} | '[^'\n]*' | "[^"$`\\!\n]*(?:\\[^"$`\\
 
 _TOKEN = re.compile(
     rf"""
-      (?P<plain> [ \t]*+ (?P<text>{_PLAIN_WORD}) (?=[ \t\n;|]|\Z) )
+      (?P<plain> [ \t]* (?P<text>{_PLAIN_WORD}) (?=[ \t\n;|]|\Z) )
     | (?P<blank>[ \t]+)
     | (?P<redirect> (?: (?:[12&]?>|[12]?>>|<)[ ]?/dev/null | 2>&1 | 1?>&2 ) (?=[ \t\n;|]|\Z) )
     | (?P<join> && | \|\|(?!\|) | \|(?![|&]) | ;(?![;&|]) )
@@ -83,7 +80,7 @@ _ODD = re.compile(r"[^\t\n -~]")
 _LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
-_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*+(?: {_PLAIN_WORD})*")
+_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: {_PLAIN_WORD})*")
 """One command of plain words: most lines, and read at once."""
 
 _UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")

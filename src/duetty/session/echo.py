@@ -30,6 +30,23 @@ def typed_line(prompt: bytes, echo: bytes, *, cols: int) -> str | None:
     return "\n".join(line.rstrip() for line in text.splitlines()).strip() or None
 
 
+def has_text(prompt: bytes, echo: bytes, *, cols: int) -> bool:
+    """Whether `echo` left a text behind `prompt`; what stands apart on the right is another prompt."""
+    terminal = Terminal(cols=cols, rows=ROWS, scrollback_rows=0)
+    terminal.silent = True
+    try:
+        terminal.feed(prompt)
+        begin = terminal.cursor
+        terminal.feed(echo)
+        cursor = terminal.cursor
+        first = terminal.screen(styled=False).text_lines[begin.row]
+    finally:
+        terminal.close()
+    return (cursor.row, cursor.col) != (begin.row, begin.col) or bool(
+        _after(first, begin.col)[:1].strip()
+    )
+
+
 def _after(line: str, col: int) -> str:
     """What stands at this column and right of it."""
     at = 0

@@ -11,11 +11,8 @@ about, and none too few.
 """
 
 import errno
-import fcntl
 import os
 import stat
-import struct
-import termios
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +36,6 @@ LINE_ENDS = (b"\r", b"\n", b"\x0f")
 
 EVERY = 1 << 30
 """Line ends on their way, when nobody knows how many: after a restart."""
-
-_TIOCGPTPEER = 0x5441
 
 MAX_UNJUDGED = 256
 """Lines that wait for a question of the shell. The same line is always left to it again."""
@@ -211,20 +206,6 @@ def _is_armed(armed: Path) -> bool:
         return armed.read_text() != PASS
     except OSError:
         return True
-
-
-def unread_bytes(master: int) -> int:
-    """What was written to a PTY and not read by whoever has its other end; -1 if nobody can tell."""
-    try:
-        slave = fcntl.ioctl(master, _TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
-    except OSError:
-        return -1
-    try:
-        return struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, b"\0" * 4))[0]
-    except OSError:
-        return -1
-    finally:
-        os.close(slave)
 
 
 async def decide(judge: Judge, session: str, question: Question) -> str | None:

@@ -1,5 +1,7 @@
 """The line that is being typed at the shell: what is known of it between the keys and the next mark."""
 
+import re
+
 from duetty.blocks import Phase
 from duetty.clock import Clock
 from duetty.shell import MarkKind
@@ -10,6 +12,11 @@ SETTLE_S = 0.15
 LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
 """Shells that edit the line themselves, and may want more of it after Enter."""
 
+_PASTED = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)", re.DOTALL)
+"""A line editor only inserts what is in there, line ends too."""
+
+_ENDS_LINE = re.compile(rb"[\r\n\x03\x04\x15]")
+
 _TAKES_LINES = frozenset({Phase.INPUT, Phase.CONTINUATION, Phase.DONE, Phase.PROMPT})
 _AT_PROMPT = frozenset({Phase.INPUT, Phase.CONTINUATION})
 
@@ -17,11 +24,29 @@ _AT_PROMPT = frozenset({Phase.INPUT, Phase.CONTINUATION})
 class Line:
     """One at a time; the next begins with the next prompt."""
 
-    __slots__ = ("_ahead", "_clock", "_entered_s", "echoed", "entered_at_ns", "half_typed", "text")
+    __slots__ = (
+        "_ahead",
+        "_clock",
+        "_entered_s",
+        "echoed",
+        "entered_at_ns",
+        "half_ahead",
+        "half_typed",
+        "is_touched",
+        "text",
+    )
 
     def __init__(self, clock: Clock) -> None:
         self.half_typed = False
-        """Somebody has begun a line at the prompt and not ended it."""
+        """Somebody has begun a line at the prompt and not ended it, as far as keys tell."""
+
+        self.half_ahead = False
+        """The same, before the prompt was there, where the terminal itself assembles the line: such
+        a half nobody has read, and it stands behind the prompt unseen."""
+
+        self.is_touched = False
+        """Keys or a signal went to the terminal that were no run's: they may still make the shell
+        draw a prompt, or stand in its line. Until it was seen to wait with an empty one."""
 
         self.text: str | None = None
         """The line a run is typing: bash tells a line's text only when it has ended."""
@@ -40,10 +65,19 @@ class Line:
         """The shell has had the time to begin with the line."""
         return self._clock.monotonic_s() - self._entered_s > SETTLE_S
 
+    def assembled(self, data: bytes, phase: Phase) -> None:
+        """Keys went to a terminal that assembles lines itself."""
+        *ended, rest = _ENDS_LINE.split(data)
+        if ended:
+            self.half_ahead = bool(rest)
+        elif phase not in _AT_PROMPT:
+            self.half_ahead = True
+
     def typed(self, data: bytes, phase: Phase) -> bool:
         """Keys went to the shell; whether they sent a line."""
         if phase not in _TAKES_LINES:
             return False
+        data = _PASTED.sub(b"", data)
         if b"\r" not in data and b"\n" not in data:
             self.half_typed = not (b"\x03" in data or b"\x15" in data)
             return False

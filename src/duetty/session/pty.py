@@ -31,7 +31,7 @@ def set_window_size(fd: int, *, cols: int, rows: int) -> None:
 
 
 def has_output(fd: int) -> bool:
-    """Whether the program has printed what nobody has taken from the PTY yet."""
+    """Whether there is something to read on this side of the PTY, that nobody has taken yet."""
     if fd < 0:
         return False
     waiting = select.poll()
@@ -46,6 +46,21 @@ def is_still_the_shell(master: int, shell: str) -> bool:
     except OSError:  # no terminal any more, a leader that has ended, or another user's
         return False
     return leader.name.startswith(shell)
+
+
+def unread_bytes(master: int) -> int:
+    """What was written to a PTY and not read by whoever has its other end; -1 if nobody can tell."""
+    try:
+        slave = fcntl.ioctl(master, _TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
+    except OSError:
+        return -1
+    try:
+        has_output(slave)  # the kernel passes bytes on later; whoever asks for them has it done now
+        return struct.unpack("i", fcntl.ioctl(slave, termios.FIONREAD, bytes(4)))[0]
+    except OSError:
+        return -1
+    finally:
+        os.close(slave)
 
 
 def drop_unread(fd: int) -> None:

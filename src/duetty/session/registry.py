@@ -426,6 +426,7 @@ class Registry:
             raise SessionExited(session.name, session.exit_code)
         if whom == "foreground":
             await wait_handed_over(session, self._clock)
+        session.line.is_touched = True
         await self._keeping.signal(session.profile.id, signal, whom)
 
     async def close(self, session: Session, *, first: Signals, grace_s: float) -> None:

@@ -64,6 +64,7 @@ def restored(
         prober=prober,
         lane=lane,
     )
+    session.line.is_touched = True  # nobody knows who typed what
     if envelope is not None:
         session.chronicle.open_block = envelope.open_block
         session.question = envelope.question

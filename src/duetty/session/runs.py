@@ -38,6 +38,10 @@ PROMPT_READY_S = 1.0
 PASTE_READY_S = 0.3
 """How long a paste of several lines waits for the line editor to ask for it bracketed."""
 
+REST_LOOK_S = 0.005
+REST_LOOKS = 200
+"""How often, and how many times, a shell is looked at that somebody has typed at."""
+
 LONG_LINE_CHARS = 400
 """zsh redraws for each typed character: ten thousand of them take a second, pasted they take none."""
 
@@ -118,6 +122,8 @@ class Run:
         if session.is_exited:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = self._is_at_prompt()
+        if not self._at_prompt:
+            session.line.is_touched = True  # a program may leave some of it to the shell
         self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
         self._last_block = session.recent[-1].number if session.recent else 0
         session.chronicle.collect(self._gathered)
@@ -210,7 +216,7 @@ class Run:
         phase = self.session.phase
         if phase is Phase.ENTERED:
             return self.session.profile.shell in LINE_EDITORS
-        return phase in (Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
+        return phase in (Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
 
     async def _wait_ready(self) -> None:
         """Until the line can be typed to somebody: the shell at its prompt, or a program that reads.
@@ -220,24 +226,55 @@ class Run:
         """
         session = self.session
         await self._wait_started()
-        await self._wait_reader()
-        while session.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
-            # The shell cannot read yet: typed now, the echo would be doubled.
-            is_told = await session.pulse.nap(PROMPT_READY_S)
-            if not is_told and session.phase is Phase.PROMPT:
-                break  # a prompt that takes this long to draw may never end
-            await self._wait_reader()  # somebody may have typed ahead
-        if session.line.half_typed and session.phase in (Phase.INPUT, Phase.CONTINUATION):
-            raise SessionBusy(
-                f"somebody has begun a line at the prompt of {session.name!r}",
-                hint="let them finish, or clear the line with the key Ctrl-U",
-                details={"state": "prompt"},
-            )
+        while True:
+            await self._wait_reader()
+            await self._wait_prompt()
+            if not session.line.is_touched or await self._is_at_rest():
+                break
+        self._check_empty()
         if self._needs_paste(self.line.rstrip("\r\n")):
             # zsh asks for bracketed paste only after it has drawn its prompt.
             with anyio.move_on_after(PASTE_READY_S):
                 while session.phase is Phase.INPUT and not session.bracketed_paste:
                     await session.pulse.wait()
+
+    async def _wait_prompt(self) -> None:
+        """The shell cannot read while it draws its prompt: typed now, the echo would be doubled."""
+        session = self.session
+        while session.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
+            is_told = await session.pulse.nap(PROMPT_READY_S)
+            # One that takes this long to draw may never end; fish that was interrupted draws none.
+            if not is_told and (session.phase is Phase.PROMPT or await session.is_at_rest()):
+                return
+            await self._wait_reader()  # somebody may have typed ahead
+
+    async def _is_at_rest(self) -> bool:
+        """Keys may be on their way that make the shell draw a prompt, which would be taken for the
+        end of this line. False when something else has begun meanwhile.
+        """
+        session, phase = self.session, self.session.phase
+        if phase in (Phase.RUNNING, Phase.SILENT):
+            return True
+        for _ in range(REST_LOOKS):
+            if session.is_exited or await session.is_at_rest():
+                return True
+            await session.pulse.nap(REST_LOOK_S)
+            if session.phase is not phase:
+                return False
+        return True
+
+    def _check_empty(self) -> None:
+        """Refuse to type into somebody's half line."""
+        session = self.session
+        if not session.line.is_touched or session.phase not in (Phase.INPUT, Phase.CONTINUATION):
+            return
+        if session.has_half_line():
+            raise SessionBusy(
+                f"somebody has begun a line at the prompt of {session.name!r}",
+                hint="let them finish, or clear the line with the key Ctrl-U",
+                details={"state": "prompt"},
+            )
+        session.line.is_touched = False
 
     async def _wait_started(self) -> None:
         """A shell that is starting gets a moment for its first prompt, once."""

@@ -15,7 +15,7 @@ import anyio
 from duetty.blocks import BlockTracker, Closed, Opened, Phase, Probe, State, derive_state
 from duetty.calls import Actor
 from duetty.clock import Clock
-from duetty.errors import SessionExited
+from duetty.errors import OutputExpired, SessionExited
 from duetty.events import (
     Bell,
     Degraded,
@@ -31,11 +31,13 @@ from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.capture import Keyboard
 from duetty.session.chronicle import Chronicle
+from duetty.session.echo import MAX_BYTES as MAX_ECHO_BYTES
+from duetty.session.echo import has_text
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
-from duetty.session.gate import Gate, Question, unread_bytes
+from duetty.session.gate import Gate, Question
 from duetty.session.lane import Lane
-from duetty.session.line import LINE_EDITORS, Line
+from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
@@ -44,6 +46,7 @@ from duetty.session.pty import (
     is_still_the_shell,
     line_settings,
     set_window_size,
+    unread_bytes,
 )
 from duetty.session.pulse import Pulse
 from duetty.session.pump import InputQueue
@@ -305,6 +308,10 @@ class Session:
         self._input.write(data)
         if self._lane is not None and not judged:
             self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
+        if not judged:
+            self.line.is_touched = True
+            if self.profile.shell == "sh" and self.echo_and_canonical()[1]:
+                self.line.assembled(data, self._tracker.phase)
         if self.line.typed(data, self._tracker.phase):
             self.enter()
         self.actor = actor
@@ -313,8 +320,43 @@ class Session:
 
     def _is_all_read(self) -> bool:
         """The shell waits for a line, and has all that was written to it."""
-        waits = self._input is not None and not self._input.pending_bytes
-        return waits and self._tracker.phase is Phase.INPUT and unread_bytes(self._fd) == 0
+        return self._tracker.phase is Phase.INPUT and self._has_no_unread()
+
+    def _has_no_unread(self) -> bool:
+        is_written = self._input is not None and not self._input.pending_bytes
+        return is_written and unread_bytes(self._fd) == 0
+
+    async def is_at_rest(self) -> bool:
+        """Who has the terminal has read all that was written, said all there is to say, and waits."""
+        if not self._has_no_unread():
+            return False
+        generation = self.activity.generation
+        probe = await self._prober()
+        if self.is_exited:
+            return True
+        if not probe.known:
+            return self.line.is_settled and self.activity.quiet_s() > SETTLE_S
+        # In this order: what it printed before it waited is there by now.
+        is_silent = not has_output(self._fd) and self.journal.is_all_taken()
+        return probe.reading and is_silent and generation == self.activity.generation
+
+    def has_half_line(self) -> bool:
+        """Somebody has begun a line at the prompt; to be asked while the shell is at rest."""
+        progress = self._tracker.progress
+        if progress.phase is not Phase.INPUT or not self.echo_or_editor():
+            return self.line.half_typed
+        if self.journal.end - progress.prompt_end > MAX_ECHO_BYTES:
+            return self.line.half_typed
+        try:
+            prompt = self.journal.read(progress.prompt_end, progress.input_end)
+            echo = self.journal.read(progress.input_end, self.journal.end)
+        except OutputExpired:
+            return self.line.half_typed
+        return self.line.half_ahead or has_text(prompt, echo, cols=self.profile.cols)
+
+    def echo_or_editor(self) -> bool:
+        """Whether what is typed at the shell can be seen."""
+        return self.profile.shell in LINE_EDITORS or self.echo_and_canonical()[0]
 
     def enter(self) -> None:
         """A line was sent to the shell, which has not said yet what it makes of it."""
@@ -332,6 +374,7 @@ class Session:
         if self._lane is not None:
             self._lane.hush()
         self.actor = actor
+        self.line.is_touched = True
         self.activity.touch()
         if self._input.pending_bytes:
             drop_unread(self._fd)
