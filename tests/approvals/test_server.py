@@ -143,11 +143,15 @@ def test_the_trail_is_shown_verified_and_exported(server: ServerProcess) -> None
 
     shown = server.command("audit", "--operation", "command.run")
     as_json = json.loads(server.command("audit", "--json", "--text", "echo hello").stdout)
+    recent = json.loads(server.command("audit", "--json", "--since", "1h").stdout)
+    older = server.client.get("/audit", since_s=3600.5, until_s=3000)
     exported = server.command("audit", "export").stdout.splitlines()
     verified = server.command("audit", "verify")
 
     assert "echo hello" in shown.stdout
     assert as_json[0]["judged"]["command_line"] == "echo hello"
+    assert "echo hello" in json.dumps(recent)
+    assert older == []
     assert [json.loads(line)["seq"] for line in exported] == list(range(1, len(exported) + 1))
     assert (verified.returncode, "intact." in verified.stdout) == (0, True)
 

@@ -110,6 +110,23 @@ def test_a_body_that_is_too_large_is_answered_before_the_connection_closes(
     assert (status, told["error"]["code"]) == (413, "body_too_large")
 
 
+@pytest.mark.parametrize("text", ["echo \x03", "echo \x1b[A", "echo \x7f"])
+async def test_a_control_character_is_told_whatever_else_would_be(
+    server: ServerProcess, door: str, text: str
+) -> None:
+    """Nobody looks, there is no such target, no spec proves it: the payload comes first."""
+    async with opened(door, server) as ask:
+        answers = [
+            await ask(action="execute", execution={"command": text}, **more)
+            for more in ({}, {"invocation": {"mode": "headless"}}, {"target": {"session": "none"}})
+        ]
+        words = await ask(action="execute", execution={"command": "echo", "args": ["x", text]})
+
+    assert {each.code for each in answers} == {"PM_TERM_INVALID_PAYLOAD"}
+    assert [list(each.details["fields"]) for each in answers] == [["execution.command"]] * 3
+    assert list(words.details["fields"]) == ["execution.args.1"]
+
+
 @pytest.mark.parametrize("mode", ["interactive", "headless"])
 async def test_a_directory_that_is_not_there_is_told_under_the_field_that_named_it(
     server: ServerProcess, door: str, mode: str

@@ -68,6 +68,15 @@ why = "it makes a file"
 """
 
 
+NO_SEQ = """
+[[policy.rules]]
+name = "no-seq"
+decide = "deny"
+operation = ["command.run"]
+command = ["seq **"]
+"""
+
+
 def write_rules(home: Path, text: str = ASKING_RULE) -> None:
     (home / "config.toml").write_text(text)
 
@@ -116,6 +125,18 @@ async def test_a_session_cannot_be_opened_on_a_destructive_command(home: Path) -
             await engine.call("session.open", name="other", command=DESTRUCTIVE)
 
         assert [session.name for session in engine.registry.sessions()] == ["s"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n", ";"])
+async def test_a_rule_for_calls_sees_each_line_of_one(home: Path, end: str) -> None:
+    """A shell ends a line at a carriage return too."""
+    write_rules(home, NO_SEQ)
+    async with engine_with(home) as engine:
+        with pytest.raises(PolicyDenied):
+            await engine.run(f"echo a{end}seq 41 42")
+
+        assert (await engine.run("echo b")).output == "b"
+        assert "42" not in str(await engine.call("screen.get", session="s"))
 
 
 async def test_a_person_is_not_asked_about_their_own(home: Path) -> None:

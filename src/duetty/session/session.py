@@ -66,6 +66,9 @@ INTERRUPT = b"\x03"
 ECHO_BYTES = 64
 """What a key, or a few of them, make a program print."""
 
+_EDITS = b"\x1b[?2004h"
+"""A line editor asks for pastes when it begins: anew, when it was interrupted and drew no prompt."""
+
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
@@ -352,7 +355,9 @@ class Session:
             echo = self.journal.read(progress.input_end, self.journal.end)
         except OutputExpired:
             return self.line.half_typed
-        return self.line.half_ahead or has_text(prompt, echo, cols=self.profile.cols)
+        drawn, begins, typed = echo.rpartition(_EDITS)
+        shown = prompt + drawn + begins
+        return self.line.half_ahead or has_text(shown, typed, cols=self.profile.cols)
 
     def echo_or_editor(self) -> bool:
         """Whether what is typed at the shell can be seen."""
@@ -375,6 +380,7 @@ class Session:
             self._lane.hush()
         self.actor = actor
         self.line.is_touched = True
+        self.line.assembled(INTERRUPT, self._tracker.phase)
         self.activity.touch()
         if self._input.pending_bytes:
             drop_unread(self._fd)

@@ -29,18 +29,18 @@ at a NUL, so one that holds it would mean something else there, or nothing.
 """
 
 
-def _command_line(line: str) -> str:
+def plain_line(line: str) -> str:
     if found := _CONTROL.search(line):
         raise ValueError(
             f"a command line has no control characters, and this has U+{ord(found[0]):04X}; "
             "press keys (Ctrl-C, Escape, …) by their names instead"
         )
-    return line
+    return line.replace("\r\n", "\n").replace("\r", "\n")
 
 
-CommandLine = Annotated[str, AfterValidator(_command_line)]
+CommandLine = Annotated[str, AfterValidator(plain_line)]
 """What is typed at a shell. A line editor would obey a control character, and could be left in
-the middle of a paste.
+the middle of a paste. A line ends with a line feed, however it came: what is judged is what is typed.
 """
 
 

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from duetty.ids import StateWord
-from duetty.wire.base import Params, Result
+from duetty.wire.base import Params, Result, plain_line
 from duetty.wire.params import MAX_WAIT_MS
 from duetty.wire.processes import MAX_STDIN_CHARS
 
@@ -62,6 +62,8 @@ def _variables(env: dict[str, str]) -> dict[str, str]:
 
 Text = Annotated[str, AfterValidator(_plain)]
 Filled = Annotated[Text, AfterValidator(_filled)]
+Typed = Annotated[Text, AfterValidator(plain_line)]
+"""For a shell's line editor or, headless, for no shell at all: the same texts for both."""
 Directory = Annotated[Text, AfterValidator(_directory), Field(max_length=4_096)]
 Name = Annotated[Filled, Field(max_length=200)]
 
@@ -106,10 +108,12 @@ class RuntimeGiven(Part):
 
 
 class ExecutionGiven(Part):
-    command: Annotated[Filled, Field(max_length=MAX_COMMAND_CHARS)] | None = Field(
+    command: (
+        Annotated[Typed, AfterValidator(_filled), Field(max_length=MAX_COMMAND_CHARS)] | None
+    ) = Field(
         None, description="a command line; with args, the program alone"
     )
-    args: list[Text] = Field(
+    args: list[Typed] = Field(
         default_factory=list[str], max_length=10_000, description="its arguments, each one word"
     )
     cwd: Directory | None = Field(None, description="directory to begin in")

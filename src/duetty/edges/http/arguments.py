@@ -97,6 +97,8 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 _WHOLE = re.compile(r"-?[0-9]{1,25}", re.ASCII)
 """Longer ones are no number that any argument can be."""
 
+_DECIMAL = re.compile(rf"{_WHOLE.pattern}(\.[0-9]{{1,25}})?", re.ASCII)
+
 
 def _value(text: str, kinds: frozenset[type]) -> object:
     """What a text of a query means for an argument of these kinds; itself where it means nothing,
@@ -106,6 +108,8 @@ def _value(text: str, kinds: frozenset[type]) -> object:
         return _BOOLEANS[text]
     if int in kinds and _WHOLE.fullmatch(text):
         return int(text)
+    if float in kinds and _DECIMAL.fullmatch(text):
+        return float(text)
     return text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 
-from duetty.errors import Deadline, DuettyError, Refused
+from duetty.errors import BadArguments, Deadline, DuettyError, Refused
 from duetty.ops.contract.failures import TargetNotFound, TimedOut
 from duetty.ops.contract.owners import session_of, sessions_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
@@ -54,7 +54,7 @@ async def execute(doing: Doing) -> Outcome:
     try:
         with _taken(doing.services, session):
             return await _run(doing, session, opened=True)
-    except Refused:
+    except (Refused, BadArguments):
         await _take_away(doing, session)
         raise
 
