@@ -220,3 +220,77 @@ async def test_a_prompt_that_a_program_makes_costs_no_result_its_exactness(
     assert piped.exit_code == 3
     assert asked.output.strip() == told
     assert (job.exit_code, job.completed_by) == (0, "mark")
+
+
+@pytest.mark.parametrize(
+    ("shell", "line", "said"),
+    [
+        ("bash", 'echo "a!b"', "bash: !b: event not found"),
+        ("bash", "echo !nosuch", "bash: !nosuch: event not found"),
+        ("zsh", "echo !nosuch", "zsh: event not found: nosuch"),
+        ("zsh", "fi", "zsh: parse error near `fi'"),
+        ("zsh", "done; echo x", "zsh: parse error near `done'"),
+        ("bash", "", ""),
+        ("zsh", "", ""),
+        ("fish", "", ""),
+    ],
+)
+async def test_what_a_shell_says_to_a_line_that_it_does_not_run_is_the_output(
+    engine: Engine, shell: str, line: str, said: str
+) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run(line)
+    after = await engine.run("echo next")
+
+    assert (answer.completed_by, answer.exit_code, answer.output) == ("mark", None, said)
+    assert answer.state == "prompt"
+    assert (after.exit_code, after.output) == (0, "next")
+
+
+@pytest.mark.parametrize(
+    ("shell", "rc"),
+    [("zsh", "unset zle_bracketed_paste"), ("bash", "bind 'set enable-bracketed-paste off'")],
+)
+async def test_an_editor_without_pastes_is_given_line_after_line(
+    engine: Engine, home: Path, shell: str, rc: str
+) -> None:
+    (home / f".{shell}rc").write_text(f"{rc}\n")
+    await engine.open(command=shell)
+
+    answer = await engine.run("echo one\nsleep 0.1\nfalse")
+    loop = await engine.run("for i in 1 2\ndo echo $i\ndone")
+    after = await engine.run("echo next")
+
+    assert (answer.exit_code, answer.output) == (1, "one")
+    assert (loop.exit_code, loop.output) == (0, "1\n2")
+    assert (after.exit_code, after.output) == (0, "next")
+
+
+async def test_a_plain_shell_is_given_no_pastes_whatever_a_program_left_on(engine: Engine) -> None:
+    await engine.open(command="dash")
+    await engine.run("printf '\\033[?2004h'")
+
+    answer = await engine.run("echo one\necho two")
+
+    assert (answer.exit_code, answer.output) == (0, "one\ntwo")
+
+
+async def test_a_prompt_that_nobody_sees_costs_no_exit_code(engine: Engine, home: Path) -> None:
+    await engine.open(command="bash", cwd=str(home))
+    await engine.run("exec 2>errors")
+
+    answer = await engine.run("echo a; (exit 3)")
+
+    assert (answer.completed_by, answer.exit_code, answer.output) == ("mark", 3, "a")
+
+
+async def test_what_a_job_printed_before_is_not_the_line_of_a_plain_shell(engine: Engine) -> None:
+    session = await engine.open(command="dash")
+    await engine.run("sh -c 'sleep 0.2; echo LATER' &")
+    await engine.call("session.wait", session="s", text="LATER")
+
+    answer = await engine.run("echo next")
+
+    assert answer.output.splitlines()[0] == "next"
+    assert session.recent[-1].command_line == "echo next"

@@ -49,6 +49,7 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.INPUT, MarkKind.PROMPT): Phase.PROMPT,  # empty, abandoned or unparsable line
     (Phase.INPUT, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.INPUT, MarkKind.DONE): Phase.DONE,  # POSIX sh; or a line that did not parse
+    (Phase.PROMPT, MarkKind.DONE): Phase.DONE,  # a prompt that nobody sees: `exec 2>file` in bash
     (Phase.PROMPT, MarkKind.QUESTION): Phase.ENTERED,
     (Phase.ENTERED, MarkKind.QUESTION): Phase.ENTERED,
     (Phase.DONE, MarkKind.QUESTION): Phase.ENTERED,  # next command of a multi-line paste
@@ -59,6 +60,7 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.CONTINUATION, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.CONTINUATION, MarkKind.DONE): Phase.DONE,
     (Phase.ENTERED, MarkKind.PROMPT): Phase.PROMPT,
+    (Phase.ENTERED, MarkKind.INPUT): Phase.INPUT,  # bash refused its history expansion
     (Phase.ENTERED, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.ENTERED, MarkKind.DONE): Phase.DONE,
     (Phase.RUNNING, MarkKind.DONE): Phase.DONE,

@@ -21,7 +21,7 @@ RECENT_BLOCKS = 200
 ECHO_BYTES = 64 * 1024
 """How far an echoed line is looked for."""
 
-_LEAVES_EDITOR = re.compile(rb"\x1b\[\?2004l\r*\n?")
+LEAVES_EDITOR = re.compile(rb"\x1b\[\?2004l\r*\n?")
 """The line editor asks for no more pastes: what follows is not its echo any more."""
 
 
@@ -132,8 +132,18 @@ class Chronicle:
             return self._after_editor(closed)
         if not self._line.echoed:
             return closed.start, closed.command_line or self._line.text or "(typed without echo)"
-        start, line = self.echoed(closed.start, closed.end)
+        start, line = self.echoed(self._echo_start(closed), closed.end)
         return start, closed.command_line or line
+
+    def _echo_start(self, closed: Closed) -> int:
+        """Behind what a job in the background printed before the line was typed."""
+        if self._line.text is None:
+            return closed.start
+        try:
+            shown = self._journal.read(closed.start, min(closed.end, closed.start + ECHO_BYTES))
+        except OutputExpired:
+            return closed.start
+        return closed.start + max(shown.find(self._line.text.encode() + b"\r\n"), 0)
 
     def _after_editor(self, closed: Closed) -> tuple[int, str | None]:
         """The same where the shell itself showed the line, whatever the terminal echoes."""
@@ -142,7 +152,7 @@ class Chronicle:
             shown = self._journal.read(closed.start, min(closed.end, closed.start + ECHO_BYTES))
         except OutputExpired:
             shown = b""
-        for left in _LEAVES_EDITOR.finditer(shown):
+        for left in LEAVES_EDITOR.finditer(shown):
             start = closed.start + left.end()
         return start, closed.command_line or self._line.text or line
 

@@ -17,6 +17,7 @@ from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import BadArguments, OutputExpired, SessionBusy, SessionExited
 from duetty.session.block import Block
+from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
 from duetty.session.line import LINE_EDITORS
 from duetty.session.matching import Needle
@@ -312,11 +313,12 @@ class Run:
             await session.pulse.nap(looks.next_s())
 
     def _by_line(self, text: str) -> bool:
-        """Whether the terminal itself assembles lines (POSIX sh): then each line needs its prompt."""
-        if not self._at_prompt or ("\n" not in text and self.session.profile.shell in LINE_EDITORS):
+        """Whether each line needs its prompt: where the terminal itself assembles them (POSIX sh)."""
+        if not self._at_prompt:
             return False
-        if self.session.bracketed_paste:
-            return False
+        if self.session.profile.shell in LINE_EDITORS:
+            # Without pastes an editor takes each line for itself, and says so at each prompt.
+            return "\n" in text and not self.session.bracketed_paste
         _, canonical = self.session.echo_and_canonical()
         return canonical
 
@@ -413,11 +415,24 @@ class Run:
             case "prompt" if not self._at_prompt and state.known_by == "kernel":
                 if self._held():
                     return "input"
+            case "prompt" if self._is_refused():
+                if self._held():
+                    return "mark"
             case _:
                 self._held_since_s = None
         if not self._at_prompt and quiet_s >= self.quiet_s:
             return "idle"
         return None
+
+    def _is_refused(self) -> bool:
+        """A history expansion that fails: bash shows its prompt again, and announces none."""
+        session = self.session
+        return (
+            self._at_prompt
+            and session.profile.shell == "bash"
+            and session.phase is Phase.INPUT
+            and session.input_end > self._offset
+        )
 
     def _held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation
@@ -480,7 +495,7 @@ class Run:
         ):
             slices.append((max(running, self._offset), session.journal.end))
         if not slices and self.completed_by == "mark":
-            return OutputText(text="", total_bytes=0)  # a line that ran nothing
+            return self._said(limit)
         if not slices:
             slices = [(self._offset, session.journal.end)]
         if not self._at_prompt:
@@ -489,6 +504,24 @@ class Run:
         if sum(end - start for start, end in slices) <= INLINE_BYTES:
             return self._render(slices, limit)
         return await anyio.to_thread.run_sync(self._render, slices, limit)
+
+    def _said(self, limit: int) -> OutputText | None:
+        """What the shell said to a line that it did not run."""
+        session = self.session
+        is_announced = session.prompt_end > self._offset
+        end = session.prompt_end if is_announced else session.input_end
+        nothing = OutputText(text="", total_bytes=0)
+        try:
+            shown = session.journal.read(self._offset, min(end, self._offset + MAX_ECHO_BYTES))
+        except OutputExpired:
+            return nothing
+        left = list(LEAVES_EDITOR.finditer(shown))
+        if not left:
+            return nothing
+        said = self._render([(self._offset + left[-1].end(), end)], limit)
+        if said is None or is_announced:
+            return said
+        return replace(said, text=said.text.rpartition("\n")[0])  # behind it, the prompt
 
     def _own_start(self, start: int) -> int:
         """Behind the echo of what was typed into a program that announces nothing."""

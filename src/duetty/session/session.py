@@ -185,6 +185,11 @@ class Session:
         return self._tracker.progress.input_end
 
     @property
+    def prompt_end(self) -> int:
+        """Journal offset at which the last prompt began to be drawn."""
+        return self._tracker.progress.prompt_end
+
+    @property
     def prompts(self) -> int:
         """How many prompts the shell has begun."""
         return self._tracker.progress.prompts

@@ -110,9 +110,7 @@ class RuntimeGiven(Part):
 class ExecutionGiven(Part):
     command: (
         Annotated[Typed, AfterValidator(_filled), Field(max_length=MAX_COMMAND_CHARS)] | None
-    ) = Field(
-        None, description="a command line; with args, the program alone"
-    )
+    ) = Field(None, description="a command line; with args, the program alone")
     args: list[Typed] = Field(
         default_factory=list[str], max_length=10_000, description="its arguments, each one word"
     )
