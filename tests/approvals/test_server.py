@@ -156,6 +156,25 @@ def test_the_trail_is_shown_verified_and_exported(server: ServerProcess) -> None
     assert (verified.returncode, "intact." in verified.stdout) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("audit", "export", "--kind", "call"), "takes no --kind"),
+        (("audit", "verify", "--since", "1h"), "takes no --since"),
+        (("approvals", "revoke"), "which standing approval"),
+        (("policy", "check", "--rules", "/nowhere", "ls"), "/nowhere cannot be read"),
+    ],
+)
+def test_what_would_be_ignored_is_refused(
+    server: ServerProcess, words: tuple[str, ...], said: str
+) -> None:
+    done = server.command(*words)
+
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "internal_error" not in done.stderr
+
+
 def test_a_tampered_record_is_named_by_the_command_line(server: ServerProcess) -> None:
     AgentCall(server, "echo hello").over()
     [path] = server.paths.audit.glob("*.jsonl")

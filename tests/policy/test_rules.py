@@ -234,6 +234,8 @@ def test_strict_asks_about_tools_that_no_rule_allows() -> None:
         ({"decide": "deny", "command": []}, "must be text"),
         ({"decide": "deny", "command": [1]}, "must be text"),
         ({"decide": "deny", "command": " "}, "empty command pattern"),
+        ({"decide": "deny", "command": "echo 'a b'"}, "has quotes"),
+        ({"decide": "deny", "command": 'echo "unclosed'}, "has quotes"),
         ({"decide": "deny", "command": "a ** b"}, "only be the last"),
         ({"decide": "deny", "command": "a b**"}, "only be the last"),
         ({"decide": "deny", "mode": "quiet"}, "no mode"),

@@ -247,6 +247,12 @@ def _check(rule: Rule, *, project: bool) -> None:
         words = pattern.split()
         if not words:
             raise _bad(where, f"{said}an empty command pattern")
+        if any(word[0] in "'\"" for word in words):
+            raise _bad(
+                where,
+                f"{said}{pattern!r} has quotes, which a word has no more when it is compared",
+                near="write ? for a blank within a word",
+            )
         if "**" in words[:-1] or any("**" in word for word in words if word != "**"):
             raise _bad(where, f"{said}** stands for any more words and can only be the last")
         if rule.decide == "allow" and words[0] in ("*", "**"):

@@ -5,6 +5,7 @@ from typing import Any
 
 from duetty.cli.reach import add_instance, reach
 from duetty.cli.show import add_json, as_json, as_table, visible
+from duetty.errors import BadArguments
 
 EXAMPLES = (
     ("duetty approvals", "what waits for an answer"),
@@ -29,7 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     if arguments.act == "revoke":
-        client.delete(f"/approvals/standing/{arguments.id or ''}")
+        if not arguments.id:
+            raise BadArguments(
+                "which standing approval?", hint="`duetty approvals standing` lists them"
+            )
+        client.delete(f"/approvals/standing/{arguments.id}")
+        print(f"Revoked {arguments.id}: what it allowed is asked about again.")
         return 0
     if arguments.act == "standing":
         return _standing(client.get("/approvals/standing"), arguments)

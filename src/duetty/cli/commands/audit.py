@@ -8,6 +8,7 @@ from typing import Any
 from duetty.cli.commands.token import seconds
 from duetty.cli.reach import add_instance, reach
 from duetty.cli.show import add_json, as_json, as_table
+from duetty.errors import BadArguments
 
 EXAMPLES = (
     ("duetty audit", "the last 50 records"),
@@ -40,6 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    names = ("kind", "actor", "operation", "session", "call", "decision", "outcome", "text")
+    filters = {name: getattr(arguments, name) for name in names}
+    if arguments.act != "list" and (
+        given := [name for name in (*names, "since") if getattr(arguments, name)]
+    ):
+        raise BadArguments(
+            f"{arguments.act} is about the whole trail, and takes no --{given[0]}",
+            hint="`duetty audit --json` with it lists some of the records",
+        )
     client = reach(arguments)
     if arguments.act == "verify":
         return _verify(client.get("/audit/verify", wait_s=300), arguments)
@@ -49,12 +59,11 @@ def run(arguments: argparse.Namespace) -> int:
                 sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
         return 0
-    names = ("kind", "actor", "operation", "session", "call", "decision", "outcome", "text")
     found = client.get(
         "/audit",
         limit=arguments.limit,
         since_s=None if arguments.since is None else seconds(arguments.since),
-        **{name: getattr(arguments, name) for name in names},
+        **filters,
     )
     if arguments.json:
         as_json(found)

@@ -136,7 +136,10 @@ class _Judge:
 def _rules(path: Path) -> RuleSet:
     import tomllib
 
-    text = path.read_text()
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadSetting(f"{path} cannot be read: {error}") from None
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

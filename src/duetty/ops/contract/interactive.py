@@ -6,6 +6,7 @@ from typing import Any
 
 import anyio
 
+from duetty.blocks import Phase
 from duetty.errors import BadArguments, Deadline, DuettyError, Refused
 from duetty.ops.contract.failures import TargetNotFound, TimedOut
 from duetty.ops.contract.owners import session_of, sessions_of
@@ -21,6 +22,9 @@ READ_LINES = 2_000
 
 REMOVE_S = 5.0
 """To take a terminal away again that was opened for a command which may not run."""
+
+STARTED_S = 3.0
+"""How long such a terminal's shell may take to read the files it begins with."""
 
 _AT_REST = ("prompt", "awaiting_input", "awaiting_password", "fullscreen", "exited")
 
@@ -112,6 +116,10 @@ async def _open(doing: Doing) -> Session:
 
 async def _take_away(doing: Doing, session: Session) -> None:
     with anyio.move_on_after(REMOVE_S, shield=True):
+        with anyio.move_on_after(STARTED_S):
+            # Ended in the middle of a person's own files, it could leave a lock of theirs behind.
+            while session.phase is Phase.SILENT and not session.is_exited:
+                await session.pulse.wait()
         try:
             await doing.call("session.remove", {"session": session.name, "grace_ms": 200})
         except DuettyError:

@@ -11,6 +11,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from uvicorn.server import ServerState
 from websockets.frames import Frame
 from websockets.http11 import Request, Response
+from websockets.protocol import OPEN
 
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import HEADERS
@@ -100,7 +101,7 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
         if (
             self.close_sent
             or self.disconnected
-            or not self.handshake_complete
+            or self.conn.state is not OPEN
             or not self.writable.is_set()
         ):
             return False
