@@ -127,6 +127,28 @@ async def test_a_control_character_is_told_whatever_else_would_be(
     assert list(words.details["fields"]) == ["execution.args.1"]
 
 
+@pytest.mark.parametrize(
+    ("request_", "rule"),
+    [
+        ({"execution": {"command": "ls", "env": {"LD_PRELOAD": "./x.so"}}}, "headless:env"),
+        ({"execution": {"command": "bash", "stdin": "echo hello"}}, "headless:stdin"),
+        ({"action": "terminate", "target": {"session": "none"}}, None),
+    ],
+    ids=["variables", "piped", "not found"],
+)
+async def test_what_the_contract_refuses_itself_is_in_the_trail_under_its_trace_id(
+    server: ServerProcess, door: str, request_: Json, rule: str | None
+) -> None:
+    async with opened(door, server) as ask:
+        refused = await ask(
+            **({"action": "execute", "invocation": {"mode": "headless"}} | request_)
+        )
+
+    [record] = server.client.get("/audit", text=refused.details["trace_id"])
+    assert (record["kind"], record["operation"]) == ("call", "terminal.act")
+    assert (record["outcome"], record.get("rule")) == (refused.code, rule)
+
+
 @pytest.mark.parametrize("mode", ["interactive", "headless"])
 async def test_a_directory_that_is_not_there_is_told_under_the_field_that_named_it(
     server: ServerProcess, door: str, mode: str

@@ -282,6 +282,8 @@ async def test_every_call_with_an_effect_is_recorded_and_refused_ones_too(home: 
             ("command.run", None),
             ("input.write", "scope_missing"),
         ]
+        by_agent = await trail(engine, actor=AGENT.name, kind="outcome")
+        assert [each["operation"] for each in by_agent][:2] == ["session.open", "command.run"]
 
 
 async def test_reads_are_recorded_when_a_setting_says_so(home: Path) -> None:

@@ -156,6 +156,7 @@ class Deciding(Judging):
         finally:
             ended: dict[str, object] = {
                 "call": call_id,
+                "actor": {"kind": call.actor.kind, "name": call.actor.name},
                 "operation": operation.name,
                 "session": None if session is None else session.name,
                 "outcome": outcome,
@@ -205,10 +206,11 @@ class Deciding(Judging):
         return isinstance(self.of_keys(actor, session, text).decision, Allow)
 
     def refused(self, call: Call, operation: Doing, error: DuettyError) -> None:
-        """Record a call that got no further than its credential or its arguments."""
+        """Record a call that got no further than its credential, its arguments or its own gate."""
         if self._is_recorded(operation):
+            why = {name: error.details[name] for name in _REFUSAL if name in error.details}
             self._trail.record(
-                "call", call=secrets.token_hex(6), **_caller(call), outcome=error.code
+                "call", call=secrets.token_hex(6), **_caller(call), outcome=error.code, **why
             )
 
     def _is_recorded(self, operation: Doing) -> bool:
@@ -345,11 +347,12 @@ class Deciding(Judging):
         call_id = secrets.token_hex(6)
         made = self.of_line(session, question)
         can_ask = self._can_ask(made, session, None)
+        actor = {"kind": question.actor.kind, "name": question.actor.name}
         self._trail.check()
         self._trail.record(
             "call",
             call=call_id,
-            actor={"kind": question.actor.kind, "name": question.actor.name},
+            actor=actor,
             operation="input.line",
             session=session.name,
             session_id=session.profile.id,
@@ -384,6 +387,7 @@ class Deciding(Judging):
             self._trail.record(
                 "outcome",
                 call=call_id,
+                actor=actor,
                 operation="input.line",
                 session=session.name,
                 outcome=outcome,
@@ -448,6 +452,10 @@ def _canonical(operation: Doing, params: Any, made: Made) -> Any:
         return params
     canonical = decision.canonical
     return params.as_proven(canonical.text, canonical.argv, by_name=decision.reason == "proven")
+
+
+_REFUSAL = ("trace_id", "rule", "reason")
+"""What joins a record with the error that the caller got."""
 
 
 def _caller(call: Call) -> dict[str, object]:

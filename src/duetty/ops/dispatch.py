@@ -87,7 +87,12 @@ class Dispatcher:
             return result if streaming or not isinstance(result, Stream) else await whole(result)
         if operation.composed:
             steps = self._steps_of(call, host)
-            return await operation.run(params, replace(self._services, steps=steps), call.actor)
+            try:
+                return await operation.run(params, replace(self._services, steps=steps), call.actor)
+            except DuettyError as error:
+                # Its steps are recorded each; what it refuses itself, and by which name, is so only here.
+                deciding.refused(call, operation, error)
+                raise
         check = self._check_of(operation, params, call.actor)
         result: Any = None  # to the checker, a scope may end without a word
         async with deciding.passing(call, operation, params, host, check) as passage:

@@ -418,11 +418,15 @@ def recorded(
     services.trail.check()
     call_id = secrets.token_hex(6)
     actor = call.actor
-    where = {"call": call_id, "operation": operation.name, "server": node.name}
+    where = {
+        "call": call_id,
+        "actor": {"kind": actor.kind, "name": actor.name, "token": actor.token},
+        "operation": operation.name,
+        "server": node.name,
+    }
     services.trail.record(
         "call",
         **where,
-        actor={"kind": actor.kind, "name": actor.name, "token": actor.token},
         dialect=call.dialect,
         session=getattr(params, "session", None),
         arguments=recorded_arguments(operation, params, secret=True),
