@@ -135,7 +135,7 @@ class SessionExited(Conflict):
 
 
 class SessionBusy(Conflict):
-    """An earlier call of the queue left a program running; typing into it was not meant."""
+    """Typing was not meant: an earlier call of the queue left a program running, or somebody has begun a line."""
 
     code = "session_busy"
 

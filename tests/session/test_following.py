@@ -1,25 +1,15 @@
 """A viewer that follows a session sees what the session sees."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
 
-import anyio
 import pytest
 
 from duetty.errors import Exhausted
 from duetty.session import Follower, follow
 from duetty.session.viewers import MAX_VIEWERS
 from duetty.vt import Terminal
-from tests.engine import Engine, running_engine
+from tests.engine import Engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
-
-
-@pytest.fixture
-async def engine(home: Path) -> AsyncIterator[Engine]:
-    async with running_engine(home) as engine:
-        with anyio.fail_after(60):
-            yield engine
 
 
 class Viewer:

@@ -3,12 +3,10 @@
 import os
 import sys
 import tty
-from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
 
-import anyio
 import pytest
 
 from duetty.journal import Journal
@@ -16,11 +14,9 @@ from duetty.session import replies
 from duetty.session.pty import has_output
 from duetty.session.pump import InputQueue
 from duetty.session.replies import PTY_BYTES, Replies
-from tests.engine import Engine, running_engine
+from tests.engine import Engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
-
-SHELLS = ["bash", "zsh", "fish", "dash"]
 
 QUESTIONS = {
     "what are you": b"\x1b[c",
@@ -54,18 +50,6 @@ def tell(end=b"R", count=1, within_s=20):
 kept = termios.tcgetattr(0)
 """
 ANSWERED = r"got 1 b'\x1b['"
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-async def engine(home: Path) -> AsyncIterator[Engine]:
-    async with running_engine(home) as engine:
-        with anyio.fail_after(60):
-            yield engine
 
 
 async def told(engine: Engine, home: Path, program: str) -> str:

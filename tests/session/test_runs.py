@@ -1,6 +1,5 @@
 """Running command lines in real shells: right exit code, directory and output each time."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -8,23 +7,9 @@ import pytest
 
 from duetty.blocks import Phase
 from duetty.errors import BadArguments, SessionBusy, SessionExited
-from tests.engine import Engine, running_engine, wait_phase
+from tests.engine import Engine, wait_phase
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
-
-SHELLS = ["bash", "zsh", "fish", "dash"]
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-async def engine(home: Path) -> AsyncIterator[Engine]:
-    async with running_engine(home) as engine:
-        with anyio.fail_after(60):
-            yield engine
 
 
 LINES = [

@@ -1,6 +1,5 @@
 """A line gets its own result, whoever else types and whatever still runs."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
@@ -9,23 +8,9 @@ import pytest
 from duetty.errors import BadArguments, Deadline, SessionBusy, WaitTimeout
 from duetty.session import runs
 from duetty.session.lane import Lane
-from tests.engine import Engine, running_engine
+from tests.engine import Engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
-
-SHELLS = ["bash", "zsh", "fish", "dash"]
-
-
-@pytest.fixture(params=SHELLS)
-def shell(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-async def engine(home: Path) -> AsyncIterator[Engine]:
-    async with running_engine(home) as engine:
-        with anyio.fail_after(90):
-            yield engine
 
 
 async def test_a_line_after_one_that_still_runs_waits_for_its_turn(

@@ -11,7 +11,7 @@ from duetty.events import BlockFinished, BlockStarted, EventLog
 from duetty.ids import block_id
 from duetty.journal import Journal
 from duetty.session.block import Block
-from duetty.session.echo import typed_line
+from duetty.session.echo import has_text, typed_line
 from duetty.session.line import LINE_EDITORS, Line
 from duetty.session.profile import Profile
 
@@ -20,6 +20,9 @@ RECENT_BLOCKS = 200
 
 ECHO_BYTES = 64 * 1024
 """How far an echoed line is looked for."""
+
+_BEGINS_EDITOR = b"\x1b[?2004h"
+"""It asks for them: anew, when it was interrupted and drew no prompt."""
 
 LEAVES_EDITOR = re.compile(rb"\x1b\[\?2004l\r*\n?")
 """The line editor asks for no more pastes: what follows is not its echo any more."""
@@ -125,6 +128,19 @@ class Chronicle:
         except OutputExpired:
             return None
         return typed_line(prompt, echo, cols=self._profile.cols)
+
+    def shows_text(self, prompt_end: int, input_end: int) -> bool | None:
+        """Whether a text stands behind the prompt that was drawn between these; None if nobody can tell."""
+        end = self._journal.end
+        if end - prompt_end > ECHO_BYTES:
+            return None
+        try:
+            prompt = self._journal.read(prompt_end, input_end)
+            echo = self._journal.read(input_end, end)
+        except OutputExpired:
+            return None
+        drawn, begins, typed = echo.rpartition(_BEGINS_EDITOR)
+        return has_text(prompt + drawn + begins, typed, cols=self._profile.cols)
 
     def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
         """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""

@@ -15,7 +15,7 @@ import anyio
 from duetty.blocks import BlockTracker, Closed, Opened, Phase, Probe, State, derive_state
 from duetty.calls import Actor
 from duetty.clock import Clock
-from duetty.errors import OutputExpired, SessionExited
+from duetty.errors import SessionExited
 from duetty.events import (
     Bell,
     Degraded,
@@ -31,8 +31,6 @@ from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.capture import Keyboard
 from duetty.session.chronicle import Chronicle
-from duetty.session.echo import MAX_BYTES as MAX_ECHO_BYTES
-from duetty.session.echo import has_text
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
 from duetty.session.gate import Gate, Question
@@ -65,9 +63,6 @@ INTERRUPT = b"\x03"
 
 ECHO_BYTES = 64
 """What a key, or a few of them, make a program print."""
-
-_EDITS = b"\x1b[?2004h"
-"""A line editor asks for pastes when it begins: anew, when it was interrupted and drew no prompt."""
 
 _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
@@ -351,22 +346,11 @@ class Session:
     def has_half_line(self) -> bool:
         """Somebody has begun a line at the prompt; to be asked while the shell is at rest."""
         progress = self._tracker.progress
-        if progress.phase is not Phase.INPUT or not self.echo_or_editor():
-            return self.line.half_typed
-        if self.journal.end - progress.prompt_end > MAX_ECHO_BYTES:
-            return self.line.half_typed
-        try:
-            prompt = self.journal.read(progress.prompt_end, progress.input_end)
-            echo = self.journal.read(progress.input_end, self.journal.end)
-        except OutputExpired:
-            return self.line.half_typed
-        drawn, begins, typed = echo.rpartition(_EDITS)
-        shown = prompt + drawn + begins
-        return self.line.half_ahead or has_text(shown, typed, cols=self.profile.cols)
-
-    def echo_or_editor(self) -> bool:
-        """Whether what is typed at the shell can be seen."""
-        return self.profile.shell in LINE_EDITORS or self.echo_and_canonical()[0]
+        is_shown = self.profile.shell in LINE_EDITORS or self.echo_and_canonical()[0]
+        shown = None
+        if progress.phase is Phase.INPUT and is_shown:
+            shown = self.chronicle.shows_text(progress.prompt_end, progress.input_end)
+        return self.line.half_typed if shown is None else shown or self.line.half_ahead
 
     def enter(self) -> None:
         """A line was sent to the shell, which has not said yet what it makes of it."""
