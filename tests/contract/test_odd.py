@@ -2,8 +2,10 @@
 
 import http.client
 import json
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,9 +13,10 @@ import anyio
 import pytest
 
 from duetty.client.viewing import Viewing
+from tests.contract.conftest import RULES
 from tests.contract.doors import DOORS, opened
 from tests.contract.people import looking
-from tests.server_process import ServerProcess
+from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -120,11 +123,14 @@ async def test_a_control_character_is_told_whatever_else_would_be(
             await ask(action="execute", execution={"command": text}, **more)
             for more in ({}, {"invocation": {"mode": "headless"}}, {"target": {"session": "none"}})
         ]
-        words = await ask(action="execute", execution={"command": "echo", "args": ["x", text]})
+        words = [
+            await ask(action="execute", execution={"command": "echo", "args": ["x", word]})
+            for word in (text, "a\rb", "a\r\nb")
+        ]
 
     assert {each.code for each in answers} == {"PM_TERM_INVALID_PAYLOAD"}
     assert [list(each.details["fields"]) for each in answers] == [["execution.command"]] * 3
-    assert list(words.details["fields"]) == ["execution.args.1"]
+    assert [list(each.details["fields"]) for each in words] == [["execution.args.1"]] * 3
 
 
 @pytest.mark.parametrize(
@@ -147,6 +153,22 @@ async def test_what_the_contract_refuses_itself_is_in_the_trail_under_its_trace_
     [record] = server.client.get("/audit", text=refused.details["trace_id"])
     assert (record["kind"], record["operation"]) == ("call", "terminal.act")
     assert (record["outcome"], record.get("rule")) == (refused.code, rule)
+
+
+async def test_a_shell_for_a_command_that_may_not_run_is_not_ended_within_a_persons_files(
+    door: str,
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        home = Path(name)
+        (home / ".bashrc").write_text("touch ~/begun; sleep 0.5; touch ~/ended\n")
+        (home / "config.toml").write_text(RULES)
+        with running_server(home, HOME=name, SHELL="/bin/bash") as server, looking(server):
+            async with opened(door, server) as ask:
+                refused = await ask(action="execute", execution={"command": "uname -a"})
+        left = [(home / each).exists() for each in ("begun", "ended")]
+
+    assert refused.code == "PM_TERM_BLOCKED_DESTRUCTIVE"
+    assert left == [True, True]
 
 
 @pytest.mark.parametrize("mode", ["interactive", "headless"])

@@ -41,6 +41,13 @@ def _plain(text: str) -> str:
     return text
 
 
+def _word(text: str) -> str:
+    """An argument is given as it is, so none may need to be changed."""
+    if plain_line(text) != text:
+        raise ValueError("must not contain a carriage return: a shell takes it for the line's end")
+    return text
+
+
 def _filled(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty")
@@ -62,7 +69,8 @@ def _variables(env: dict[str, str]) -> dict[str, str]:
 
 Text = Annotated[str, AfterValidator(_plain)]
 Filled = Annotated[Text, AfterValidator(_filled)]
-Typed = Annotated[Text, AfterValidator(plain_line)]
+TypedLine = Annotated[Text, AfterValidator(plain_line)]
+TypedWord = Annotated[Text, AfterValidator(_word)]
 """For a shell's line editor or, headless, for no shell at all: the same texts for both."""
 Directory = Annotated[Text, AfterValidator(_directory), Field(max_length=4_096)]
 Name = Annotated[Filled, Field(max_length=200)]
@@ -109,9 +117,9 @@ class RuntimeGiven(Part):
 
 class ExecutionGiven(Part):
     command: (
-        Annotated[Typed, AfterValidator(_filled), Field(max_length=MAX_COMMAND_CHARS)] | None
+        Annotated[TypedLine, AfterValidator(_filled), Field(max_length=MAX_COMMAND_CHARS)] | None
     ) = Field(None, description="a command line; with args, the program alone")
-    args: list[Typed] = Field(
+    args: list[TypedWord] = Field(
         default_factory=list[str], max_length=10_000, description="its arguments, each one word"
     )
     cwd: Directory | None = Field(None, description="directory to begin in")
