@@ -1,6 +1,5 @@
 """A viewer that follows a session sees what the session sees."""
 
-
 import pytest
 
 from duetty.errors import Exhausted
