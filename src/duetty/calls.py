@@ -29,6 +29,9 @@ class Scope(StrEnum):
 
 EVERY_SCOPE = frozenset(Scope)
 
+DIALECTS = ("wsh", "command", "terminal", "gateway")
+"""The vocabularies in which calls may come, besides our own."""
+
 SCOPE_OF: Mapping[Effect, Scope] = {
     Effect.READ: Scope.READ,
     Effect.DISPLAY: Scope.INPUT,

@@ -17,7 +17,7 @@ from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError, PolicyDenied, SessionExited, SessionNotFound
-from duetty.ops.judging import Judging
+from duetty.ops.judging import TYPED_LINE, Judging
 from duetty.ops.made import Made, as_deny, denied, edited_of, question_of, seen, told
 from duetty.ops.recording import (
     COMMAND_LINES,
@@ -353,7 +353,7 @@ class Deciding(Judging):
             "call",
             call=call_id,
             actor=actor,
-            operation="input.line",
+            operation=TYPED_LINE,
             session=session.name,
             session_id=session.profile.id,
             sandbox=session.profile.sandbox,
@@ -388,7 +388,7 @@ class Deciding(Judging):
                 "outcome",
                 call=call_id,
                 actor=actor,
-                operation="input.line",
+                operation=TYPED_LINE,
                 session=session.name,
                 outcome=outcome,
             )
@@ -412,7 +412,7 @@ class Deciding(Judging):
             (
                 each.id
                 for each in self._approvals.pending()
-                if each.session_id == session.profile.id and each.operation == "input.line"
+                if each.session_id == session.profile.id and each.operation == TYPED_LINE
             ),
             None,
         )
@@ -432,7 +432,7 @@ def _session_name(params: Any) -> object:
 
 
 def _is_typed(judged: Judged) -> bool:
-    return judged.operation in ("command.run", "input.line") or judged.operation in RAW_INPUT
+    return judged.operation in ("command.run", TYPED_LINE) or judged.operation in RAW_INPUT
 
 
 def _instead(line: str) -> PolicyDenied:

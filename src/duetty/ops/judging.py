@@ -49,11 +49,15 @@ MAX_TOLD_CHARS = 4_000
 """Of a line that a shell tells when it asks; of longer ones it says only that there is one."""
 
 
+TYPED_LINE = "input.line"
+"""What a line is called, to rules and in the trail, that a shell asks about."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
     """What a shell asks about is no operation that anybody calls."""
 
-    name: str = "input.line"
+    name: str = TYPED_LINE
     effect: Effect = Effect.INPUT
 
 
@@ -67,7 +71,7 @@ class Judging:
         self.rules = self.as_in_force(book.rules)
         self._digest = self.rules.digest
         self._home = home
-        self.projects = ProjectRules(clock)
+        self.projects = ProjectRules(clock, names=book.names)
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
         self._typed = TypedLines()
         self.risk_of: Callable[[str, str], str] = lambda upstream, tool: "unknown"
@@ -275,7 +279,7 @@ class Judging:
 
 def _line(session: Session, actor: Actor, line: str | None) -> Judged:
     return Judged(
-        operation="input.line",
+        operation=TYPED_LINE,
         effect=Effect.INPUT,
         actor=Actor(kind=actor.kind, name=actor.name),
         tags=frozenset(session.profile.tags),
@@ -315,7 +319,7 @@ def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:
     """A line that changes how its shell asks is asked about while it still does."""
     if (
         session.gate is None
-        or operation.name not in ("command.run", "input.line")
+        or operation.name not in ("command.run", TYPED_LINE)
         or made.judged.actor.kind == "person"
         or made.profile is Profile.OPEN
         or not isinstance(made.decision, Allow)

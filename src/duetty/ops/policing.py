@@ -12,6 +12,7 @@ from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
 from duetty.ops.deciding import Deciding
+from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rules_book import Rulebook
 from duetty.session import Registry
 from duetty.store import Store
@@ -39,7 +40,7 @@ def policing(
         BadSetting: if a rule is broken.
         StateUnwritable: if the trail's directory cannot be used.
     """
-    book = Rulebook(paths.config_file)
+    book = Rulebook(paths.config_file, RULE_NAMES)
     limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
     registry.hidden = (*registry.hidden, paths.config_file)
     with _opened(paths.audit, clock, limits, store) as trail:

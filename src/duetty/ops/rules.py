@@ -9,13 +9,14 @@ import os
 import tomllib
 from collections import OrderedDict
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import cast
 
 from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
 from duetty.ops.rules_text import Examples, examples_of
-from duetty.policy import Profile, RuleSet, load_rules, rule_lines
+from duetty.policy import Names, Profile, RuleSet, load_rules, rule_lines
 
 SHIPPED: dict[str, object] = {
     "rules": [
@@ -49,6 +50,7 @@ SHIPPED: dict[str, object] = {
 SHIPPED_RULES = load_rules(SHIPPED, "shipped")
 
 PROJECT_FILE = ".duetty/settings.json"
+PROJECT_KEYS = ("policy",)
 PROJECT_LOOK_S = 2.0
 """How long what was found for a directory is taken as it was."""
 
@@ -57,7 +59,7 @@ MAX_PROJECT_BYTES = 256 * 1024
 MAX_DEPTH = 64
 
 
-def load_person_rules(config_file: Path) -> RuleSet:
+def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
     """`[[policy.rules]]` of the settings file.
 
     Raises:
@@ -73,7 +75,7 @@ def load_person_rules(config_file: Path) -> RuleSet:
     rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
     if rules is None:
         return RuleSet()
-    return load_rules({"rules": rules}, str(config_file), lines=rule_lines(text))
+    return load_rules({"rules": rules}, str(config_file), lines=rule_lines(text), names=names)
 
 
 def shipped_examples() -> dict[str, Examples]:
@@ -103,8 +105,9 @@ class ProjectRules:
     All of them: one that is nearer, and perhaps written by an agent, takes nothing away.
     """
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, names: Names | None = None) -> None:
         self._clock = clock
+        self._names = names
         self._found: OrderedDict[str, tuple[float, RuleSet | BadSetting]] = OrderedDict()
 
     def of(self, cwd: str) -> RuleSet:
@@ -145,8 +148,7 @@ class ProjectRules:
                 places |= dict.fromkeys((directory, *list(directory.parents)[:MAX_DEPTH]))
         return [path for place in places if _is_file(path := place / PROJECT_FILE)]
 
-    @staticmethod
-    def read(path: Path) -> Project:
+    def read(self, path: Path) -> Project:
         """Raises:
         BadSetting: if the file cannot be used.
         """
@@ -160,11 +162,18 @@ class ProjectRules:
             raise BadSetting(f"{path}: {error}") from error
         if not isinstance(document, dict):
             raise BadSetting(f"{path}: it must be a JSON object")
-        policy = cast("dict[str, object]", document).get("policy", {})
+        known = cast("dict[str, object]", document)
+        if unknown := [key for key in known if key not in PROJECT_KEYS]:
+            near = get_close_matches(unknown[0].lower(), PROJECT_KEYS, n=1)
+            raise BadSetting(
+                f"{path}: no setting {unknown[0]!r}",
+                hint=f"did you mean {near[0]!r}?" if near else "a project's file has policy",
+            )
+        policy = known.get("policy", {})
         if not isinstance(policy, dict):
             raise BadSetting(f"{path}: policy must be an object")
         table = cast("dict[str, object]", policy)
-        rules = load_rules(table, str(path), project=True)
+        rules = load_rules(table, str(path), project=True, names=self._names)
         return Project(file=path, rules=rules, examples=_examples(table))
 
 

@@ -15,7 +15,7 @@ import anyio
 from duetty.errors import BadSetting, RulesChanged, StateUnwritable
 from duetty.ops.rules import SHIPPED_RULES, load_person_rules
 from duetty.ops.rules_text import Examples, Judgement, judge_text, parts_of, replaced, text_hash
-from duetty.policy import RuleSet
+from duetty.policy import Names, RuleSet
 
 MAX_BYTES = 1 << 20
 """Of a settings file."""
@@ -33,12 +33,13 @@ class Written:
 
 
 class Rulebook:
-    def __init__(self, config_file: Path) -> None:
+    def __init__(self, config_file: Path, names: Names | None = None) -> None:
         """Raises:
         BadSetting: if a rule is broken.
         """
         self.file = config_file
-        self.person = load_person_rules(config_file)
+        self.names = names
+        self.person = load_person_rules(config_file, names)
         """Those in force."""
 
         self.examples: dict[str, Examples] = {}
@@ -49,7 +50,7 @@ class Rulebook:
         """Of the text in force; another one in the file waits for a restart, or to be saved."""
 
         if written.problem is None:
-            self.examples = judge_text(written.text, str(config_file)).examples
+            self.examples = self.judged(written.text).examples
         self._saving = anyio.Lock()
 
     @property
@@ -71,7 +72,7 @@ class Rulebook:
         return Written(text=rules, hash=text_hash(rules), exists=exists)
 
     def judged(self, text: str) -> Judgement:
-        return judge_text(text, str(self.file))
+        return judge_text(text, str(self.file), self.names)
 
     async def save(self, text: str, *, base: str) -> Judgement:
         """Put a text that is good in the place of the one with the hash `base`, and in force.
@@ -97,7 +98,7 @@ class Rulebook:
     def _placed(self, rules: RuleSet) -> RuleSet:
         """The same rules, with their lines in the file and not in the text that was saved."""
         try:
-            found = load_person_rules(self.file)
+            found = load_person_rules(self.file, self.names)
         except (BadSetting, OSError, ValueError):
             return rules  # somebody changed the file again
         return found if found.digest == rules.digest else rules

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import cast
 
 from duetty.errors import BadSetting
-from duetty.policy import RuleSet, load_rules
+from duetty.policy import Names, RuleSet, load_rules
 
 _HEADER = re.compile(r"\s*\[.*\]\s*(#.*)?")
 _RULE = re.compile(r"""\s*\[\[\s*["']?policy["']?\s*\.\s*["']?rules["']?\s*\]\]\s*(#.*)?""")
@@ -115,7 +115,7 @@ def replaced(text: str, rules: str) -> str:
     return made
 
 
-def judge_text(text: str, where: str = HERE) -> Judgement:
+def judge_text(text: str, where: str = HERE, names: Names | None = None) -> Judgement:
     """Every rule, with every problem that can be told from the others."""
     try:
         document: dict[str, object] = tomllib.loads(text)
@@ -139,7 +139,8 @@ def judge_text(text: str, where: str = HERE) -> Judgement:
             named |= cast("dict[str, object]", table)
         name = str(named["name"])
         try:
-            load_rules({"rules": [named if isinstance(table, dict) else table]}, HERE)
+            alone = {"rules": [named if isinstance(table, dict) else table]}
+            load_rules(alone, HERE, names=names)
             if name in examples:
                 raise BadSetting(f"{HERE}: a second rule named {name!r}")
         except BadSetting as error:
@@ -149,7 +150,7 @@ def judge_text(text: str, where: str = HERE) -> Judgement:
     if problems:
         return Judgement(examples=examples, problems=tuple(problems))
     try:
-        loaded = load_rules({"rules": tables}, where, lines=starts)
+        loaded = load_rules({"rules": tables}, where, lines=starts, names=names)
     except BadSetting as error:
         return Judgement(examples=examples, problems=(_placed(error, None, rows, 1),))
     return Judgement(rules=loaded, examples=examples)

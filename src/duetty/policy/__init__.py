@@ -20,7 +20,7 @@ from duetty.policy.decisions import (
     to_json,
 )
 from duetty.policy.fish import fish_commands
-from duetty.policy.rules import Rule, RuleSet, load_rules, rule_lines
+from duetty.policy.rules import Names, Rule, RuleSet, load_rules, rule_lines
 
 __all__ = [
     "CATALOGUE",
@@ -34,6 +34,7 @@ __all__ = [
     "DestructiveClass",
     "Judged",
     "Mode",
+    "Names",
     "Profile",
     "Reason",
     "Rule",

@@ -32,6 +32,8 @@ from duetty.policy.recogniser import Line
 
 MAX_RULES = 500
 MAX_PATTERNS = 200
+MAX_NAMED = 40
+"""More names than these help nobody in a message."""
 
 Verdict = Literal["deny", "ask", "allow"]
 
@@ -52,6 +54,14 @@ _KEYS = (*_LISTS, "name", "decide", "why")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _TOOL = re.compile(r"mcp__([A-Za-z0-9.*?-]+)__([A-Za-z0-9_.*?-]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """What calls are called. A rule about any other name would load and never hold."""
+
+    operations: frozenset[str]
+    dialects: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,11 +150,17 @@ class RuleSet:
 
 
 def load_rules(
-    document: Mapping[str, object], where: str, *, project: bool = False, lines: Sequence[int] = ()
+    document: Mapping[str, object],
+    where: str,
+    *,
+    project: bool = False,
+    lines: Sequence[int] = (),
+    names: Names | None = None,
 ) -> RuleSet:
     """The table `policy` of a parsed document, checked.
 
-    `lines` are the lines on which the rules begin, for messages (see `rule_lines`).
+    `lines` are the lines on which the rules begin, for messages (see `rule_lines`);
+    `names` are those that calls have, where it is known.
 
     Raises:
         BadSetting: a rule or key is wrong, or an example does not behave as it says.
@@ -169,9 +185,12 @@ def load_rules(
         _rule(table, number, where=_place(where, number, lines), project=project)
         for number, table in enumerate(tables, 1)
     )
-    names = [rule.name for rule in rules]
-    for number, name in enumerate(names):
-        if name in names[:number]:
+    if names is not None:
+        for rule in rules:
+            _check_names(rule, names)
+    seen = [rule.name for rule in rules]
+    for number, name in enumerate(seen):
+        if name in seen[:number]:
             raise _bad(rules[number].where, f"a second rule named {name!r}")
     return RuleSet(rules, Profile(str(profile)) if profile is not None else None)
 
@@ -231,6 +250,12 @@ def _check(rule: Rule, *, project: bool) -> None:
             f"{said}{wrong[0]!r} is not a tool pattern",
             near="write mcp__SERVER__TOOL, with * within a part",
         )
+    if rule.tool and rule.command:
+        raise _bad(
+            where,
+            f"{said}a call of a tool has no command line, so it would never hold",
+            near="write two rules, one with tool and one with command",
+        )
     if wrong := [each for each in rule.cwd if not each.startswith("/")]:
         raise _bad(where, f"{said}cwd must be an absolute directory, not {wrong[0]!r}")
     if wrong := [
@@ -259,6 +284,20 @@ def _check(rule: Rule, *, project: bool) -> None:
             raise _bad(where, f"{said}an allowing rule names the program")
     if rule.decide == "allow" and rule.command == () and rule.tool == () and rule.operation == ():
         raise _bad(where, f"{said}an allowing rule names a command, a tool or an operation")
+
+
+def _check_names(rule: Rule, names: Names) -> None:
+    for what, patterns, known in (
+        ("operation", rule.operation, names.operations),
+        ("dialect", rule.dialect, names.dialects),
+    ):
+        for pattern in patterns:
+            if not any(map(_glob(pattern).fullmatch, known)):
+                raise _bad(
+                    rule.where,
+                    f"rule {rule.name!r}: no {what} {pattern!r}, so it would never hold",
+                    near=_nearest(pattern, sorted(known)),
+                )
 
 
 def _check_examples(
@@ -337,7 +376,9 @@ def _place(where: str, number: int, lines: Sequence[int]) -> str:
 
 def _nearest(name: str, names: Sequence[str]) -> str | None:
     near = get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(names))}"
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"there are {', '.join(sorted(names))}" if len(names) <= MAX_NAMED else None
 
 
 def _bad(where: str, message: str, *, near: str | None = None) -> BadSetting:

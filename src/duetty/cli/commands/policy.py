@@ -144,7 +144,10 @@ def _rules(path: Path) -> RuleSet:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadSetting(f"{path}: {error}") from None
-    return load_rules(document.get("policy", document), str(path), lines=rule_lines(text))
+    from duetty.ops.rule_names import RULE_NAMES  # with every operation behind it
+
+    policy = document.get("policy", document)
+    return load_rules(policy, str(path), lines=rule_lines(text), names=RULE_NAMES)
 
 
 def _stream(source: BinaryIO, judge: _Judge) -> int:
