@@ -79,3 +79,6 @@ class Call:
 
     mode: Literal["interactive", "headless"] = "interactive"
     """Headless: nobody sees it run, so only what is proven does."""
+
+    patience_s: float | None = None
+    """How long its caller waits for a person's answer; None: for as long as questions wait."""

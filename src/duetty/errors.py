@@ -295,6 +295,12 @@ class ApprovalExpired(Refused):
     code = "approval_expired"
 
 
+class ApprovalUnanswered(Deadline):
+    """The caller's own bound passed while a person was asked. The question is taken back, nothing ran."""
+
+    code = "approval_unanswered"
+
+
 class ApprovalNotFound(NotFound):
     code = "approval_not_found"
 

@@ -61,6 +61,15 @@ EXECUTE = [
     ),
     Case(
         mode="interactive",
+        outcome="time is up before the answer",
+        command="touch unanswered",
+        execution={"timeout": 300},
+        code="PM_TERM_TIMEOUT",
+        status=408,
+        reason="approval_unanswered",
+    ),
+    Case(
+        mode="interactive",
         outcome="denied by rule",
         command="uname -a",
         code=BLOCKED,
@@ -90,6 +99,7 @@ EXECUTE = [
         execution={"timeout": 700},
         code="PM_TERM_TIMEOUT",
         status=408,
+        reason="deadline",
     ),
     Case(mode="headless", outcome="allow", command="echo done", seen=False),
     Case(mode="headless", outcome="allow, seen", command="echo done"),
@@ -109,6 +119,15 @@ EXECUTE = [
         code=DECLINED,
         status=403,
         reason="expired",
+    ),
+    Case(
+        mode="headless",
+        outcome="time is up before the answer",
+        command="make unanswered",
+        execution={"timeout_ms": 300},
+        code="PM_TERM_TIMEOUT",
+        status=408,
+        reason="approval_unanswered",
     ),
     Case(
         mode="headless",
@@ -187,6 +206,7 @@ EXECUTE = [
         execution={"timeout": 300},
         code="PM_TERM_TIMEOUT",
         status=408,
+        reason="deadline",
         seen=False,
     ),
 ]

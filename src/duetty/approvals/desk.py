@@ -25,6 +25,7 @@ from duetty.errors import (
     ApprovalNotFound,
     ApprovalRejected,
     ApprovalSettled,
+    ApprovalUnanswered,
     BadArguments,
     EditUnconfirmed,
     Exhausted,
@@ -54,6 +55,7 @@ RETURN_S = 3.0
 MAX_NOTE = 500
 
 SESSION_ENDED = "session_end"
+ASKER_BOUND = "timeout"
 TAKEN_BACK = "taken back: session ended"
 
 log = logging.getLogger("duetty.approvals")
@@ -270,13 +272,19 @@ class Approvals:
         )
 
     async def obtain(
-        self, question: Question, *, call: str | None = None, host: HostAsk | None = None
+        self,
+        question: Question,
+        *,
+        call: str | None = None,
+        host: HostAsk | None = None,
+        patience_s: float | None = None,
     ) -> Granted:
-        """Ask, and wait for the answer.
+        """Ask, and wait for the answer; no longer than `patience_s`, if the caller has a bound.
 
         Raises:
             ApprovalRejected: a person said no.
             ApprovalExpired: nobody answered in time.
+            ApprovalUnanswered: the caller's bound came first; an answer is too late then.
             SessionExited: its session ended.
             Exhausted: too many questions wait already.
         """
@@ -286,7 +294,7 @@ class Approvals:
         waiting.call = call
         id_ = waiting.record.id
         try:
-            await self._wait(waiting, host)
+            await self._wait(waiting, host, patience_s)
         except BaseException:
             if self._stopping:
                 waiting.asked = False
@@ -294,12 +302,17 @@ class Approvals:
                 self._end(id_, "withdrawn", by=question.actor.name, via="disconnect")
             raise
         if id_ in self._waiting:
+            if waiting.until_s > self._clock.monotonic_s():
+                self._end(id_, "withdrawn", by=question.actor.name, via=ASKER_BOUND)
+                raise _unanswered(waiting.record)
             self._end(id_, "expired", by="time", via="expiry")
         return _granted(waiting.record)
 
-    async def _wait(self, waiting: _Waiting, host: HostAsk | None) -> None:
+    async def _wait(
+        self, waiting: _Waiting, host: HostAsk | None, patience_s: float | None
+    ) -> None:
         left_s = waiting.until_s - self._clock.monotonic_s()
-        with anyio.move_on_after(left_s):
+        with anyio.move_on_after(left_s if patience_s is None else min(left_s, patience_s)):
             if host is None:
                 await waiting.settled.wait()
                 return
@@ -690,6 +703,14 @@ def _too_little(message: str) -> ScopeMissing:
 
 ANSWERING = frozenset({Scope.APPROVE, Scope.ADMIN})
 """What a person's credential must allow, one of them."""
+
+
+def _unanswered(record: ApprovalRecord) -> ApprovalUnanswered:
+    return ApprovalUnanswered(
+        "a person was asked and had not answered when the caller's time was up, so it was not run",
+        hint="wait longer for the answer; a person needs time to read",
+        details={"approval": record.id, "reason": record.reason, "classes": list(record.classes)},
+    )
 
 
 def _granted(record: ApprovalRecord) -> Granted:

@@ -96,7 +96,8 @@ class Deciding(Judging):
         """Decide, ask, record; inside runs the operation.
 
         Raises:
-            PolicyDenied, ApprovalRejected, ApprovalExpired, AuditUnavailable: nothing ran.
+            PolicyDenied, ApprovalRejected, ApprovalExpired, ApprovalUnanswered, AuditUnavailable:
+                nothing ran.
             DuettyError: what `check` found wrong, before a person would have been asked.
         """
         recorded = self._is_recorded(operation)
@@ -138,7 +139,15 @@ class Deciding(Judging):
                     await check()
                     made = replace(made, said=getattr(params, "why", None))
                     again = self._again(call, operation, params, session, made, secret=secret)
-                    granted = await self._ask(made, session, host, call_id, again, can_ask=can_ask)
+                    granted = await self._ask(
+                        made,
+                        session,
+                        host,
+                        call_id,
+                        again,
+                        can_ask=can_ask,
+                        patience_s=call.patience_s,
+                    )
                     approval, edited = granted.approval, granted.command_line
                     passage.params = self._approved(operation, params, session, granted)
                     if edited is not None:
@@ -285,6 +294,7 @@ class Deciding(Judging):
         again: Again,
         *,
         can_ask: bool,
+        patience_s: float | None = None,
     ) -> Granted:
         assert isinstance(made.decision, Ask)
         if session is not None and session.is_exited and _is_typed(made.judged):
@@ -306,7 +316,9 @@ class Deciding(Judging):
             without = decide(made.judged, made.rules, made.profile, can_ask=False)
             refusal = without if isinstance(without, Deny) else as_deny(made.decision)
             raise denied(refusal, made.judged, nobody=True)
-        granted = await self._approvals.obtain(question, call=call_id, host=host)
+        granted = await self._approvals.obtain(
+            question, call=call_id, host=host, patience_s=patience_s
+        )
         # It may have waited for minutes: rules that came meanwhile count.
         now = (
             self.decide(made.judged)

@@ -155,10 +155,17 @@ class Dispatcher:
             *,
             dialect: str = "",
             mode: Literal["interactive", "headless"] = "interactive",
+            patience_s: float | None = None,
         ) -> Any:
-            return await self.call(
-                call.actor, operation, arguments, dialect=dialect, mode=mode, host=host
+            made = Call(
+                actor=call.actor,
+                operation=operation,
+                arguments=arguments,
+                dialect=dialect,
+                mode=mode,
+                patience_s=patience_s,
             )
+            return await self.dispatch(made, host=host)
 
         return step
 

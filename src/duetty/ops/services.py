@@ -50,6 +50,7 @@ class Steps(Protocol):
         *,
         dialect: str = "",
         mode: Literal["interactive", "headless"] = "interactive",
+        patience_s: float | None = None,
     ) -> Any: ...
 
 

@@ -370,7 +370,7 @@ export function outcomeWords(info: ApprovalInfo): string {
     case "expired":
       return "Nobody answered in time: declined";
     case "withdrawn":
-      return "Taken back: whoever asked went away";
+      return info.via === "timeout" ? "Taken back: whoever asked waited no longer" : "Taken back: whoever asked went away";
     default:
       return "Waiting";
   }

@@ -33,10 +33,13 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         bridged = bridge(given, takes_aliases=services.settings.terminal_aliases)
         request = checked(bridged)
         check_headless(request)
-        doing = Doing(request=request, services=services, actor=actor)
+        doing = Doing(
+            request=request, services=services, actor=actor, until_s=_until_s(request, services)
+        )
         target, result = await MATRIX[request.action, request.mode].serve(doing)
     except DuettyError as error:
-        failure = failure_of(error, cwd_field=_cwd_field(request))
+        timeout_ms = request.timeout_ms if request is not None else None
+        failure = failure_of(error, cwd_field=_cwd_field(request), timeout_ms=timeout_ms)
         if isinstance(failure, Internal):
             log.warning("terminal_call_failed", extra={"trace_id": trace_id, "code": error.code})
         told = _told(failure, given.get("action"), bridged, request, trace_id)
@@ -48,6 +51,13 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         raise _told(failure, given.get("action"), bridged, request, trace_id) from error
     metadata = _metadata(given.get("action"), bridged, request, trace_id)
     return TerminalAnswer(action=request.action, target=target, result=result, metadata=metadata)
+
+
+def _until_s(request: Request, services: Services) -> float | None:
+    """When the caller's own bound is over; without one a person has the time that questions have."""
+    if request.timeout_ms is None:
+        return None
+    return services.clock.monotonic_s() + request.timeout_ms / 1000
 
 
 def _cwd_field(request: Request | None) -> str:

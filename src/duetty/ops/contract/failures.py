@@ -5,7 +5,7 @@ hints per field, the allowed values, whether a retry can help, and the trace id.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, get_args
+from typing import ClassVar, NamedTuple, get_args
 
 from duetty.errors import (
     ApprovalExpired,
@@ -30,7 +30,7 @@ from duetty.errors import (
     SessionNameConflict,
     Unavailable,
 )
-from duetty.wire.contract import Action, Metadata, Mode, Reason
+from duetty.wire.contract import Action, Metadata, Mode, Reason, TargetInfo
 
 ACTIONS: tuple[str, ...] = get_args(Action)
 MODES: tuple[str, ...] = get_args(Mode)
@@ -160,6 +160,14 @@ class Internal(TerminalFailure):
     guidance = "the server's log has this trace_id"
 
 
+class Partial(NamedTuple):
+    """What was printed by then."""
+
+    output: str | None = None
+    stdout: str | None = None
+    stderr: str | None = None
+
+
 FAILURES: tuple[type[TerminalFailure], ...] = (
     InvalidAction,
     InvalidPayload,
@@ -206,8 +214,41 @@ REASONS: Mapping[str, Reason] = {
 }
 
 
-def failure_of(error: DuettyError, *, cwd_field: str = "execution.cwd") -> TerminalFailure:
-    """The error in the contract's words. `cwd_field`: which field named the directory."""
+def timed_out(
+    message: str,
+    *,
+    timeout_ms: int | None,
+    hint: str | None = None,
+    target: TargetInfo | None = None,
+    still_running: bool = False,
+    approval: object = None,
+    is_held: bool = False,
+    partial: Partial | None = None,
+    reason: str = Deadline.code,
+) -> TimedOut:
+    """With everything that may be known. `is_held`: its shell has it, and waits for a person."""
+    return TimedOut(
+        message,
+        hint=hint,
+        reason=reason,
+        target=None if target is None else target.model_dump(),
+        still_running=still_running,
+        approval=approval,
+        partial=(partial or Partial())._asdict(),
+        timeout_ms=timeout_ms,
+        # Typed, and held by the shell: another attempt would stand in line behind it.
+        retriable=not is_held,
+        retry="after_answer" if is_held else TimedOut.retry,
+    )
+
+
+def failure_of(
+    error: DuettyError, *, cwd_field: str = "execution.cwd", timeout_ms: int | None = None
+) -> TerminalFailure:
+    """The error in the contract's words.
+
+    `cwd_field`: which field named the directory. `timeout_ms`: the caller's own bound.
+    """
     if isinstance(error, TerminalFailure):
         return error
     kind = next(CODE_OF[each] for each in type(error).__mro__ if each in CODE_OF)
@@ -230,7 +271,15 @@ def failure_of(error: DuettyError, *, cwd_field: str = "execution.cwd") -> Termi
         return Internal(f"it could not be done here{limit}", hint=error.hint, reason=error.code)
     if kind is TargetNotFound:
         return TargetNotFound(error.message, reason=error.code)
-    return kind(error.message, hint=None if kind is Disconnected else error.hint, reason=error.code)
+    if kind is TimedOut:
+        return timed_out(
+            error.message,
+            hint=error.hint,
+            timeout_ms=timeout_ms,
+            approval=error.details.get("approval"),
+            reason=error.code,
+        )
+    return kind(error.message, reason=error.code)
 
 
 def _invalid(error: DuettyError, cwd_field: str) -> InvalidPayload:

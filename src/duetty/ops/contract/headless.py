@@ -5,7 +5,7 @@ from secrets import token_hex
 from typing import Any
 
 from duetty.calls import Effect
-from duetty.ops.contract.failures import TimedOut
+from duetty.ops.contract.failures import Partial, timed_out
 from duetty.ops.contract.gate import check_piped
 from duetty.ops.contract.owners import process_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
@@ -42,12 +42,10 @@ async def execute(doing: Doing) -> Outcome:
         )
     ran = await doing.call("process.run", order | {"max_output_bytes": doing.output_bytes})
     if ran.process.timed_out:
-        raise TimedOut(
+        raise timed_out(
             f"it did not end within {doing.timeout_ms} ms and was ended",
-            target=_target(ran.process).model_dump(),
-            still_running=False,
-            approval=None,
-            partial={"output": None, "stdout": ran.stdout, "stderr": ran.stderr},
+            target=_target(ran.process),
+            partial=Partial(stdout=ran.stdout, stderr=ran.stderr),
             timeout_ms=doing.timeout_ms,
         )
     return _target(ran.process), Executed(

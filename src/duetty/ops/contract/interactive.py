@@ -7,8 +7,8 @@ from typing import Any
 import anyio
 
 from duetty.blocks import Phase
-from duetty.errors import BadArguments, Deadline, DuettyError, Refused
-from duetty.ops.contract.failures import TargetNotFound, TimedOut
+from duetty.errors import ApprovalUnanswered, BadArguments, Deadline, DuettyError, Refused
+from duetty.ops.contract.failures import Partial, TargetNotFound, TimedOut, timed_out
 from duetty.ops.contract.owners import session_of, sessions_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
 from duetty.ops.contract.view import is_seen, obtain_view
@@ -35,10 +35,10 @@ async def execute(doing: Doing) -> Outcome:
         session = session_of(doing.services, doing.actor, request.target)
         if session.is_exited:
             raise TargetNotFound("this terminal has ended", reason="session_exited")
-        await obtain_view(request, doing.services, session)
+        await obtain_view(doing, session)
         return await _run(doing, session, opened=False)
     if request.intent == "open_only":
-        await obtain_view(request, doing.services, None)
+        await obtain_view(doing, None)
         session = await _open(doing)
         opened = Executed(
             status="opened",
@@ -53,12 +53,12 @@ async def execute(doing: Doing) -> Outcome:
     if free is not None:
         with _taken(doing.services, free):
             return await _run(doing, free, opened=False)
-    await obtain_view(request, doing.services, None)
+    await obtain_view(doing, None)
     session = await _open(doing)
     try:
         with _taken(doing.services, session):
             return await _run(doing, session, opened=True)
-    except (Refused, BadArguments):
+    except (Refused, BadArguments, ApprovalUnanswered):
         await _take_away(doing, session)
         raise
 
@@ -141,6 +141,8 @@ async def _run(doing: Doing, session: Session, *, opened: bool) -> Outcome:
                 "screen": False,
             },
         )
+    except ApprovalUnanswered:
+        raise  # nothing was typed
     except Deadline as error:
         raise _timed_out(doing, session, error.message, output=None, has_run=False) from error
     if ran.completed_by == "deadline":
@@ -170,21 +172,19 @@ def _timed_out(
 ) -> TimedOut:
     hint = "look with read_output, or give it up with terminate; execute would type it again"
     if (approval := doing.services.deciding.asked_line(session)) is not None:
-        # Typed, and held by the shell: another attempt would stand in line behind it.
         message = (
             f"it waits for a person: approval {approval} has no answer yet, and it has not run"
         )
         hint = "do not send it again: it runs when a person says yes; read_output shows what became of it"
-    return TimedOut(
+    return timed_out(
         message,
         hint=hint if has_run or approval is not None else None,
-        target=_target(session).model_dump(),
+        target=_target(session),
         still_running=has_run and approval is None,
         approval=approval,
-        partial={"output": output, "stdout": None, "stderr": None},
+        is_held=approval is not None,
+        partial=Partial(output=output),
         timeout_ms=doing.timeout_ms,
-        retriable=approval is None,
-        retry=TimedOut.retry if approval is None else "after_answer",
     )
 
 

@@ -20,6 +20,8 @@ class Doing:
     request: Request
     services: Services
     actor: Actor
+    until_s: float | None
+    """When its caller's own bound is over, if it has one."""
 
     async def call(self, operation: str, arguments: Mapping[str, object]) -> Any:
         """As a call of the actor's own: permitted, decided, asked about, recorded.
@@ -30,7 +32,20 @@ class Doing:
         steps = self.services.steps
         assert steps is not None, "the dispatcher gives them to what is composed"
         given = {name: value for name, value in arguments.items() if value is not None}
-        return await steps(operation, given, dialect=DIALECT, mode=self.request.mode)
+        return await steps(
+            operation,
+            given,
+            dialect=DIALECT,
+            mode=self.request.mode,
+            patience_s=self.patience_s,
+        )
+
+    @property
+    def patience_s(self) -> float | None:
+        """What is left of it for a person: to answer, or to open the page."""
+        if self.until_s is None:
+            return None
+        return max(0.0, self.until_s - self.services.clock.monotonic_s())
 
     @property
     def timeout_ms(self) -> int:

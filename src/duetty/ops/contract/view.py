@@ -3,7 +3,7 @@
 import anyio
 
 from duetty.ops.contract.failures import GuiUnavailable
-from duetty.ops.contract.request import Request
+from duetty.ops.contract.steps import Doing
 from duetty.ops.services import Services
 from duetty.session import Session
 
@@ -23,18 +23,20 @@ def is_seen(services: Services, session: Session | None) -> bool:
     return services.approvals.is_attended(session=session.name, session_id=session.profile.id)
 
 
-async def obtain_view(request: Request, services: Services, session: Session | None) -> None:
+async def obtain_view(doing: Doing, session: Session | None) -> None:
     """Return when a person sees the session, or would see a new one.
 
     Raises:
         GuiUnavailable: if nobody does and no page can be had. Nothing runs unseen instead.
     """
+    request, services = doing.request, doing.services
     if is_seen(services, session):
         return
     offered = services.page_opening.is_possible and services.settings.terminal_open_page
     if not (offered and request.runtime.open_page):
         raise _unavailable(offered=offered, asked=request.runtime.open_page)
-    with anyio.move_on_after(OPEN_WAIT_S):
+    patience_s = doing.patience_s
+    with anyio.move_on_after(OPEN_WAIT_S if patience_s is None else min(OPEN_WAIT_S, patience_s)):
         await services.page_opening.open(services.node.new_link)
         while not is_seen(services, session):  # noqa: ASYNC110 - who comes is counted, not announced
             await anyio.sleep(LOOK_S)
