@@ -1,7 +1,8 @@
 """Labelled command lines: the shared corpus, and more that were written without looking at the rules.
 
 A list (`lists/*.txt`) has one command a line, behind its label: `s` safe, `n` needs approval,
-`d` destructive, `n/s` where running it unasked is no mistake either; `↵` is a new line.
+`d` destructive, `n/s` where running it unasked is no mistake either; `↵` is a new line, and
+the pictures of control characters (`␍`, `␛`) are what they show.
 """
 
 import json
@@ -35,6 +36,10 @@ def labelled(name: str) -> list[Labelled]:
     ]
 
 
+_WRITTEN = str.maketrans(
+    {"↵": "\n", "␡": "\x7f"} | {chr(0x2400 + code): chr(code) for code in range(32)}
+)
+
 LABELS: dict[str, Literal["safe", "needs_approval", "destructive"]] = {
     "s": "safe",
     "n": "needs_approval",
@@ -45,13 +50,13 @@ LABELS: dict[str, Literal["safe", "needs_approval", "destructive"]] = {
 
 def listed(path: Path) -> list[Labelled]:
     commands: list[Labelled] = []
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if line and line[0] != "#":
             label, _, command = line.partition(" ")
             commands.append(
                 Labelled(
                     f"{path.stem}:{number}",
-                    command.replace("↵", "\n"),
+                    command.translate(_WRITTEN),
                     LABELS[label],
                     label in ("s", "n/s"),
                 )

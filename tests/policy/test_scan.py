@@ -48,6 +48,10 @@ docker exec c rm -rf X
 kubectl exec p -- sh -c 'rm -rf X'
 find . -exec rm -rf {} +
 ls | xargs rm -rf
+cat list | xargs -n1 -P4 sudo rm -rf
+xargs env A=1 nice -n 5 rm < list
+ls | parallel sudo rm
+find . -exec sudo rm {} +
 python3 -c 'import os; os.system("rm -rf X")'
 python3 -c 'import subprocess as s; s.run(["rm", "-rf", "X"])'
 perl -e 'system("rm -rf X")'
@@ -226,3 +230,44 @@ def test_a_shell_that_reads_no_commands_from_its_input_is_left_alone(line: str) 
 
     assert not scan.findings
     assert not scan.unreadable
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("gcc -o /etc/passwd a.c", "system_file"),
+        ("go build -o /usr/bin/ls .", "system_file"),
+        ("pandoc a.md -o ~/.bashrc", "persistence"),
+        ("gpg -o /etc/passwd -d a.gpg", "system_file"),
+        ("openssl enc -d -in a -out /etc/sudoers", "persistence"),
+        ("awk -i inplace '{}' /etc/hosts", "system_file"),
+        ("echo FLUSHALL | nc localhost 6379", "database"),
+        ("nc localhost 11211 <<< flush_all", "database"),
+        ("printf 'DELETE /idx HTTP/1.0\\r\\n\\r\\n' | nc localhost 9200", "remote_delete"),
+        ("gh gist create .env", "exfiltration"),
+        ("pgrep node | xargs kill -9", "mass_kill"),
+        ("xargs -r sudo kill < pids", "mass_kill"),
+    ],
+)
+def test_what_an_option_writes_a_socket_is_told_or_a_pipe_hands_on_is_found(
+    text: str, name: str
+) -> None:
+    assert name in scan(text).classes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gcc -o app a.c",
+        "go build -o bin/app ./cmd",
+        "pandoc a.md -o a.html",
+        "openssl req -new -out a.csr",
+        "echo PING | nc localhost 6379",
+        "printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc localhost 80",
+        "gh gist create notes.md",
+        "awk -i inplace '{print}' a.txt",
+        "ls | xargs sudo ls",
+    ],
+)
+def test_the_same_into_the_workspace_or_without_harm_is_left_alone(text: str) -> None:
+    assert not scan(text).findings

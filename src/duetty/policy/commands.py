@@ -142,6 +142,8 @@ def uploads_secrets(name: str, texts: Sequence[str]) -> bool:
         given += [
             text.partition("=")[2] for text in texts if text.partition("=")[0] in _UPLOADING[1:]
         ]
+        if name == "gh" and "gist" in texts[1:3]:
+            given += texts[2:]
         return any(map(is_secret, given))
     if name in ("scp", "rsync", "sftp", "aws", "gsutil", "rclone", "s3cmd", "croc", "wormhole"):
         used = {value for option, value in pairs if option in _IDENTITIES}

@@ -17,7 +17,7 @@ from duetty.policy.printed import printed
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
 from duetty.policy.traits import AWK, SQL
 from duetty.policy.use import Scanner, Use
-from duetty.policy.wrappers import SHELLS, inner_of, reads_commands_from_stdin
+from duetty.policy.wrappers import SHELLS, inner_of, innermost, reads_commands_from_stdin
 
 _CODE_OPTIONS = frozenset(
     "-c -e -E -r -p -pe -ne -le -lne -ane -i -pi --eval --print --expression eval -ie -pie -nle -we --execute --run".split()
@@ -92,9 +92,14 @@ def _xargs(scanner: Scanner, use: Use) -> None:
     inner = inner_of(use.name, texts)
     if not inner:
         return
-    if program_name(texts[inner[0].start]) in _DELETING:
-        scanner.find("recursive_delete", " ".join(texts))
     part = texts[inner[0].start :]
+    given = " ".join(part).split() if inner[0].is_text else part
+    if given:
+        program = program_name(innermost(program_name(given[0]), given)[0])
+        if program in _DELETING:
+            scanner.find("recursive_delete", " ".join(texts))
+        elif program == "kill":
+            scanner.find("mass_kill", " ".join(texts))
     text = [part[found.start] for found in inner_of(program_name(part[0]), part) if found.is_text]
     if part[0] in _REPLACED or (
         program_name(part[0]) in SHELLS and (not text or text[0] in _REPLACED) and len(part) < 4

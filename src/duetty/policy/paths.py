@@ -39,7 +39,7 @@ _NAMES = r"""(?:^|/)(?:
         (?<!\.py)(?<!\.js)(?<!\.ts)(?<!\.go)(?<!\.rs)(?<!\.java)(?<!\.rb)(?<!\.md)(?<!\.tsx)(?<!\.jsx)(?<!\.c)(?<!\.h)(?<!\.cpp)
     | tokens? (?:\.(?:txt|json|ya?ml|env|ini))?
     | g?shadow-? | sudoers | [^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|asc|gpg|cer)
-    | wp-config\.php | environ | kcore | mem | docker\.sock
+    | wp-config\.php | environ | kcore | mem | docker\.sock | kubeconfig | wallet\.dat | auth\.json | local\.settings\.json | \.dockercfg
     )(?:/|$)"""
 """In small letters, as they are found in any case."""
 
@@ -72,6 +72,22 @@ def is_secret(path: str) -> bool:
     if path.isascii():
         return _SECRET_NAMES.search(path.lower()) is not None
     return _secret_in_any_case().search(path) is not None
+
+
+_SOUGHT = re.compile(
+    r"passw(?:or)?d|passphrase|secret|credential|(?:api|access|private|auth|aws)\W?.{0,6}(?:key|token)|akia",
+    re.IGNORECASE,
+)
+_EVERYTHING = re.compile(r"[.^$*+=]*")
+
+
+def search_problem(pattern: str) -> str | None:
+    """Why a search through whole trees for this is not shown unasked: among the files may be any."""
+    if _EVERYTHING.fullmatch(pattern):
+        return "shows every file below, whatever it holds"
+    if _SOUGHT.search(pattern):
+        return f"{pattern!r} looks for secrets"
+    return None
 
 
 def content_problem(path: str, place: Place) -> str | None:

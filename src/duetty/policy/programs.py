@@ -12,7 +12,7 @@ from duetty.policy.commands import NETWORK, program_name, programs_of
 from duetty.policy.printed import printed
 from duetty.policy.reading import UNKNOWN
 from duetty.policy.use import UNPACKED, Scanner, Use
-from duetty.policy.wrappers import SHELLS, inner_of
+from duetty.policy.wrappers import SHELLS, inner_of, innermost
 from duetty.policy.writes import (
     IMPORTANT,
     REBUILT,
@@ -207,8 +207,8 @@ def _ends_with_file(scanner: Scanner, use: Use) -> None:
     scanner.written(use.texts[-1], use.what)
 
 
-def _sorted(scanner: Scanner, use: Use) -> None:
-    path = use.value("-o", "--output") or use.clustered("o")
+def _output(scanner: Scanner, use: Use) -> None:
+    path = use.value("-o", "--output", "-out", "--out") or use.clustered("o")
     if path is not None:
         scanner.written(path, use.what)
 
@@ -229,7 +229,16 @@ def _written_by_script(files: "re.Pattern[str]") -> Callable[[Scanner, Use], Non
     return look
 
 
-_by_sed, _by_awk, _by_sql = map(_written_by_script, (_FILE_OF_SED, _FILE_OF_AWK, _FILE_OF_SQL))
+_by_sed, _by_awk_script, _by_sql = map(
+    _written_by_script, (_FILE_OF_SED, _FILE_OF_AWK, _FILE_OF_SQL)
+)
+
+
+def _by_awk(scanner: Scanner, use: Use) -> None:
+    _by_awk_script(scanner, use)
+    if use.value("-i", "--include") == "inplace":
+        for path in use.operands():
+            scanner.written(path, use.what)
 
 
 def _sed(scanner: Scanner, use: Use) -> None:
@@ -365,13 +374,16 @@ def _find(scanner: Scanner, use: Use) -> None:
         if target:
             scanner.written(target, use.what)
     for start, _, end in inner_of(use.name, use.texts):
-        if program_name(use.texts[start]) in ("chmod", "chown", "chgrp", "setfacl") and not (
-            use.texts[start + 1 : start + 2]
-            and _ORDINARY_MODE.fullmatch(use.texts[start + 1])
+        given = use.texts[start:end]
+        words = innermost(program_name(given[0]), given)
+        program = program_name(words[0])
+        if program in ("chmod", "chown", "chgrp", "setfacl") and not (
+            words[1:2]
+            and _ORDINARY_MODE.fullmatch(words[1])
             and not any(text[:1] in ("/", "~") for text in use.texts[1:start])
         ):
             scanner.find("permissions", " ".join(use.texts[:end]))
-        if program_name(use.texts[start]) in ("rm", "unlink", "shred", "rmdir", "truncate"):
+        if program in ("rm", "unlink", "shred", "rmdir", "truncate"):
             scanner.find("recursive_delete", " ".join(use.texts[:end]))
 
 
@@ -423,9 +435,25 @@ def _shell(scanner: Scanner, use: Use) -> None:
         scanner.find("remote_shell", use.what)
 
 
+_SERVER_WIPED = re.compile(
+    r"(?:^|\\[rn]|[\s'\"])(?:flushall|flushdb|flush_all|shutdown|slaveof|replicaof)\b",
+    re.IGNORECASE,
+)
+_HTTP_DELETE = re.compile(r"^\s*DELETE\s+\S+\s+HTTP/")
+
+
 def _netcat(scanner: Scanner, use: Use) -> None:
-    if programs_of(use.simple.producers) & SHELLS:
+    """A shell on the other end, and what a server is told in its own words."""
+    simple = use.simple
+    if programs_of(simple.producers) & SHELLS:
         scanner.find("remote_shell", use.what)
+    if simple.producers or simple.bodies:
+        said = [text for each in simple.producers[-1:] if each and (text := printed(each))]
+        for text in simple.bodies + said:
+            if _SERVER_WIPED.search(text):
+                scanner.find("database", text)
+            if _HTTP_DELETE.search(text):
+                scanner.find("remote_delete", text)
 
 
 def _container(scanner: Scanner, use: Use) -> None:
@@ -523,7 +551,11 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "split": _last_written("ablnCt"),
     "xxd": _last_written("lscgon"),
     "ffmpeg": _ends_with_file,
-    "sort": _sorted,
+    **dict.fromkeys(
+        "sort shuf tree iconv gcc g++ cc c++ clang clang++ ld as nasm gfortran rustc go ghc pandoc xmllint xsltproc gpg gpg2 openssl dot"
+        " esbuild protoc objcopy strip age yt-dlp".split(),
+        _output,
+    ),
     "patch": _patched,
     "cpio": _patched,
     "fallocate": _fallocate,

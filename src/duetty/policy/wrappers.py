@@ -238,6 +238,21 @@ def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
     return inner
 
 
+WRAPPED = 4
+"""Wrappers around one another that are looked through: `sudo env nice -n 5 rm`."""
+
+
+def innermost(program: str, words: Sequence[str]) -> Sequence[str]:
+    """The words that are run in the end, where wrappers run words and no text."""
+    for _ in range(WRAPPED):
+        found = WRAPPERS.get(program)
+        if found is None or found.text or not (inner := inner_of(program, words)):
+            break
+        words = words[inner[-1].start :]
+        program = words[0].rpartition("/")[2]
+    return words
+
+
 def _after(words: Sequence[str], runs: frozenset[str]) -> list[Inner]:
     inner: list[Inner] = []
     for index, word in enumerate(words):

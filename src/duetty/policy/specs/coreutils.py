@@ -7,7 +7,7 @@ never ends (`tail -f`, `yes`), what shows the environment, and every interpreter
 
 import re
 
-from duetty.policy.paths import content_problem
+from duetty.policy.paths import content_problem, is_secret, search_problem
 from duetty.policy.specs.spec import Spec, Use, spec
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
@@ -110,12 +110,17 @@ _FIND_FLAGS = frozenset(
 
 
 _NEWER = re.compile(r"-newer[aBcm][aBcmt]")
+_FIND_NAMES = frozenset("-name -iname -path -ipath -wholename -iwholename -lname -ilname".split())
 
 
 def find_problem(words: tuple[str, ...]) -> str | None:
-    """Every word of the expression is known: tests, and actions that print names."""
+    """Every word of the expression is known: tests, and actions that print names.
+
+    Names are shown whatever they are, but whoever looks for those of keys means their content.
+    """
     remaining = iter(words)
     in_paths = True
+    before = ""
     for word in remaining:
         if in_paths and word[:1] not in ("-", "(", "!"):
             continue
@@ -123,10 +128,14 @@ def find_problem(words: tuple[str, ...]) -> str | None:
             in_paths = in_paths and word in ("-H", "-L", "-P")
         elif word in _FIND_TESTS or _NEWER.fullmatch(word):
             in_paths = False
-            if next(remaining, None) is None:
+            value = next(remaining, None)
+            if value is None:
                 return f"{word} needs a value"
+            if word in _FIND_NAMES and before not in ("!", "-not") and is_secret(value):
+                return f"find {word} {value} looks for secrets"
         else:
             return f"find {word} is not known to only print names"
+        before = word
     return None
 
 
@@ -524,9 +533,26 @@ COREUTILS: dict[str, Spec] = {
 
 def grep_problem(use: Use) -> str | None:
     """The first operand is the pattern, unless `-e` gave one; the others are read."""
+    return searched(
+        use,
+        through_trees=use.has("-r", "-R", "--recursive", "--dereference-recursive")
+        or any(value == "recurse" for _, value in use.options),
+    )
+
+
+def searched(use: Use, *, through_trees: bool) -> str | None:
+    """A search for its first operand, or what `-e` gives, in the other operands."""
     paths = use.operands
-    if not use.has("-e", "--regexp"):
+    patterns = [value or "" for name, value in use.options if name in ("-e", "--regexp")]
+    if not patterns:
         if not paths:
-            return "grep without a pattern"
-        paths = paths[1:]
-    return next((why for path in paths if (why := content_problem(path, use.place))), None)
+            return "a search without a pattern"
+        patterns, paths = [paths[0]], paths[1:]
+    if through_trees:
+        for pattern in patterns:
+            if why := search_problem(pattern):
+                return why
+    for path in paths:
+        if why := content_problem(path, use.place):
+            return why
+    return None

@@ -8,6 +8,7 @@ there for them.
 
 import re
 
+from duetty.policy.specs.coreutils import searched
 from duetty.policy.specs.spec import Spec, Use, spec
 
 _DIFF = (
@@ -187,6 +188,7 @@ GIT: Spec = spec(
             "-nivwlLchHEFGaIopWqrz -e:text -A:count -B:count -C:count -m:count --line-number --column --ignore-case --invert-match --word-regexp --files-with-matches --name-only --files-without-match --count --extended-regexp --basic-regexp --fixed-strings --cached --untracked --exclude-standard --no-exclude-standard --text --max-depth=count --recursive --no-recursive --full-name --null --only-matching --color?code --no-color --break --heading --show-function --function-context --after-context=count --before-context=count --context=count --threads=count --and --or --not --all-match --quiet --max-count=count",
             "text+revision",
             digits=True,
+            check=lambda use: searched(use, through_trees=True),
         ),
         "stash": spec(
             "",

@@ -1,6 +1,7 @@
 """Search programs, and the one question most tools answer harmlessly: which version."""
 
 from duetty.policy.paths import content_problem
+from duetty.policy.specs.coreutils import searched
 from duetty.policy.specs.spec import Spec, Use, spec
 
 _VERSIONS = """
@@ -40,12 +41,19 @@ _RG = (
 
 
 def _rg(use: Use) -> str | None:
-    paths = use.operands
-    if not use.has("-e", "--regexp", "--files", "--type-list"):
-        if not paths:
-            return "rg without a pattern"
-        paths = paths[1:]
-    return next((why for path in paths if (why := content_problem(path, use.place))), None)
+    if use.has("--files", "--type-list"):
+        paths = use.operands
+        return next((why for path in paths if (why := content_problem(path, use.place))), None)
+    return _through(use)
+
+
+def _through(use: Use) -> str | None:
+    """Programs that search trees unless they are given files."""
+    given = use.operands[1:]
+    return searched(
+        use,
+        through_trees=not given or not all("." in path.rpartition("/")[2][1:] for path in given),
+    )
 
 
 _FD = (
@@ -65,7 +73,7 @@ TOOLS: dict[str, Spec] = {
     "rg": spec(_RG, "text", check=_rg, digits=False, hardened=("--no-config",)),
     "fd": spec(_FD, "text+names"),
     "fdfind": spec(_FD, "text+names"),
-    "ag": spec(_AG.replace("z ", " ", 1), "text+content"),
+    "ag": spec(_AG.replace("z ", " ", 1), "text+content", check=_through),
     "cloc": spec(
         "--quiet --by-file --json --csv --exclude-dir=text --include-lang=code", "content"
     ),
