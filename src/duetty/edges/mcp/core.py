@@ -148,6 +148,10 @@ class Core:
         self._tools = {
             tool.name: (tool, check_of(self._schemas[tool.name])) for tool in dialect.tools
         }
+        self._dialect_of = {
+            tool.name: part.name for part in dialect.parts or (dialect,) for tool in part.tools
+        }
+        self._of_resources = dialect.part_with(lambda part: bool(part.resources))
         self._prompts = {prompt.name: prompt for prompt in dialect.prompts}
         self._listed_tools = t.ListToolsResult(
             tools=[listed_tool(tool) for tool in dialect.tools], ttl_ms=LIST_TTL_MS
@@ -218,7 +222,7 @@ class Core:
             self._meet_modern(context)
         elif context.method == "notifications/initialized":
             if self._dialect.resources:
-                self.watches.follow_list(connection_of(context), self.calls(context))
+                self.watches.follow_list(connection_of(context), self._reading(context))
             result = await call_next(context)
             self._meet(context)
             return result
@@ -311,7 +315,7 @@ class Core:
             asks, tasks, client = peer.can_be_asked, False, peer.client
         if (asks and not tool.is_read_only) or (tasks and tool.tail is not None):
             return None
-        calls = self._calls(caller, client)
+        calls = self._calls(caller, client, self._dialect_of[call.name])
         given = _without_nulls(call.arguments)
         return Use(tool=tool, check=check, calls=calls, arguments=given, can_ask=asks)
 
@@ -378,21 +382,24 @@ class Core:
         return Use(
             tool=tool,
             check=check,
-            calls=self.calls(context),
+            calls=self.calls(context, self._dialect_of[name]),
             arguments=_without_nulls(arguments or {}),
             can_ask=can_be_asked(context),
         )
 
-    def calls(self, context: Context) -> Calls:
+    def calls(self, context: Context, dialect: str | None = None) -> Calls:
         request = context.request
         caller = context.lifespan_context if request is None else request.scope[SCOPE_CALLER]
         assert isinstance(caller, Caller)
-        return self._calls(caller, client_name(context))
+        return self._calls(caller, client_name(context), dialect or self._dialect.name)
 
-    def _calls(self, caller: Caller, client: str | None) -> Calls:
+    def _reading(self, context: Context) -> Calls:
+        return self.calls(context, self._of_resources)
+
+    def _calls(self, caller: Caller, client: str | None, dialect: str) -> Calls:
         if client is not None:
             caller = replace(caller, actor=replace(caller.actor, client=client))
-        return Calls(dispatcher=self._dispatcher, caller=caller, dialect=self._dialect.name)
+        return Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
 
     # --- tasks ----------------------------------------------------------------
 
@@ -523,7 +530,7 @@ class Core:
             places = resource.match(uri)
             if places is None:
                 continue
-            found = await guarded(resource.read(self.calls(context), places))
+            found = await guarded(resource.read(self._reading(context), places))
             text = t.TextResourceContents(
                 uri=uri, text=json_text(found), mime_type="application/json"
             )
@@ -556,7 +563,7 @@ class Core:
         return self._find_resource(ref.uri) is not None
 
     async def _session_names(self, context: Context) -> list[str]:
-        sessions: list[Any] = await guarded(self.calls(context)("session.list"))
+        sessions: list[Any] = await guarded(self._reading(context)("session.list"))
         return [info.name for info in sessions]
 
     def _find_resource(self, uri: str) -> tuple[Resource, str | None] | None:
@@ -569,7 +576,7 @@ class Core:
     # --- subscriptions ----------------------------------------------------------
 
     async def _subscribe(self, context: Context, params: t.SubscribeRequestParams) -> t.EmptyResult:
-        calls = self.calls(context)
+        calls = self._reading(context)
         await guarded(self.watches.subscribe(connection_of(context), calls, str(params.uri)))
         return t.EmptyResult()
 
@@ -582,7 +589,7 @@ class Core:
     async def _listen(
         self, context: Context, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
-        return await self.watches.listen(context, params, self.calls(context))
+        return await self.watches.listen(context, params, self._reading(context))
 
     # --- prompts ----------------------------------------------------------------
 

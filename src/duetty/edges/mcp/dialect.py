@@ -226,6 +226,12 @@ class Dialect:
     prompts: Sequence[Prompt] = ()
     server: ServerInfo = ServerInfo()
     live: Live | None = None
+    parts: Sequence["Dialect"] = ()
+    """Those that are spoken at once; rules of policy know each call by the one it came in."""
+
+    def part_with(self, has: Callable[["Dialect"], bool]) -> str:
+        """The name of the part that has something; of all of them together, if none has."""
+        return next((part.name for part in self.parts or (self,) if has(part)), self.name)
 
 
 def chosen(names: str, known: Mapping[str, Dialect]) -> Dialect:
@@ -251,4 +257,5 @@ def chosen(names: str, known: Mapping[str, Dialect]) -> Dialect:
         resources=[resource for part in parts for resource in part.resources],
         prompts=[prompt for part in parts for prompt in part.prompts],
         live=next((part.live for part in parts if part.live is not None), None),
+        parts=parts,
     )

@@ -42,6 +42,7 @@ class LiveCore(Core):
         super().__init__(dialect, dispatcher)
         assert dialect.live is not None
         self._live: Live = dialect.live
+        self._of_live = dialect.part_with(lambda part: part.live is not None)
         self.watches.also = self._also
 
     def server(self) -> DuettyServer:
@@ -57,13 +58,16 @@ class LiveCore(Core):
         server.add_request_handler("prompts/get", t.GetPromptRequestParams, self._get_prompt)
         return server
 
+    def _theirs(self, context: Context) -> Calls:
+        return self.calls(context, self._of_live)
+
     # --- tools ----------------------------------------------------------------------
 
     async def _list_tools(
         self, context: Context, params: t.PaginatedRequestParams | None
     ) -> t.ListToolsResult:
         own = await super()._list_tools(context, params)
-        offered: Offered = await guarded(self._live.offered(self.calls(context)))
+        offered: Offered = await guarded(self._live.offered(self._theirs(context)))
         theirs = _valid(_TOOLS, offered.tools)
         return t.ListToolsResult(tools=[*own.tools, *theirs], ttl_ms=0)
 
@@ -71,7 +75,7 @@ class LiveCore(Core):
         tool = None if name in self._tools else self._live.tool(name)
         if tool is None:
             return super()._use(context, name, arguments)
-        calls = replace(self.calls(context), progress=_quiet(context))
+        calls = replace(self._theirs(context), progress=_quiet(context))
         return Use(
             tool=tool,
             check=_unchecked,
@@ -90,7 +94,7 @@ class LiveCore(Core):
             own = await super()._list_resources(context, params)
         if own.next_cursor is not None:
             return own
-        found, _ = await guarded(self._live.resources(self.calls(context)))
+        found, _ = await guarded(self._live.resources(self._theirs(context)))
         return t.ListResourcesResult(
             resources=[*own.resources, *_valid(_RESOURCES, found)], ttl_ms=0
         )
@@ -99,7 +103,7 @@ class LiveCore(Core):
         self, context: Context, params: t.PaginatedRequestParams | None
     ) -> t.ListResourceTemplatesResult:
         own = await super()._list_templates(context, params)
-        _, found = await guarded(self._live.resources(self.calls(context)))
+        _, found = await guarded(self._live.resources(self._theirs(context)))
         return t.ListResourceTemplatesResult(
             resource_templates=[*own.resource_templates, *_valid(_TEMPLATES, found)], ttl_ms=0
         )
@@ -107,7 +111,7 @@ class LiveCore(Core):
     async def _read_resource(
         self, context: Context, params: t.ReadResourceRequestParams
     ) -> t.ReadResourceResult:
-        found = await guarded(self._live.read(self.calls(context), str(params.uri)))
+        found = await guarded(self._live.read(self._theirs(context), str(params.uri)))
         if found is None:
             return await super()._read_resource(context, params)
         return t.ReadResourceResult.model_validate({"contents": found, "ttlMs": 0}, by_name=False)
@@ -116,14 +120,14 @@ class LiveCore(Core):
         self, context: Context, params: t.PaginatedRequestParams | None
     ) -> t.ListPromptsResult:
         own = await super()._list_prompts(context, params)
-        theirs = _valid(_PROMPTS, await guarded(self._live.prompts(self.calls(context))))
+        theirs = _valid(_PROMPTS, await guarded(self._live.prompts(self._theirs(context))))
         return t.ListPromptsResult(prompts=[*own.prompts, *theirs], ttl_ms=0)
 
     async def _get_prompt(
         self, context: Context, params: t.GetPromptRequestParams
     ) -> t.GetPromptResult:
         given = params.arguments or {}
-        found = await guarded(self._live.prompt(self.calls(context), params.name, given))
+        found = await guarded(self._live.prompt(self._theirs(context), params.name, given))
         if found is None:
             return await super()._get_prompt(context, params)
         return t.GetPromptResult.model_validate(found, by_name=False)
@@ -133,7 +137,7 @@ class LiveCore(Core):
     async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await super()._observe(ctx, call_next)
         if ctx.method == "notifications/initialized" and not is_modern(ctx):
-            connection, calls = connection_of(ctx), self.calls(ctx)
+            connection, calls = connection_of(ctx), self._theirs(ctx)
 
             async def tell(what: str) -> None:
                 match what:
