@@ -94,7 +94,7 @@ class RuntimeGiven(Part):
     name: Name | None = Field(None, description="of a new terminal; chosen when left out")
     shell: Name | None = Field(None, description="program of a new terminal: bash, zsh, fish, sh")
     sandbox: Literal["none", "any", "landlock", "bubblewrap"] | None = Field(
-        None, description="of a new terminal; an agent may only tighten"
+        None, description="of a new terminal or a headless command; an agent may only tighten"
     )
     default_cwd: Directory | None = Field(
         None, description="where to begin when execution.cwd is left out"
@@ -268,6 +268,7 @@ class Metadata(Result):
 class TargetInfo(Result):
     session: str
     mode: Mode
+    sandbox: str = Field(description="what it runs in: none, landlock or bubblewrap")
 
 
 class Executed(Result):
@@ -322,6 +323,7 @@ class Listed(Result):
     created_at: str
     exit_code: int | None
     viewers: int | None = Field(description="how many look at it; null for headless")
+    sandbox: str = Field(description="what it runs in: none, landlock or bubblewrap")
     opened_by_you: bool
 
 

@@ -1022,6 +1022,8 @@ export interface Listed {
   exit_code: number | null;
   /** how many look at it; null for headless */
   viewers: number | null;
+  /** what it runs in: none, landlock or bubblewrap */
+  sandbox: string;
   opened_by_you: boolean;
 }
 
@@ -1067,6 +1069,8 @@ export interface OutputRead {
 export interface TargetInfo {
   session: string;
   mode: "interactive" | "headless";
+  /** what it runs in: none, landlock or bubblewrap */
+  sandbox: string;
 }
 
 export interface Terminated {

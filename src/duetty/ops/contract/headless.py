@@ -29,6 +29,7 @@ async def execute(doing: Doing) -> Outcome:
         "env": request.execution.env or None,
         "stdin": request.execution.stdin,
         "timeout_ms": doing.timeout_ms,
+        "sandbox": request.runtime.sandbox,
     }
     if request.runtime.background:
         info = await doing.call("process.start", order)
@@ -129,7 +130,7 @@ async def terminate(doing: Doing) -> Outcome:
 
 
 def _target(info: Any) -> TargetInfo:
-    return TargetInfo(session=info.id, mode="headless")
+    return TargetInfo(session=info.id, mode="headless", sandbox=info.sandbox)
 
 
 def _state(info: Any) -> Any:

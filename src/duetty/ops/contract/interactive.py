@@ -262,4 +262,4 @@ async def terminate(doing: Doing) -> Outcome:
 
 
 def _target(session: Session) -> TargetInfo:
-    return TargetInfo(session=session.name, mode="interactive")
+    return TargetInfo(session=session.name, mode="interactive", sandbox=session.profile.sandbox)

@@ -25,6 +25,7 @@ async def _interactive(doing: Doing) -> list[Listed]:
             created_at=info.created_at,
             exit_code=info.exit_code,
             viewers=info.clients,
+            sandbox=info.sandbox,
             opened_by_you=own[info.id].profile.owner == doing.actor.identity,
         )
         for info in await doing.call("session.list", {})
@@ -46,6 +47,7 @@ async def _headless(doing: Doing) -> list[Listed]:
             created_at=info.started_at,
             exit_code=info.exit_code,
             viewers=None,
+            sandbox=info.sandbox,
             opened_by_you=own[info.id].owner == doing.actor.identity,
         )
         for info in await doing.call("process.list", {})

@@ -61,10 +61,11 @@ class Request:
 
 
 NEW_TERMINAL = ("cols", "rows", "name", "shell", "sandbox")
-"""Hints about a terminal that is opened for the call."""
+"""Hints about a terminal that is opened for the call; a headless command has a sandbox, too."""
 
 RUNTIME_FOR: Mapping[str, frozenset[tuple[Action, Mode]]] = {
     **{name: frozenset[tuple[Action, Mode]]({("execute", "interactive")}) for name in NEW_TERMINAL},
+    "sandbox": frozenset({("execute", "interactive"), ("execute", "headless")}),
     "default_cwd": frozenset(
         (cast("Action", action), cast("Mode", mode)) for action in ACTIONS for mode in MODES
     ),
