@@ -480,6 +480,18 @@ class RateLimited(Exhausted):
     code = "rate_limited"
 
 
+class ServerStopping(Unavailable):
+    """The server ends while it serves a call; what was started goes on."""
+
+    code = "server_stopping"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the server is stopping; the command goes on",
+            hint="connect again, then look at the screen",
+        )
+
+
 class ServerUnreachable(Unavailable):
     """No server answers at the address the client was given."""
 

@@ -384,7 +384,7 @@ class Server:
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        mcp.stop()  # its open streams would hold the draining up
+        await mcp.stop()  # its open streams would hold the draining up
         web.should_exit = True
         await serving
 

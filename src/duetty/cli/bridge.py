@@ -37,9 +37,13 @@ LAST_ANSWERS_S = 1.0
 MAX_SUBSCRIBED = 100
 """What a server takes from one connection."""
 
+CutOff = Callable[[bytes, str], bytes | None]
+"""The whole answer to a tool call that no server answers any more; None, if an error says it all."""
+
 FirstAnswer = Callable[[bytes], bytes | None]
 """The whole answer to a message of a host that has no server yet; None, if only that can give it."""
 
+ENDED = "the server ended during this call; what it had started may go on: look at the screen"
 HELLO = "duetty/hello"
 NO_MESSAGE = "Invalid request: not a JSON-RPC message"
 INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600
@@ -57,6 +61,7 @@ class Bridge:
         stdout: int,
         dialect: str | None = None,
         first_answer: FirstAnswer = lambda line: None,
+        cut_off: CutOff = lambda line, message: None,
     ) -> None:
         self._path = str(socket_path)
         self._start_server = start_server
@@ -64,6 +69,7 @@ class Bridge:
         self._stdout = stdout
         self._dialect = dialect
         self._first_answer = first_answer
+        self._cut_off = cut_off
         self._has_host = True
         self._server: socket.socket | None = None
         self._poll: select.poll | None = None
@@ -142,7 +148,7 @@ class Bridge:
             try:
                 self._connect()
             except DuettyError as error:
-                self._refuse(seen, error)
+                self._refuse(line, error)
                 return
         self._remember(seen, line)
         if seen.cancels is not None:
@@ -230,9 +236,18 @@ class Bridge:
             self._write(b"[%s]" % b",".join(batch.answers))
             batch.answers.clear()
 
-    def _refuse(self, seen: Seen, error: DuettyError) -> None:
+    def _refuse(self, line: bytes, error: DuettyError) -> None:
+        seen = look_at(line)
         if seen.key is not None and seen.method is not None:
-            self._answer(seen.key, INTERNAL_ERROR, error.message)
+            self._give_up(seen.key, seen.method, line, error.message)
+
+    def _give_up(self, key: str, method: str, line: bytes, message: str) -> None:
+        """A request that no server answers any more."""
+        answer = self._cut_off(line, message) if method == "tools/call" else None
+        if answer is None:
+            self._answer(key, INTERNAL_ERROR, message)
+        else:
+            self._settle(key, answer)
 
     def _write(self, line: bytes) -> None:
         rest = memoryview(line + b"\n")
@@ -254,21 +269,17 @@ class Bridge:
         if self._server is not None:
             self._server.close()
         self._server = None
-        for key, (method, _) in list(self._pending.items()):
+        for key, (method, line) in list(self._pending.items()):
             if method == "tools/call":
                 del self._pending[key]
-                self._answer(
-                    key,
-                    INTERNAL_ERROR,
-                    "the server ended during this call; what it had started may go on: look at the screen",
-                )
+                self._give_up(key, method, line, ENDED)
         try:
             if not self._reach(RETURN_S) and self._pending:
                 self._connect()
         except DuettyError as error:
-            for key in list(self._pending):
+            for key, (method, line) in list(self._pending.items()):
                 del self._pending[key]
-                self._answer(key, INTERNAL_ERROR, error.message)
+                self._give_up(key, method, line, error.message)
 
     def _connect(self) -> None:
         """A connection to the server, which is started if there is none."""
@@ -293,7 +304,7 @@ class Bridge:
                     held += self._unanswered()
         except DuettyError as error:
             for line in held:
-                self._refuse(look_at(line), error)
+                self._refuse(line, error)
             raise
         server.came_up()
         for line in held:

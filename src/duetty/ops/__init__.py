@@ -5,6 +5,7 @@ from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.asked import Asked, approval_shape
+from duetty.ops.contract import cut_off_failure
 from duetty.ops.deciding import Deciding
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.event_shapes import entry_shape, lifecycle_shape
@@ -49,6 +50,7 @@ __all__ = [
     "View",
     "Watch",
     "approval_shape",
+    "cut_off_failure",
     "entry_shape",
     "lifecycle_shape",
     "permit",

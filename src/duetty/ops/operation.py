@@ -3,7 +3,7 @@
 Route, tool, CLI command, schema and docs page are made from it.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
@@ -72,6 +72,9 @@ class Operation(Generic[P, R]):
 
     malformed: Callable[[BadArguments], DuettyError] | None = None
     """How it tells of a request that holds no arguments at all, where it has words of its own."""
+
+    cut_off: Callable[[Mapping[str, object], str], DuettyError] | None = None
+    """How it tells of a request that the end of the server cuts off, where it has words of its own."""
 
     check: Callable[[P, Services, Actor], Awaitable[None]] | None = None
     """Finds what `run` would refuse, and changes nothing: no person is asked about such a call."""

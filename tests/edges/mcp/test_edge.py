@@ -32,7 +32,7 @@ async def test_open_connections_are_counted_and_forgotten(home: Path) -> None:
                 counted.append(edge.connections)
             while edge.connections:
                 await anyio.sleep(0.01)
-            edge.stop()
+            await edge.stop()
 
     assert counted == [1]
     assert not engine.paths.mcp_socket.exists()
@@ -51,4 +51,4 @@ async def test_another_user_is_not_heard(home: Path) -> None:
             async with await anyio.connect_unix(engine.paths.mcp_socket) as stream:
                 with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
                     await stream.receive()
-            edge.stop()
+            await edge.stop()

@@ -9,6 +9,7 @@ import os
 import sys
 
 from duetty.cli.bridge import Bridge
+from duetty.cli.cut_off import cut_off_answer
 from duetty.cli.first_answers import FirstAnswers
 from duetty.cli.spawning import SpawnedServer
 from duetty.config import Paths, find_paths, load_settings
@@ -76,6 +77,7 @@ def _bridge(arguments: argparse.Namespace) -> int:
         stdin=sys.stdin.fileno(),
         stdout=sys.stdout.fileno(),
         dialect=arguments.dialect,
+        cut_off=cut_off_answer,
         first_answer=FirstAnswers(lambda: arguments.dialect or _default_dialects(paths)),
     )
     bridge.run()

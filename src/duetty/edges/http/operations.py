@@ -16,17 +16,13 @@ from duetty.edges.http.arguments import Arguments, Malformed
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.headers import DOCUMENT_POLICY
-from duetty.errors import AuthInvalid, BadArguments, DuettyError, Unavailable
+from duetty.errors import AuthInvalid, BadArguments, DuettyError, ServerStopping
 from duetty.ops import Dispatcher, Operation, Stream
 
 Stopping = Callable[[], Awaitable[object]]
 """Returns when the server is about to end."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-class ServerStopping(Unavailable):
-    code = "server_stopping"
 
 
 def operation_routes(
@@ -61,6 +57,7 @@ def _endpoint(
     arguments = Arguments(operation)
 
     async def endpoint(request: Request) -> Response:
+        given: Mapping[str, object] = {}
         try:
             actor = guard.admit(request)
             given = await arguments.read(request)
@@ -72,6 +69,9 @@ def _endpoint(
         except Malformed as error:
             told = error if operation.malformed is None else operation.malformed(error)
             return error_response(told)
+        except ServerStopping as error:
+            cut_off = operation.cut_off
+            return error_response(error if cut_off is None else cut_off(given, error.message))
         except DuettyError as error:
             return error_response(error)
         return _answer(result, operation.route.status)
@@ -121,7 +121,7 @@ async def _while_wanted(
 
         async def watch_server() -> None:
             await stopping()
-            end(ServerStopping("the server is stopping; the command goes on"))
+            end(ServerStopping())
 
         tasks.start_soon(watch_client)
         tasks.start_soon(watch_server)

@@ -23,6 +23,7 @@ from duetty.calls import Actor
 from duetty.edges.mcp.arguments import Check, check_of
 from duetty.edges.mcp.asking import by_request, by_task, can_be_asked
 from duetty.edges.mcp.dialect import Answer, Caller, Calls, Dialect, Json, Resource, Tool, failed
+from duetty.edges.mcp.ending import Ending
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
 from duetty.edges.mcp.later import later
 from duetty.edges.mcp.peer import Peer
@@ -67,7 +68,7 @@ from duetty.edges.mcp.tasks import (
     wire_2026,
 )
 from duetty.edges.mcp.watching import Watches
-from duetty.errors import DuettyError
+from duetty.errors import DuettyError, ServerStopping
 from duetty.ops import Dispatcher
 
 PROGRESS_S = 1.0
@@ -103,6 +104,7 @@ class Use:
     check: Check
     calls: Calls
     arguments: Json
+    ending: Ending
     can_ask: bool
     """Whether the client can show a person a question."""
 
@@ -127,13 +129,21 @@ class Use:
             given = self.arguments
             if not self.tool.checks_itself:
                 given = self.check(given)
-            return shape(await self.tool.run(calls, given))
+            with self.ending.cutting():
+                return shape(await self.tool.run(calls, given))
+            return shape(self._cut_off())
         except DuettyError as error:
             if json_rpc_code(error) is None:
                 return shape(failed(error))
             return protocol_error(error)
         except Exception as error:  # noqa: BLE001 - the last resort, and it is logged
             return crashed(error)
+
+    def _cut_off(self) -> Answer:
+        stopping = ServerStopping()
+        if self.tool.cut_off is None:
+            return failed(stopping)
+        return self.tool.cut_off(self.arguments, stopping.message)
 
 
 class Core:
@@ -162,6 +172,7 @@ class Core:
             for name, schema in self._schemas.items()
             if "x-mcp-header" not in json_text(schema)
         }
+        self.ending = Ending()
         self._envelopes: dict[bytes, Envelope] = {}
         self._http_peers: dict[str, Peer] = {}
         self._server_info = b""
@@ -317,7 +328,14 @@ class Core:
             return None
         calls = self._calls(caller, client, self._dialect_of[call.name])
         given = _without_nulls(call.arguments)
-        return Use(tool=tool, check=check, calls=calls, arguments=given, can_ask=asks)
+        return Use(
+            tool=tool,
+            check=check,
+            calls=calls,
+            arguments=given,
+            ending=self.ending,
+            can_ask=asks,
+        )
 
     async def answer_plain(
         self, call: PlainCall, use: Use, report: Report | None
@@ -384,6 +402,7 @@ class Core:
             check=check,
             calls=self.calls(context, self._dialect_of[name]),
             arguments=_without_nulls(arguments or {}),
+            ending=self.ending,
             can_ask=can_be_asked(context),
         )
 

@@ -117,6 +117,9 @@ class Tool:
     checks_itself: bool = False
     """Its contract has errors of its own for arguments that do not fit the schema."""
 
+    cut_off: Callable[[Json, str], Answer] | None = None
+    """What it answers when the server ends meanwhile, where it has words of its own for that."""
+
     bound_ms: Callable[[Json], int | None] = lambda arguments: None
     """How long it takes at most, where that is known beforehand."""
 

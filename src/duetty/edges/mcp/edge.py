@@ -36,6 +36,9 @@ LOCAL = Caller(actor=Actor(kind="agent", name="local"))
 RETRY_S = 1.0
 """Between two attempts at what a machine without room refused."""
 
+ANSWERED_S = 0.5
+"""For the answers to calls that the end of the server cut off to be on their way."""
+
 log = logging.getLogger("duetty.mcp")
 
 
@@ -82,7 +85,9 @@ class McpEdge:
     def preload(self) -> None:
         self._wanted.set()
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
+        if self._transports is not None and self._transports.end_calls():
+            await anyio.sleep(ANSWERED_S)
         self._serving.cancel()
 
     async def _serve(self, path: Path, task_status: TaskStatus[None]) -> None:

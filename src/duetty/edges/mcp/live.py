@@ -81,6 +81,7 @@ class LiveCore(Core):
             check=_unchecked,
             calls=calls,
             arguments=arguments or {},  # as they were given: null may mean something there
+            ending=self.ending,
             can_ask=can_be_asked(context),
         )
 

@@ -87,6 +87,11 @@ class Transports:
                 self._served[dialect.name] = found
         return found
 
+    def end_calls(self) -> bool:
+        """Have every call on its way answered now. Whether there was one."""
+        met = [served.core.ending.come() for served in self._served.values()]
+        return any(met)
+
     def make_core(self, dialect: Dialect) -> Core:
         kind = Core if dialect.live is None else LiveCore
         return kind(dialect, self.dispatcher)

@@ -5,7 +5,7 @@
 is done by calls of other operations, so policy, approvals and the trail see each of them.
 """
 
-from duetty.ops.contract.act import ACT
+from duetty.ops.contract.act import ACT, cut_off_failure
 from duetty.ops.contract.failures import FAILURES, TerminalFailure
 
-__all__ = ["ACT", "FAILURES", "TerminalFailure"]
+__all__ = ["ACT", "FAILURES", "TerminalFailure", "cut_off_failure"]

@@ -1,7 +1,11 @@
 """The terminal contract as one operation: bridge, check, gate, route, and failures in its words."""
 
 import logging
+from contextlib import suppress
 from secrets import token_hex
+from typing import Any
+
+from pydantic import ValidationError
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, DuettyError
@@ -9,6 +13,7 @@ from duetty.ops.contract.compat import Bridged, alias_info, bridge
 from duetty.ops.contract.failures import (
     ACTIONS,
     FAILURES,
+    Disconnected,
     Internal,
     InvalidPayload,
     TerminalFailure,
@@ -51,6 +56,19 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         raise _told(failure, given.get("action"), bridged, request, trace_id) from error
     metadata = _metadata(given.get("action"), bridged, request, trace_id)
     return TerminalAnswer(action=request.action, target=target, result=result, metadata=metadata)
+
+
+def cut_off_failure(request: object, message: str) -> Disconnected:
+    """What the caller of a request is told which nobody lived to answer; total."""
+    given: dict[str, Any] = {}
+    bridged = whole = None
+    with suppress(DuettyError, ValidationError):
+        given = TerminalParams.model_validate(request).given()
+        bridged = bridge(given)
+        whole = checked(bridged)
+    failure = Disconnected(message, reason="server_ended")
+    failure.told(_metadata(given.get("action"), bridged, whole, token_hex(8)))
+    return failure
 
 
 def _until_s(request: Request, services: Services) -> float | None:
@@ -110,5 +128,6 @@ ACT = Operation(
     shared=True,
     composed=True,
     malformed=_malformed,
+    cut_off=cut_off_failure,
     errors=FAILURES,
 )

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Tool
 from duetty.errors import DuettyError
+from duetty.ops import cut_off_failure
 from duetty.wire.contract import TerminalAnswer, TerminalParams
 
 OPERATION = "terminal.act"
@@ -29,13 +30,22 @@ async def _terminal(calls: Calls, arguments: Json) -> Answer:
     except DuettyError as error:
         if not error.code.startswith("PM_TERM_"):
             raise
-        told: Json = {"code": error.code, "message": error.message}
-        told |= {"hint": error.hint, "details": dict(error.details)}
-        return Answer(content={"error": told}, failure=error.message)
+        return _failed(error)
     return Answer(
         content=answer.model_dump(mode="json"),
         text=answer.model_dump(mode="json", exclude_none=True),
     )
+
+
+def _failed(error: DuettyError) -> Answer:
+    told: Json = {"code": error.code, "message": error.message}
+    told |= {"hint": error.hint, "details": dict(error.details)}
+    return Answer(content={"error": told}, failure=error.message)
+
+
+def cut_off(arguments: object, message: str) -> Answer:
+    """What a caller is told whose server ended before it had answered."""
+    return _failed(cut_off_failure(arguments, message))
 
 
 def _with_directory(calls: Calls, arguments: Json) -> Json:
@@ -89,6 +99,7 @@ TOOLS = (
         is_destructive=True,
         checks_itself=True,
         tail=_tail,
+        cut_off=cut_off,
         bound_ms=_bound_ms,
     ),
 )
