@@ -5,7 +5,7 @@ on. On another architecture than those below there is no filter, and no sandbox.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
@@ -16,26 +16,42 @@ CLONE_NEW = 0x7E020000
 _EPERM, _ENOSYS = 1, 38
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _ARG0, _ARG1 = 0, 4, 16, 24
+_NUMBER, _ARCH, _ARG0, _ARG1, _ARG2 = 0, 4, 16, 24, 32
+_HIGH = 4
+"""From the low half of an argument to the high one, on little-endian machines: both of ours."""
+
 _X32 = 0x40000000
 
 REFUSED = (
-    "ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd",
+    "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
     "io_uring_setup", "io_uring_enter", "io_uring_register",
     "bpf", "perf_event_open", "userfaultfd",
     "keyctl", "add_key", "request_key",
     "init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot",
-    "mount", "umount2", "pivot_root", "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount",
-    "fspick", "mount_setattr", "unshare", "setns", "chroot",
+    "mount", "umount2", "pivot_root", "open_tree", "open_tree_attr", "move_mount", "fsopen",
+    "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "chroot",
     "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "nfsservctl",
     "name_to_handle_at", "open_by_handle_at", "syslog", "settimeofday", "clock_settime",
     "adjtimex", "clock_adjtime", "vhangup", "lookup_dcookie", "fanotify_init",
 )  # fmt: skip
 
+SHARED = (
+    "shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semtimedop", "semctl",
+    "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
+)  # fmt: skip
+"""Memory, semaphores and queues that are found by number or name, in all of the machine."""
+
+_OF_A_PROCESS = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
+"""Their first argument is a process; 0 is the one that calls."""
+
+_OF_PROCESSES = {"setpriority": 0, "ioprio_set": 1}
+"""What their first argument must be for the second to be one process, and not a group or a user."""
+
 _SAME = {
     "pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
     "fspick": 433, "mount_setattr": 442, "quotactl_fd": 443, "clone3": 435,
+    "process_madvise": 440, "open_tree_attr": 467,
 }  # fmt: skip
 """Newer calls have one number everywhere."""
 
@@ -61,6 +77,11 @@ _ARCHITECTURES = {
             "open_by_handle_at": 304, "clock_adjtime": 305, "setns": 308, "process_vm_readv": 310,
             "process_vm_writev": 311, "kcmp": 312, "finit_module": 313, "kexec_file_load": 320,
             "bpf": 321, "userfaultfd": 323,
+            "shmget": 29, "shmat": 30, "shmctl": 31, "semget": 64, "semop": 65, "semctl": 66,
+            "shmdt": 67, "msgget": 68, "msgsnd": 69, "msgrcv": 70, "msgctl": 71, "semtimedop": 220,
+            "mq_open": 240, "mq_unlink": 241, "setpriority": 141, "sched_setparam": 142,
+            "sched_setscheduler": 144, "sched_setaffinity": 203, "ioprio_set": 251,
+            "prlimit64": 302, "sched_setattr": 314,
         },
     ),
     "aarch64": _Architecture(
@@ -77,17 +98,36 @@ _ARCHITECTURES = {
             "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "process_vm_readv": 270,
             "process_vm_writev": 271, "kcmp": 272, "finit_module": 273, "kexec_file_load": 294,
             "bpf": 280, "userfaultfd": 282,
+            "shmget": 194, "shmat": 196, "shmctl": 195, "semget": 190, "semop": 193, "semctl": 191,
+            "shmdt": 197, "msgget": 186, "msgsnd": 189, "msgrcv": 188, "msgctl": 187,
+            "semtimedop": 192, "mq_open": 180, "mq_unlink": 181, "setpriority": 140,
+            "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122,
+            "ioprio_set": 30, "prlimit64": 261, "sched_setattr": 274,
         },
     ),
 }  # fmt: skip
 
 
-def filter_program(machine: str, *, families: Sequence[int]) -> bytes | None:
+def numbers(machine: str) -> Mapping[str, int]:
+    """Of every call that a filter names."""
+    return _ARCHITECTURES[machine].numbers
+
+
+def filter_program(
+    machine: str, *, families: Sequence[int], own_namespaces: bool | None = None
+) -> bytes | None:
     """The filter for this architecture, with sockets of these families only; None for others.
 
     A pair of sockets (`socketpair`) reaches nobody else and is always allowed
     between processes of the sandbox, as AF_UNIX.
+
+    `own_namespaces` says whether processes, queues and shared memory inside are
+    the sandbox's own. Where they are the machine's, a process changes limits and
+    scheduling of nobody but itself, and there is no System V IPC. By default they
+    are its own where unix sockets may be opened: both need a place apart.
     """
+    if own_namespaces is None:
+        own_namespaces = AF_UNIX in families
     architecture = _ARCHITECTURES.get(machine)
     if architecture is None:
         return None
@@ -102,12 +142,14 @@ def filter_program(machine: str, *, families: Sequence[int]) -> bytes | None:
         steps += [_step(_AT_LEAST, _X32, 0, 1), _step(_RETURN, _ERRNO | _ENOSYS)]
     # glibc falls back to clone, whose flags a filter can read.
     steps += [_step(_EQUAL, number["clone3"], 0, 1), _step(_RETURN, _ERRNO | _ENOSYS)]
-    for name in REFUSED:
+    for name in REFUSED if own_namespaces else (*REFUSED, *SHARED):
         steps += [_step(_EQUAL, number[name], 0, 1), _step(_RETURN, _ERRNO | _EPERM)]
     steps += _only_if(number["clone"], _ARG0, [_step(_ANY_BIT, CLONE_NEW, 0, 1)])
     steps += _only_if(
         number["ioctl"], _ARG1, [_step(_EQUAL, TIOCSTI, 1, 0), _step(_EQUAL, TIOCLINUX, 0, 1)]
     )
+    if not own_namespaces:
+        steps += _only_themselves(number)
     steps += _families(number["socket"], families)
     steps += _families(number["socketpair"], [AF_UNIX])
     steps.append(_step(_RETURN, _ALLOW))
@@ -118,6 +160,28 @@ def _only_if(number: int, argument: int, tests: list[bytes]) -> list[bytes]:
     """Refuse this call when the tests on the low half of an argument lead there."""
     body = [_step(_LOAD, argument), *tests, _step(_RETURN, _ERRNO | _EPERM), _step(_RETURN, _ALLOW)]
     return [_step(_EQUAL, number, 0, len(body)), *body]
+
+
+def _only_themselves(number: Mapping[str, int]) -> list[bytes]:
+    """Limits and scheduling of other processes: a CPU limit of one second kills, too.
+
+    Nice values and limits are the same user's to set, and Landlock knows nothing of them.
+    """
+    steps: list[bytes] = []
+    for name in _OF_A_PROCESS:
+        steps += _only_if(number[name], _ARG0, [_step(_EQUAL, 0, 1, 0)])
+    for name, one in _OF_PROCESSES.items():
+        tests = [_step(_EQUAL, one, 0, 2), _step(_LOAD, _ARG1), _step(_EQUAL, 0, 1, 0)]
+        steps += _only_if(number[name], _ARG0, tests)
+    # Nothing to set means that it only asks. An address has two halves; a process, one.
+    tests = [
+        _step(_EQUAL, 0, 5, 0),
+        _step(_LOAD, _ARG2),
+        _step(_EQUAL, 0, 0, 2),
+        _step(_LOAD, _ARG2 + _HIGH),
+        _step(_EQUAL, 0, 1, 0),
+    ]
+    return steps + _only_if(number["prlimit64"], _ARG0, tests)
 
 
 def _families(number: int, families: Sequence[int]) -> list[bytes]:

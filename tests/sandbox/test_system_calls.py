@@ -1,0 +1,279 @@
+"""System calls that reach out of a sandbox past its file system: refused, and what needs them works."""
+
+import os
+import re
+import resource
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from duetty.sandbox import Asked, support
+from duetty.sandbox.seccomp import REFUSED, SHARED, numbers
+from tests.sandbox.inside import python_inside, run_inside, settled_sockets
+
+LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
+
+HEADERS = {
+    "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    "aarch64": Path("/usr/include/asm-generic/unistd.h"),
+}
+"""Debian's; the second is what ARM64 is made from."""
+
+needs_both = pytest.mark.skipif(
+    support().bubblewrap is None or not support().has_landlock,
+    reason="this machine has no user namespaces, no bubblewrap or no Landlock",
+)
+needs_landlock = pytest.mark.skipif(not support().has_landlock, reason="no Landlock here")
+
+CALLING = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    ctypes.set_errno(0)
+    found = libc.syscall(ctypes.c_long(number), *(
+        each if isinstance(each, ctypes.Array) else ctypes.c_long(each)
+        for each in arguments
+    ))
+    return 'DONE' if found >= 0 else os.strerror(ctypes.get_errno())
+"""
+
+
+@pytest.fixture
+def ws(tmp_path: Path) -> Iterator[Path]:
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    with settled_sockets():
+        yield workspace
+
+
+@pytest.fixture
+def bystander() -> Iterator[subprocess.Popen[bytes]]:
+    """A process of the same user outside, as the server is one.
+
+    Without capabilities: one that has more than those inside is safe from them anyway.
+    """
+    bare = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    process = subprocess.Popen([*bare, "/bin/sleep", "600"])
+    while "sleep" not in Path(f"/proc/{process.pid}/comm").read_text(encoding="utf-8"):
+        time.sleep(0.005)
+    yield process
+    process.kill()
+    process.wait()
+
+
+def number(name: str) -> int:
+    return numbers(os.uname().machine)[name]
+
+
+@needs_landlock
+def test_limits_of_a_process_outside_cannot_be_set(
+    ws: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    before = resource.prlimit(bystander.pid, resource.RLIMIT_CPU)
+    said = python_inside(
+        "landlock",
+        f"""{CALLING}
+limit = (ctypes.c_uint64 * 2)(7, 7)
+old = (ctypes.c_uint64 * 2)()
+print(call({number("prlimit64")}, {bystander.pid}, 0, limit, 0))
+print(call({number("prlimit64")}, {bystander.pid} | 1 << 32, 0, limit, old))
+print(call({number("prlimit64")}, {bystander.pid}, 0, 0, old))
+""",
+        workspace=ws,
+    )
+
+    assert resource.prlimit(bystander.pid, resource.RLIMIT_CPU) == before
+    assert said.splitlines() == ["Operation not permitted", "Operation not permitted", "DONE"]
+
+
+@needs_landlock
+def test_a_limit_at_an_address_whose_low_half_is_zero_is_seen(ws: Path) -> None:
+    """The kernel reads 64 bits of the address; a filter 32 at a time."""
+    said = python_inside(
+        "landlock",
+        f"""{CALLING}
+print(call({number("prlimit64")}, os.getpid(), 0, 1 << 32, 0))
+""",
+        workspace=ws,
+    )
+
+    assert said == "Operation not permitted"
+
+
+@needs_landlock
+def test_scheduling_of_a_process_outside_cannot_be_changed(
+    ws: Path, bystander: subprocess.Popen[bytes]
+) -> None:
+    before = os.getpriority(os.PRIO_PROCESS, bystander.pid)
+    pid = bystander.pid
+    # What is asked for a whole user would fail with another error, and change nothing.
+    said = python_inside(
+        "landlock",
+        f"""{CALLING}
+mask = (ctypes.c_ulong * 16)(1)
+batch = (ctypes.c_int * 1)(0)
+attributes = (ctypes.c_uint32 * 14)(56, 3)
+for each in (
+    call({number("setpriority")}, 0, {pid}, 19),
+    call({number("setpriority")}, 1, {pid}, 19),
+    call({number("setpriority")}, 2, 0, -20),
+    call({number("setpriority")}, 2, os.getuid(), -20),
+    call({number("sched_setaffinity")}, {pid}, 128, mask),
+    call({number("sched_setscheduler")}, {pid}, 3, batch),
+    call({number("sched_setparam")}, {pid}, batch),
+    call({number("sched_setattr")}, {pid}, attributes, 0),
+    call({number("ioprio_set")}, 1, {pid}, 3 << 13),
+    call({number("ioprio_set")}, 3, 0, 7 << 13),
+    call({number("ioprio_set")}, 3, os.getuid(), 7 << 13),
+):
+    print(each)
+""",
+        workspace=ws,
+    )
+
+    assert os.getpriority(os.PRIO_PROCESS, pid) == before
+    assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+    assert set(said.splitlines()) == {"Operation not permitted"}
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nice -n 5 true",
+        "taskset 1 true",
+        "chrt -b 0 true",
+        "ionice -c 3 true",
+        "prlimit --nofile=100 true",
+        "prlimit --nofile",
+        "ulimit -n 100",
+        "bash -c 'ulimit -n 100'",
+        "python3 -c 'import os; os.nice(1); os.sched_setaffinity(0, {0})'",
+        "python3 -c 'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (99, 99))'",
+        "python3 -c 'import os; os.setpriority(os.PRIO_PROCESS, 0, 5)'",
+    ],
+)
+def test_programs_set_limits_and_priority_of_their_own(
+    level: Asked, command: str, ws: Path
+) -> None:
+    done = run_inside(level, ["/bin/sh", "-c", command], workspace=ws)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_both
+def test_processes_of_a_namespace_of_their_own_may_change_each_other(ws: Path) -> None:
+    done = run_inside(
+        "bubblewrap", ["/bin/sh", "-c", "renice -n 5 -p $$ && prlimit -p $$ -n=99"], workspace=ws
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def shared_memory() -> Iterator[int]:
+    """A segment of the machine, as databases and displays have them."""
+    made = subprocess.run(["ipcmk", "-M", "64"], capture_output=True, text=True, check=True)
+    segment = made.stdout.split()[-1]
+    yield int(segment)
+    subprocess.run(["ipcrm", "-m", segment], check=True)
+
+
+REACHING = f"""{CALLING}
+libc.shmat.restype = ctypes.c_void_p
+def attached(id_):
+    ctypes.set_errno(0)
+    found = libc.shmat(id_, None, 0)
+    return 'DONE' if found != ctypes.c_void_p(-1).value else os.strerror(ctypes.get_errno())
+def made(found):
+    return 'DONE' if found >= 0 else os.strerror(ctypes.get_errno())
+"""
+
+
+@needs_landlock
+def test_memory_queues_and_semaphores_of_the_machine_are_out_of_reach(
+    ws: Path, shared_memory: int
+) -> None:
+    said = python_inside(
+        "landlock",
+        f"""{REACHING}
+print(attached({shared_memory}))
+print(made(libc.shmctl({shared_memory}, 0, None)))
+print(made(libc.shmget(0, 64, 0o600)))
+print(made(libc.msgget(0, 0o600)))
+print(made(libc.semget(0, 1, 0o600)))
+print(made(libc.semctl(0, 0, 0)))
+print(made(libc.semop(0, b'', 0)))
+print(made(libc.msgrcv(0, b'', 0, 0, 0)))
+print(made(libc.msgsnd(0, b'', 0, 0)))
+print(made(libc.msgctl(0, 0, 0)))
+name = ctypes.create_string_buffer(b'duetty-test')
+print(call({number("mq_open")}, name, 0o102, 0o600, 0))
+print(call({number("mq_unlink")}, name))
+""",
+        workspace=ws,
+    )
+
+    assert set(said.splitlines()) == {"Operation not permitted"}
+
+
+@needs_both
+def test_a_sandbox_with_memory_and_queues_of_its_own_may_use_them(
+    ws: Path, shared_memory: int
+) -> None:
+    said = python_inside(
+        "bubblewrap",
+        f"""{REACHING}
+print(attached({shared_memory}))
+print(attached(libc.shmget(0, 64, 0o600)))
+print(made(libc.msgget(0, 0o600)))
+""",
+        workspace=ws,
+    )
+
+    assert said.splitlines() == ["Invalid argument", "DONE", "DONE"]
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_call_that_is_refused_is_refused(level: Asked, ws: Path) -> None:
+    calls = {name: number(name) for name in (*REFUSED, *(SHARED if level == "landlock" else ()))}
+    said = python_inside(
+        level,
+        f"{CALLING}\nfor name, number in {calls!r}.items(): print(name, call(number, 0, 0, 0, 0, 0))",
+        workspace=ws,
+    )
+
+    assert said.splitlines() == [f"{name} Operation not permitted" for name in calls]
+
+
+def test_calls_that_make_mounts_or_reach_into_processes_are_all_known() -> None:
+    """As of Linux 6.18; `listmount`, `statmount` and `listns` only read."""
+    assert {
+        "mount", "umount2", "pivot_root", "chroot", "unshare", "setns",
+        "open_tree", "open_tree_attr", "move_mount", "mount_setattr",
+        "fsopen", "fsconfig", "fsmount", "fspick",
+        "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise",
+        "pidfd_getfd", "kcmp",
+        "keyctl", "add_key", "request_key", "bpf", "perf_event_open", "userfaultfd",
+        "io_uring_setup", "io_uring_enter", "io_uring_register",
+        "quotactl", "quotactl_fd", "acct", "swapon", "swapoff", "reboot", "lookup_dcookie",
+        "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module",
+    } <= set(REFUSED)  # fmt: skip
+
+
+@pytest.mark.parametrize("machine", HEADERS)
+def test_numbers_are_those_of_the_kernel(machine: str) -> None:
+    if not HEADERS[machine].exists():
+        pytest.skip("the kernel's headers are not installed")
+    found = re.findall(
+        r"#define __NR(?:3264)?_(\w+)\s+(\d+)", HEADERS[machine].read_text(encoding="utf-8")
+    )
+    known = {name: int(value) for name, value in found}
+    newer = {"open_tree_attr": 467}
+
+    assert numbers(machine) == {name: (known | newer)[name] for name in numbers(machine)}
