@@ -5,11 +5,14 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import anyio
+import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 
@@ -21,6 +24,7 @@ from duetty.errors import (
     ForkFailed,
     ProcessIdConflict,
 )
+from duetty.processes.inside import descendants
 from duetty.processes.output import Output
 from duetty.sandbox import Places, SandboxOrder, wrap
 
@@ -28,6 +32,9 @@ CHUNK_BYTES = 64 * 1024
 
 DRAIN_S = 0.2
 """How long output is waited for after the command's end, when something it left holds the pipe."""
+
+SIGNALLED = 128
+"""Added to the signal that ended a command, in the exit code of whoever waited for it."""
 
 KILL_S = 3.0
 """How long a stop waits after KILL; uninterruptible I/O may hold a process longer."""
@@ -132,6 +139,9 @@ class Process:
         self._directory = directory
         self._clock = clock
         self._changed: anyio.Event | None = None
+        self._sent: set[int] = set()
+        """Signals that it was sent."""
+
         self.ended = anyio.Event()
         """The command itself has ended, and what it printed has been read."""
 
@@ -205,6 +215,10 @@ class Process:
             return
         code = self._popen.poll()
         if code is not None:
+            if self.sandbox == "bubblewrap" and code - SIGNALLED in self._sent:
+                code = (
+                    SIGNALLED - code
+                )  # what bubblewrap says for its child, and a shell for its own
             self.exit_code = code if code >= 0 else None
             self.exit_signal = -code if code < 0 else None
         self.ended_s = self._clock.monotonic_s()
@@ -276,11 +290,24 @@ class Process:
         While the command is not reaped, or something holds its pipes, the number
         of the group cannot have been given to anybody else.
         """
+        self._sent.add(number)
         if self._popen.returncode is None or self.stdout.is_open or self.stderr.is_open:
+            if self._is_asked_inside(number):
+                return
             try:
                 os.killpg(self.pid, number)
             except (ProcessLookupError, PermissionError):
                 return
+
+    def _is_asked_inside(self, number: int) -> bool:
+        """Whether those inside got the signal, and bubblewrap did not: all die with it, at once."""
+        if self.sandbox != "bubblewrap" or number == signal.SIGKILL:
+            return False
+        inside = descendants(self.pid)
+        for pid in inside:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        return bool(inside)
 
     def forget(self) -> None:
         self.stdout.close()
@@ -328,13 +355,12 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
             order=order.sandbox,
             places=Places(hidden=order.hidden, private=directory / "tmp"),
             seccomp_fd=filter_fd,
-            # The parent would be this thread, which ends long before the server does.
-            die_with_parent=False,
         )
         for fd, content in wrapped.handed.items():
             os.write(fd, content)
             os.lseek(fd, 0, os.SEEK_SET)
-        child = subprocess.Popen(  # noqa: S603 - running what it is told is the purpose
+        popen = partial(
+            subprocess.Popen[bytes],
             wrapped.argv,
             cwd=order.cwd,
             env=dict(wrapped.env),
@@ -344,6 +370,9 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
             pass_fds=tuple(wrapped.handed),
             start_new_session=True,
         )
+        # bubblewrap ends with the thread that started it: the loop's lives as long as the server.
+        by_loop = wrapped.level == "bubblewrap"
+        child = anyio.from_thread.run_sync(popen) if by_loop else popen()
     except DuettyError:
         shutil.rmtree(directory, ignore_errors=True)
         raise

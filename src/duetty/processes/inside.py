@@ -1,0 +1,18 @@
+"""Who runs below a process, as the kernel lists children."""
+
+from pathlib import Path
+
+
+def descendants(pid: int) -> list[int]:
+    """Its children, theirs, and so on, parents first; empty where the kernel keeps no such lists."""
+    found: list[int] = []
+    front = [pid]
+    while front:
+        try:
+            for tasks in Path(f"/proc/{front.pop(0)}/task").iterdir():
+                words = (tasks / "children").read_text(encoding="ascii").split()
+                found += (children := [int(word) for word in words])
+                front += children
+        except OSError:
+            continue  # it ended meanwhile
+    return found
