@@ -101,6 +101,11 @@ class Settings:
     sandbox_protect: bool = _setting(  # type: ignore[assignment]
         True, "whether hooks and start-up files in workspaces stay read-only"
     )
+    sandbox_git: str = _setting(  # type: ignore[assignment]
+        "commit",
+        "what a sandboxed session may do with repositories in its workspaces: commit, or read-only",
+        choices=("commit", "read-only"),
+    )
     sandbox_network: bool = _setting(False, "whether a sandboxed session reaches the network")  # type: ignore[assignment]
     sandbox_hidden: tuple[str, ...] = _setting(  # type: ignore[assignment]
         (), "further files and directories that a sandboxed session must not see"

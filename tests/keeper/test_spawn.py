@@ -87,6 +87,15 @@ def test_a_handed_text_is_read_from_its_descriptor_to_the_end(keeper: RunningKee
     assert text_of(opened.master) == "threefour" + "x" * 4096
 
 
+def test_a_long_handed_text_is_read_from_its_descriptor_to_the_end(keeper: RunningKeeper) -> None:
+    """Longer than a pipe holds: whoever wrote it into one would wait for ever."""
+    handed = {9: "x" * 1_000_000}
+
+    opened = keeper.open(keeper.connect(), ["sh", "-c", "wc -c <&9"], handed=handed)
+
+    assert text_of(opened.master).strip() == "1000000"
+
+
 def test_a_child_leads_a_session_in_the_foreground_of_its_own_terminal(
     keeper: RunningKeeper,
 ) -> None:
@@ -189,7 +198,7 @@ def test_utf8_is_erased_by_character_in_a_cooked_line(keeper: RunningKeeper) -> 
         ({"rows": 65536}, BadArguments),
         ({"handed": {"2": "text"}}, BadArguments),
         ({"handed": {"nine": "text"}}, BadArguments),
-        ({"handed": {"9": "x" * 4097}}, BadArguments),
+        ({"handed": {"9": "x" * (1024 * 1024 + 1)}}, BadArguments),
         ({"session": ""}, BadArguments),
     ],
 )

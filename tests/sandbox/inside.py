@@ -4,7 +4,7 @@ import fcntl
 import os
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -37,12 +37,17 @@ def run_inside(
     limits: Limits | None = None,
     user: int | None = None,
     home: Path | None = None,
+    env: dict[str, str] | None = None,
+    whole_git: bool = False,
+    before: Callable[[], None] = lambda: None,
     timeout_s: float = 30,
 ) -> subprocess.CompletedProcess[str]:
+    """`before`: done when everything was looked at and nothing is started yet."""
     env = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home or workspace),
         "LANG": "C.UTF-8",
+        **(env or {}),
     }
     private = workspace.parent / "private"
     wrapped = wrap(
@@ -52,11 +57,14 @@ def run_inside(
         order=SandboxOrder(
             asked=asked,
             workspaces=(str(workspace),),
+            whole_git=whole_git,
             network=network,
+            home=str(home or workspace),
             limits=limits or Limits(),
         ),
         places=Places(hidden=hidden, private=private),
     )
+    before()
     with ExitStack() as stack:
         fds: list[int] = []
         for number, content in wrapped.handed.items():

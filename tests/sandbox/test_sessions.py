@@ -156,6 +156,10 @@ async def test_an_agent_may_tighten_and_never_widen(home: Path) -> None:
             {"workspaces": ["/"]},
             {"workspaces": [str(home)]},
             {"workspaces": [f"{home}/ws/.."]},
+            {"workspaces": [f"{home}/ws/.git"]},
+            {"workspaces": [f"{home}/ws/.git/hooks"]},
+            {"workspaces": [f"{home}/ws/deep/.vscode"]},
+            {"workspaces": [f"{home}/ws/.local/bin"]},
         ):
             with pytest.raises(PolicyDenied):
                 await engine.call("session.open", name="s", **arguments)

@@ -30,9 +30,10 @@ from duetty.errors import (
 from duetty.keeper import fields
 from duetty.keeper.wire import Message
 
-MAX_HANDED_BYTES = 4096
+MAX_HANDED_BYTES = 1024 * 1024
+_PIPE_BYTES = 4096
 """A pipe always holds this much (one page, even for a user who has many pipes),
-so handing it over never blocks the keeper."""
+so handing it over never blocks the keeper. What is longer is a file in memory."""
 
 _HANDED_NUMBERS = range(3, 256)
 _IUTF8 = 0o40000
@@ -113,10 +114,15 @@ def start(order: Order, own: Surroundings) -> Starting:
         _prepare_terminal(master, slave, order)
         ends: dict[int, int] = {}
         for number, content in order.handed.items():
-            ends[number], write_end = os.pipe()
-            lent.append(ends[number])
-            lent.append(write_end)
+            if len(content) > _PIPE_BYTES:
+                ends[number] = write_end = os.memfd_create("handed", os.MFD_CLOEXEC)
+                lent.append(write_end)
+            else:
+                ends[number], write_end = os.pipe()
+                lent += [ends[number], write_end]
             os.write(write_end, content)
+            if len(content) > _PIPE_BYTES:
+                os.lseek(write_end, 0, os.SEEK_SET)
         report, report_end = os.pipe()
         kept.append(report)
         lent.append(report_end)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def policing(
     """
     book = Rulebook(paths.config_file, RULE_NAMES)
     limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
-    registry.hidden = (*registry.hidden, paths.config_file)
+    registry.hidden = (*registry.hidden, *_of_every_instance(paths))
     with _opened(paths.audit, clock, limits, store) as trail:
         approvals = Approvals(
             store, trail, clock, wait_s=settings.approval_wait_s, ask=settings.approval_ask
@@ -58,6 +58,19 @@ def policing(
             book=book,
         )
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
+
+
+def _of_every_instance(paths: Paths) -> tuple[Path, ...]:
+    """Where servers of this person keep their things: none of them is for a sandbox's eyes.
+
+    The settings' whole directory where it is ours alone: a file that somebody replaces, or
+    makes, while a sandbox runs is seen inside.
+    """
+    config = paths.config_file.parent if paths.config_file.parent.name == "duetty" else None
+    if config is not None:
+        with suppress(OSError):
+            config.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return (paths.state.parent, paths.runtime.parent, config or paths.config_file)
 
 
 def _opened(directory: Path, clock: Clock, limits: Limits, store: Store) -> Trail:

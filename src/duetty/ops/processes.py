@@ -48,7 +48,7 @@ async def _check_start(params: StartProcessParams, services: Services, actor: Ac
     # A directory may be on a disk that takes its time.
     if not await anyio.to_thread.run_sync(Path(cwd).is_dir):
         raise BadWorkingDirectory(f"{cwd!r} is not a directory")
-    sandbox_order(params, services.settings, actor)
+    sandbox_order(params, services.settings, actor, home=services.registry.home)
 
 
 async def _run(params: RunProcessParams, services: Services, actor: Actor) -> RunProcessResult:
@@ -124,7 +124,7 @@ async def _started(
         stdin=params.stdin_bytes(),
         limits=_limits(params, settings),
         owner=actor.identity,
-        sandbox=sandbox_order(params, settings, actor),
+        sandbox=sandbox_order(params, settings, actor, home=services.registry.home),
         hidden=services.registry.hidden,
         words=params.proven,
     )

@@ -1,12 +1,13 @@
 """What a new session or command runs in: the settings say, a person may choose, an agent may only tighten."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder
+from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder, is_protected
 
 
 class Confinable(Protocol):
@@ -18,9 +19,13 @@ class Confinable(Protocol):
     def workspaces(self) -> list[str] | None: ...
 
 
-def sandbox_order(params: Confinable, settings: Settings, actor: Actor) -> SandboxOrder:
-    """Raises:
-    PolicyDenied: if an agent asks for more room than the settings give.
+def sandbox_order(
+    params: Confinable, settings: Settings, actor: Actor, *, home: str
+) -> SandboxOrder:
+    """`home`: the person's, whatever the call says.
+
+    Raises:
+        PolicyDenied: if an agent asks for more room than the settings give.
     """
     asked = _level(settings.session_sandbox)
     if params.sandbox is not None:
@@ -37,8 +42,41 @@ def sandbox_order(params: Confinable, settings: Settings, actor: Actor) -> Sandb
     return SandboxOrder(
         asked=asked,
         workspaces=_workspaces(params, settings, actor),
-        protect=settings.sandbox_protect,
         network=settings.sandbox_network,
+        **_of_settings(settings, home),
+    )
+
+
+def upstream_order(
+    asked: Asked | None,
+    workspaces: tuple[str, ...] | None,
+    network: bool | None,
+    settings: Settings,
+    *,
+    home: str,
+) -> SandboxOrder:
+    """As an upstream's table says, and where that says nothing, as the settings say for sessions."""
+    return SandboxOrder(
+        asked=asked or _level(settings.session_sandbox),
+        workspaces=settings.sandbox_workspaces if workspaces is None else workspaces,
+        network=settings.sandbox_network if network is None else network,
+        **_of_settings(settings, home),
+    )
+
+
+class _Common(TypedDict):
+    protect: bool
+    whole_git: bool
+    home: str
+    hidden: tuple[str, ...]
+    limits: Limits
+
+
+def _of_settings(settings: Settings, home: str) -> _Common:
+    return _Common(
+        protect=settings.sandbox_protect,
+        whole_git=settings.sandbox_git == "read-only",
+        home=home,
         hidden=settings.sandbox_hidden,
         limits=Limits(
             cpu_s=settings.sandbox_cpu_s,
@@ -60,12 +98,19 @@ def _workspaces(params: Confinable, settings: Settings, actor: Actor) -> tuple[s
         return settings.sandbox_workspaces
     if actor.kind != "person":
         allowed = [Path(each).expanduser().resolve() for each in settings.sandbox_workspaces]
-        for each in params.workspaces:
-            place = Path(each).expanduser().resolve()
-            if not any(place == root or root in place.parents for root in allowed):
-                raise PolicyDenied(
-                    "an agent cannot choose what it may write",
-                    hint="a person names workspaces: sandbox.workspaces, or `duetty new --workspace`",
-                    details={"reason": "denied_by_rule", "rule": "sandbox.workspaces"},
-                )
+        # As it is now: what a link in it leads to a moment later does not count.
+        return tuple(str(_narrower(each, allowed)) for each in params.workspaces)
     return tuple(params.workspaces)
+
+
+def _narrower(text: str, allowed: Sequence[Path]) -> Path:
+    place = Path(text).expanduser().resolve()
+    root = next((each for each in allowed if place == each or each in place.parents), None)
+    # A directory that is protected in its workspace is not, once it is a workspace itself.
+    if root is None or is_protected(place.relative_to(root)):
+        raise PolicyDenied(
+            "an agent cannot choose what it may write",
+            hint="a person names workspaces: sandbox.workspaces, or `duetty new --workspace`",
+            details={"reason": "denied_by_rule", "rule": "sandbox.workspaces"},
+        )
+    return place

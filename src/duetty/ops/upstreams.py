@@ -24,13 +24,12 @@ from duetty.errors import (
 )
 from duetty.ops.deciding import Deciding
 from duetty.ops.operation import Operation, Route
+from duetty.ops.sandboxing import upstream_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import Deny
-from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder
 from duetty.upstreams import (
     Address,
-    Program,
     Surroundings,
     Tool,
     Upstream,
@@ -93,7 +92,13 @@ def upstreams_of(
     surroundings = Surroundings(
         environment=environment,
         logs=paths.state / "upstreams",
-        sandbox=lambda program: _sandbox(program, settings),
+        sandbox=lambda program: upstream_order(
+            program.sandbox,
+            program.workspaces,
+            program.network,
+            settings,
+            home=environment.get("HOME") or "",
+        ),
         hidden=(*hidden, *tokens),
     )
     pins_file = paths.state / "upstreams.json"
@@ -101,27 +106,6 @@ def upstreams_of(
     deciding.risk_of = opened.risk_of
     deciding.check_tool = opened.check
     return opened
-
-
-def _sandbox(program: Program, settings: Settings) -> SandboxOrder:
-    """As its table says, and where that says nothing, as the settings say for sessions."""
-    session: Asked = next(each for each in ASKED if each == settings.session_sandbox)
-    return SandboxOrder(
-        asked=program.sandbox or session,
-        workspaces=settings.sandbox_workspaces
-        if program.workspaces is None
-        else program.workspaces,
-        protect=settings.sandbox_protect,
-        network=settings.sandbox_network if program.network is None else program.network,
-        hidden=settings.sandbox_hidden,
-        limits=Limits(
-            cpu_s=settings.sandbox_cpu_s,
-            memory_mib=settings.sandbox_memory_mib,
-            processes=settings.sandbox_processes,
-            file_mib=settings.sandbox_file_mib,
-            open_files=settings.sandbox_open_files,
-        ),
-    )
 
 
 async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> UpstreamList:

@@ -8,6 +8,7 @@ for machines without user namespaces.
 
 from duetty.sandbox.detect import Support, inner_pid, support
 from duetty.sandbox.order import ASKED, Asked, Level, Limits, Places, SandboxOrder, Wrapped
+from duetty.sandbox.protecting import is_protected
 from duetty.sandbox.wrap import wrap
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Support",
     "Wrapped",
     "inner_pid",
+    "is_protected",
     "support",
     "wrap",
 ]

@@ -1,13 +1,16 @@
-"""Limits, Landlock and the system call filter, then the command: `launch.py SPEC -- COMMAND …`.
+"""The last steps before a confined command: `launch.py FD -- COMMAND …`, with what to do read from FD.
 
-A program of its own: started as `python -I -S launch.py`, it imports nothing but
-the standard library, and fails rather than start the command with less than was
-asked for.
+Looks whether the mounts are those that were meant, sets limits, Landlock and the system call
+filter, and becomes the command with its own environment. A program of its own: started as
+`python -I -S launch.py`, it imports nothing but the standard library, and fails rather than
+start the command with less than was asked for.
 """
 
 import ctypes
+import errno
 import json
 import os
+import re
 import resource
 import stat
 import struct
@@ -21,26 +24,77 @@ _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _WRITE = _WRITE_FILE | _TRUNCATE | _REFER | sum(1 << bit for bit in range(4, 13))
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+_SCOPES = 3
+"""Abstract unix sockets and signals: to processes of the same sandbox only."""
 
-_CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
+_CREATE, _ADD_RULE, _RESTRICT, _OPENAT2 = 444, 445, 446, 437
+_NO_SYMLINKS, _NO_MAGIC_LINKS = 4, 2
+_AT_FDCWD = -100
 _DROP_BOUNDING, _MAX_CAPABILITIES, _CAPABILITY_VERSION = 24, 64, 0x20080522
 _NO_NEW_PRIVILEGES, _SET_SECCOMP, _FILTER = 38, 22, 2
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+_OF_THE_SANDBOX = ("/proc", "/dev")
+"""Mounted by bubblewrap itself, with all that is in them."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(words: list[str]) -> None:
-    spec: dict[str, Any] = json.loads(words[0])
+    fd = int(words[0])
+    with os.fdopen(fd, "rb") as file:
+        spec: dict[str, Any] = json.loads(file.read())
     command = words[2:]
-    limit(spec.get("limits", {}))
-    if "read" in spec:
-        confine(spec["read"], spec["write"], network=spec["network"])
+    if (mounts := spec.get("mounts")) is not None:
+        check_mounts(mounts["expected"], mounts["known"])
+    limit(spec["limits"])
+    rules = spec["landlock"]
+    if rules is not None:
+        confine(rules["read"], rules["write"], network=rules["network"])
+    if spec["drops_capabilities"]:
         drop_capabilities()
-    if "seccomp" in spec:
-        install_filter(bytes.fromhex(spec["seccomp"]))
-    os.execvp(command[0], command)  # noqa: S606 - its purpose
+    install_filter(bytes.fromhex(spec["seccomp"]))
+    os.execvpe(command[0], command, spec["env"])  # noqa: S606 - its purpose
+
+
+# --- mounts ---------------------------------------------------------------------
+
+
+def check_mounts(expected: dict[str, list[int] | None], known: list[str]) -> None:
+    """Whether each mount is there, of the file that was looked at, and nothing else can be written.
+
+    bubblewrap goes by names, and a name may lead elsewhere by the time it is used: a process
+    of an earlier sandbox in the same workspace can see to that.
+    """
+    found = writable_mounts()
+    for point, identity in expected.items():
+        if point not in found:
+            raise OSError(errno.ESTALE, f"{point} was moved meanwhile")
+        if identity is not None:
+            now = os.lstat(point)
+            if [now.st_dev, now.st_ino] != identity:
+                raise OSError(errno.ESTALE, f"{point} was exchanged meanwhile")
+    for point, is_writable in found.items():
+        if is_writable and point not in expected and not _is_of(point, (*known, *_OF_THE_SANDBOX)):
+            raise OSError(errno.ESTALE, f"{point} could be written")
+
+
+def writable_mounts() -> dict[str, bool]:
+    """Every mount point, and whether what is mounted there last can be written."""
+    found: dict[str, bool] = {}
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            fields = line.split(" ")
+            point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), fields[4])
+            found[point] = "rw" in fields[5].split(",")
+    return found
+
+
+def _is_of(point: str, places: tuple[str, ...]) -> bool:
+    return any(point == place or point.startswith(f"{place}/") for place in places)
+
+
+# --- limits ---------------------------------------------------------------------
 
 
 def limit(limits: dict[str, int]) -> None:
@@ -52,22 +106,63 @@ def limit(limits: dict[str, int]) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def confine(read: list[str], write: list[str], *, network: bool) -> None:
+# --- Landlock -------------------------------------------------------------------
+
+
+def confine(read: list[str] | None, write: list[str], *, network: bool) -> None:
+    """`read` of None: what can be read is somebody else's business, here it is about writing."""
     abi = call(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
-    handled = _READ | _WRITE | (_IOCTL_DEV if abi >= 5 else 0)
-    attributes = struct.pack("QQQ", handled, 3 if abi >= 4 and not network else 0, 3)
+    handled = _WRITE
+    if read is not None:
+        handled |= _READ | (_IOCTL_DEV if abi >= 5 else 0)
+    ports = 3 if read is not None and abi >= 4 and not network else 0
+    attributes = struct.pack("QQQ", handled, ports, _SCOPES)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     ruleset = call(_CREATE, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0))
-    for path in read:
+    for path in read or ():
         allow(ruleset, path, _READ & handled)
     for path in write:
         allow(ruleset, path, (_READ | _WRITE) & handled)
-    terminal = [os.ttyname(0)] if os.isatty(0) else []
-    for path in (*_DEVICES, *terminal):
+    for path in _DEVICES:
         allow(ruleset, path, (_READ_FILE | _WRITE_FILE | _IOCTL_DEV) & handled)
+    for fd in (0, 1, 2):
+        if os.isatty(fd):  # opened again by its own name: /dev/stderr
+            terminal = os.open(f"/proc/self/fd/{fd}", os.O_PATH | os.O_CLOEXEC)
+            rule(ruleset, terminal, (_READ_FILE | _WRITE_FILE | _IOCTL_DEV) & handled)
     no_new_privileges()
     call(_RESTRICT, ctypes.c_int(ruleset), ctypes.c_uint32(0))
     os.close(ruleset)
+
+
+def allow(ruleset: int, path: str, access: int) -> None:
+    try:
+        fd = open_plain(path)
+    except OSError:
+        return  # gone meanwhile, exchanged for a link, or not ours to see: not allowed then
+    rule(ruleset, fd, access)
+
+
+def rule(ruleset: int, fd: int, access: int) -> None:
+    try:
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            access &= _OF_FILES
+        beneath = struct.pack("=Qi", access, fd)
+        call(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(1), beneath, ctypes.c_uint32(0))
+    finally:
+        os.close(fd)
+
+
+def open_plain(path: str) -> int:
+    """A descriptor of what is there, by a path without any link in it.
+
+    Raises:
+        OSError: if there is nothing, or a link on the way (ELOOP).
+    """
+    how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, _NO_SYMLINKS | _NO_MAGIC_LINKS)
+    return call(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, ctypes.c_size_t(len(how)))
+
+
+# --- powers ---------------------------------------------------------------------
 
 
 def drop_capabilities() -> None:
@@ -80,20 +175,6 @@ def drop_capabilities() -> None:
     header = struct.pack("=Ii", _CAPABILITY_VERSION, 0)
     if libc.capset(header, bytes(24)):
         raise OSError(ctypes.get_errno(), "capabilities could not be dropped")
-
-
-def allow(ruleset: int, path: str, access: int) -> None:
-    try:
-        fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return  # gone meanwhile, or not ours to see: not allowed then
-    try:
-        if not stat.S_ISDIR(os.fstat(fd).st_mode):
-            access &= _OF_FILES
-        rule = struct.pack("=Qi", access, fd)
-        call(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(1), rule, ctypes.c_uint32(0))
-    finally:
-        os.close(fd)
 
 
 def install_filter(program: bytes) -> None:
@@ -120,6 +201,9 @@ def call(number: int, *arguments: Any) -> int:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
+    except FileNotFoundError as error:
+        sys.stderr.write(f"duetty: {error.filename or error}: {error.strerror}\n")
+        os._exit(127)
     except Exception as error:  # noqa: BLE001 - whatever it is, the command is not started
         sys.stderr.write(f"duetty: the sandbox could not be made: {error}\n")
         os._exit(FAILED)

@@ -34,7 +34,13 @@ class SandboxOrder:
     protect: bool = True
     """Hooks and start-up files in the workspaces stay read-only."""
 
+    whole_git: bool = False
+    """All that git keeps stays read-only, not only what it runs."""
+
     network: bool = False
+    home: str = ""
+    """The person's, where credentials are; what a call says of it shows nothing more."""
+
     hidden: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
 

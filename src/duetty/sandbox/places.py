@@ -1,10 +1,12 @@
-"""Which files a sandbox shows, hides and protects."""
+"""Which files a sandbox hides, and which sockets it covers."""
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+
+from duetty.errors import SandboxUnavailable
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
 """Where other programs leave sockets and files: each sandbox has its own, empty."""
@@ -17,15 +19,6 @@ CREDENTIALS = (
 )  # fmt: skip
 """In the home directory: hidden wherever they exist."""
 
-PROTECTED = (
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv",
-    ".zprofile", ".zlogin", ".zlogout", ".inputrc", ".config/fish", ".envrc", ".direnvrc",
-    ".gitconfig", ".gitmodules", ".config/git", ".ripgreprc", ".mcp.json", ".vscode", ".idea",
-    ".claude", ".cursor", ".duetty", ".husky", ".vimrc", ".exrc", ".tmux.conf", ".npmrc",
-    ".yarnrc", ".yarnrc.yml", ".local/bin", ".config/autostart", ".config/systemd",
-)  # fmt: skip
-"""In a workspace: what other programs run or obey later, outside of the sandbox. Read-only."""
-
 DROPPED_ENVIRONMENT = frozenset(
     {"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS",
      "DOCKER_HOST", "XDG_RUNTIME_DIR", "GPG_AGENT_INFO", "WAYLAND_DISPLAY", "DISPLAY", "XAUTHORITY",
@@ -33,10 +26,9 @@ DROPPED_ENVIRONMENT = frozenset(
 )  # fmt: skip
 """Names of sockets and places that are not there inside."""
 
-MAX_REPOSITORIES = 32
-MAX_LOOKED_AT = 5_000
-REPOSITORY_DEPTH = 3
-MAX_SOCKETS = 64
+MAX_SOCKETS = 1_000
+MAX_PROCESSES = 5_000
+"""Looked through for the directory of one that named its socket without any."""
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
@@ -48,68 +40,94 @@ def private_places() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, PRIVATE) if path.is_dir() and not path.is_symlink())
 
 
-def credentials(env: Mapping[str, str]) -> list[Path]:
-    home = Path(env.get("HOME") or "/nonexistent")
-    return [path for path in (home / name for name in CREDENTIALS) if path.exists()]
+def credentials(homes: Iterable[Path]) -> list[Path]:
+    """Where they really are: a link to a directory elsewhere is no hiding place."""
+    found = {(home / name).resolve() for home in homes for name in CREDENTIALS}
+    return sorted(path for path in found if path.exists())
 
 
-def protected(workspace: Path) -> list[Path]:
-    """What in a workspace stays read-only, as it is now."""
-    found = [path for path in (workspace / name for name in PROTECTED) if path.exists()]
-    for git in repositories(workspace):
-        # What is not there cannot be protected; git itself makes this directory, empty.
-        with suppress(OSError):
-            (git / "hooks").mkdir(exist_ok=True)
-        found += [path for path in (git / "hooks", git / "config", git / "info") if path.exists()]
-    return [path for path in found if not path.is_symlink()]
-
-
-def repositories(workspace: Path) -> list[Path]:
-    """The `.git` directories near the top; a workspace may hold several repositories."""
-    found: list[Path] = []
-    looked_at = 0
-    level = [workspace]
-    for _ in range(REPOSITORY_DEPTH + 1):
-        below: list[Path] = []
-        for directory in level:
-            try:
-                with os.scandir(directory) as entries:
-                    for entry in entries:
-                        looked_at += 1
-                        if looked_at > MAX_LOOKED_AT or len(found) >= MAX_REPOSITORIES:
-                            return found
-                        if not entry.is_dir(follow_symlinks=False):
-                            continue
-                        if entry.name == ".git":
-                            found.append(Path(entry.path))
-                        elif entry.name != "node_modules":
-                            below.append(Path(entry.path))
-            except OSError:
-                continue
-        level = below
-    return found
+def mount_points(within: Iterable[Path]) -> list[str]:
+    """What is mounted in these places on the machine itself."""
+    places = tuple(within)
+    with suppress(OSError):
+        text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+        points = [Path(line.split(" ")[4]) for line in text.splitlines()]
+        return [str(point) for point in points if is_within(point, places)]
+    return []
 
 
 def listening_sockets(beside: Iterable[Path]) -> list[Path]:
-    """Unix sockets of other programs that a path leads to, but for those in hidden places."""
+    """Unix sockets of other programs that a path leads to, but for those in hidden places.
+
+    Raises:
+        SandboxUnavailable: if there are more than can be covered.
+    """
     hidden = tuple(beside)
-    found: list[Path] = []
+    found: dict[Path, None] = {}
+    for path in _bound_paths():
+        if path in found or is_within(path, hidden) or not _is_reachable(path):
+            continue
+        found[path] = None
+        if len(found) > MAX_SOCKETS:
+            raise SandboxUnavailable(
+                f"more than {MAX_SOCKETS} sockets of other programs could be reached from inside",
+                hint="end what opened them, or use the sandbox landlock, which has none",
+            )
+    return list(found)
+
+
+def _bound_paths() -> Iterator[Path]:
     try:
         text = Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return []
+        return
+    relative: dict[str, str] = {}
     for line in text.splitlines()[1:]:
         fields = line.split(maxsplit=7)
-        if len(fields) < 8 or not fields[7].startswith("/"):
+        if len(fields) < 8 or fields[7].startswith("@"):
             continue
-        path = Path(fields[7])
-        if is_within(path, hidden) or path in found:
+        if fields[7].startswith("/"):
+            yield Path(fields[7])
+        else:
+            relative[fields[6]] = fields[7]
+    if relative:
+        yield from _placed(relative)
+
+
+def _placed(relative: dict[str, str]) -> Iterator[Path]:
+    """Sockets that were bound by a name without a directory: it is in that of a process that has it.
+
+    As far as that can be seen: a process that went elsewhere since took the answer with it.
+    """
+    wanted = {f"socket:[{inode}]": name for inode, name in relative.items()}
+    looked_at = 0
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
             continue
-        try:
-            if stat.S_ISSOCK(path.lstat().st_mode):
-                found.append(path)
-        except OSError:
-            continue
-        if len(found) >= MAX_SOCKETS:
-            break
-    return found
+        looked_at += 1
+        if looked_at > MAX_PROCESSES:
+            return
+        with suppress(OSError):
+            directory = (process / "cwd").readlink()
+            for fd in (process / "fd").iterdir():
+                with suppress(OSError):
+                    if (name := wanted.get(str(fd.readlink()))) is not None:
+                        yield Path(os.path.normpath(directory / name))
+
+
+def _is_reachable(path: Path) -> bool:
+    """Whether it is a socket that can be reached without powers of root, which nobody has inside."""
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            return False
+        return all(_may_enter(parent.stat()) for parent in path.parents)
+    except OSError:
+        return False
+
+
+def _may_enter(found: os.stat_result) -> bool:
+    if found.st_uid == os.geteuid():
+        return bool(found.st_mode & stat.S_IXUSR)
+    if found.st_gid in {os.getegid(), *os.getgroups()}:
+        return bool(found.st_mode & stat.S_IXGRP)
+    return bool(found.st_mode & stat.S_IXOTH)

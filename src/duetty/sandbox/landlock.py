@@ -1,0 +1,77 @@
+"""Rules for Landlock, which can only allow: everything is listed but for what is hidden."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from duetty.sandbox import places as known
+from duetty.sandbox.order import Places, SandboxOrder
+from duetty.sandbox.protecting import protected
+
+MAX_LISTED = 5_000
+"""Entries of one directory that rules are made for."""
+
+
+def rules_of(
+    order: SandboxOrder,
+    places: Places,
+    *,
+    workspaces: Sequence[Path],
+    shown: Sequence[Path],
+    homes: Iterable[Path],
+) -> dict[str, object]:
+    """What may be read and written; `shown` as in `bubblewrap`.
+
+    Raises:
+        SandboxUnavailable: if there is too much to protect.
+    """
+    hidden = {
+        *(path.resolve() for path in places.hidden),
+        *(Path(each).expanduser().resolve() for each in order.hidden),
+        *known.credentials(homes),
+        *known.private_places(),
+        Path("/dev"),
+    }
+    guarded = {
+        path
+        for workspace in workspaces
+        if order.protect
+        for path in protected(workspace, whole_git=order.whole_git)
+    }
+    writable = [path for workspace in workspaces for path in _beside(workspace, guarded | hidden)]
+    readable = [*_beside(Path("/"), hidden), *guarded, *workspaces]
+    readable += [path for place in shown for path in _beside(place, hidden)]
+    readable = [path for path in readable if not _leads_to(path, hidden)]
+    writable += [path for path in places.shown if path.exists()]
+    if places.private is not None:
+        writable.append(places.private)
+    return {
+        "read": [str(path) for path in readable],
+        "write": [str(path) for path in writable],
+        "network": order.network,
+    }
+
+
+def _beside(root: Path, hidden: set[Path]) -> list[Path]:
+    """Everything below `root` but for what is hidden.
+
+    Directories that lead to something hidden are left out themselves: what is
+    allowed for one is allowed for all below it.
+    """
+    if root in hidden:
+        return []
+    if not _leads_to(root, hidden):
+        return [root]
+    found: list[Path] = []
+    try:
+        entries = sorted(root.iterdir())[:MAX_LISTED]
+    except OSError:
+        return []
+    for entry in entries:
+        if entry.is_symlink() or entry in hidden:
+            continue
+        found += _beside(entry, hidden)
+    return found
+
+
+def _leads_to(path: Path, hidden: set[Path]) -> bool:
+    return any(path in place.parents for place in hidden)
