@@ -53,17 +53,31 @@ class Peer:
 
     pid: int
     descends: bool | None = None
-    """Whether one of our own processes started it; None until somebody asks."""
+    """Whether one of our own processes started it, or must be thought to; None until somebody asks."""
 
     def descends_from(self, pids: Collection[int]) -> bool:
         """Whether it runs in a session, or was started by the server: no person's own terminal.
 
         A process that goes to lengths can hide that. What holds is a sandbox, where there is no
-        way to this socket.
+        way to this socket; one that found a way all the same is known by its own PID namespace.
         """
         if self.descends is None:
             self.descends = any(each in pids for each in _ancestors(self.pid))
         return self.descends
+
+
+def _is_beside_us(pid: int) -> bool:
+    """Whether it runs in the same PID namespace; not if that cannot be known.
+
+    The kernel lists its number in each namespace, from ours inwards. Unlike the links in
+    /proc/PID/ns, that is told of processes that cannot be traced, too: root's, for one.
+    """
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    seen = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")]
+    return seen == [[str(pid)]]
 
 
 def _ancestors(pid: int) -> Generator[int]:
@@ -94,7 +108,8 @@ def peer_of(connection: socket.socket) -> Peer:
     pid, _, _ = _PEER.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
     )
-    return Peer(pid)
+    # At once: later, its number may be another's.
+    return Peer(pid, descends=None if _is_beside_us(pid) else True)
 
 
 def is_own_user(connection: socket.socket) -> bool:
