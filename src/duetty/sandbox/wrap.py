@@ -1,6 +1,6 @@
 """A command in, the command that starts it inside a sandbox out."""
 
-import json
+import marshal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,8 @@ SPEC_FD = 10
 """Where the launcher finds what it is to do; 9 is the nonce of the shell's marks."""
 
 LAUNCHER = Path(__file__).with_name("launch.py")
-PYTHON = sys.executable
+PYTHON = str(Path(sys.executable).resolve())
+"""The interpreter itself: by its name in a virtual environment it takes longer to start."""
 
 OWN_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """For bubblewrap and the launcher. What the command gets could make them run other code."""
@@ -90,12 +91,12 @@ def wrap(
         words = [*began, *mounts.words, "--chdir", cwd, "--", *launcher]
     program = filter_program(offered.machine, families=families)
     assert program is not None, "detected before"
-    spec |= {"seccomp": program.hex(), "env": inside}
+    spec |= {"seccomp": program, "env": inside}
     return Wrapped(
         level=level,
         argv=tuple(words),
         env=OWN_ENVIRONMENT,
-        handed={seccomp_fd: json.dumps(spec).encode("ascii")},
+        handed={seccomp_fd: marshal.dumps(spec)},
     )
 
 
