@@ -148,9 +148,10 @@ async def _open(name: str, program: Program, around: Surroundings) -> tuple[Proc
         wrapped, directory = await anyio.to_thread.run_sync(
             partial(_wrapped, name, program, around, order=order, filter_fd=filter_fd)
         )
-        argv = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), "--", *wrapped.argv]
+        handed = ",".join(str(fd) for fd in wrapped.handed) or "-"
+        guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), handed, "--"]
         process = await anyio.open_process(
-            argv,
+            [*guard, *wrapped.argv],
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,

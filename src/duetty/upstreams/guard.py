@@ -1,10 +1,13 @@
-"""Stands between the server and a program: `guard.py PARENT -- COMMAND …`.
+"""Stands between the server and a program: `guard.py PARENT HANDED -- COMMAND …`.
 
 A program of its own (`python -I -S`, standard library only). It starts the command
 in its own process group and with its own standard streams, lets go of them, and
 waits. When the command ends, or the server does (even by SIGKILL), or the guard is
 told to end, everything that the command started ends too: what left the group by
 `setsid` comes back to the guard, which adopts orphans.
+
+Of the server's descriptors the command finds those in HANDED (`10,11`, or `-` for none) and its
+standard streams; all others are closed, whatever the server was started with.
 """
 
 import ctypes
@@ -25,9 +28,10 @@ AWAITED = {signal.SIGCHLD, signal.SIGTERM}
 
 
 def main(arguments: list[str]) -> int:
-    parent, dashes, *command = arguments
+    parent, handed, dashes, *command = arguments
     if dashes != "--" or not command:
         return NOT_STARTED
+    _close_others({int(word) for word in handed.split(",") if word != "-"})
     libc = ctypes.CDLL(None, use_errno=True)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, AWAITED)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -44,6 +48,16 @@ def main(arguments: list[str]) -> int:
     code = _wait(child)
     _end_all()
     return code
+
+
+def _close_others(handed: Collection[int]) -> None:
+    for word in os.listdir("/proc/self/fd"):  # noqa: PTH208 - as few imports as can be
+        fd = int(word)
+        if fd > 2 and fd not in handed:
+            try:
+                os.close(fd)
+            except OSError:
+                continue  # by which the list was read
 
 
 def _become(command: list[str], mask: Collection[int], libc: ctypes.CDLL) -> None:
