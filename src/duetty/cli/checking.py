@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -22,6 +22,9 @@ Verdict = Literal["ok", "warning", "broken"]
 
 LOW_BYTES, NO_BYTES = 1 << 30, 64 << 20
 """Free space below which journals soon, or already, cannot be written."""
+
+SIGNALS_ABI = 6
+"""Landlock that keeps signals inside: Linux 6.12."""
 
 CLOCK_S = 5.0
 PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "websockets", "rich")
@@ -48,6 +51,7 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("disk", lambda: _disk(paths)),
         ("server", lambda: _server(paths, client)),
         ("keeper", lambda: _keeper(paths, client)),
+        ("sandbox", lambda: _sandbox(paths)),
         ("shells", _shells),
         ("terminal", _terminal),
         ("tmux", _tmux),
@@ -193,6 +197,41 @@ def _keeper(paths: Paths, client: Client) -> Iterator[Finding]:
         return
     mend = "`duetty server` takes its programs back, `duetty stop` ends them"
     yield Finding("keeper", "warning", "holds programs, and no server runs", mend)
+
+
+def _sandbox(paths: Paths) -> Iterator[Finding]:
+    """Which levels this machine can give; an error only if one is asked for that it cannot."""
+    from duetty.sandbox import support
+
+    offered = support()
+    if offered.bubblewrap is not None:
+        said = f"{offered.bubblewrap}; confines sessions in namespaces of their own"
+        yield Finding("bubblewrap", "ok", said)
+    else:
+        reason = offered.bubblewrap_reason or "cannot be had"
+        mend = "install bubblewrap and allow user namespaces"
+        yield Finding("bubblewrap", "warning", reason, mend)
+    if not offered.has_landlock:
+        said = f"ABI {offered.landlock} is too old" if offered.landlock else "the kernel has none"
+        yield Finding(
+            "landlock", "warning", said, "use Linux 6.2 or later, with Landlock switched on"
+        )
+    elif offered.landlock < SIGNALS_ABI:
+        said = f"ABI {offered.landlock}; keeps no signals from processes outside"
+        yield Finding("landlock", "warning", said, "use Linux 6.12 or later, or bubblewrap")
+    else:
+        said = f"ABI {offered.landlock}; confines sessions where there is no bubblewrap"
+        yield Finding("landlock", "ok", said)
+    yield from asked_sandbox(
+        load_settings(paths, os.environ).settings.session_sandbox,
+        {"bubblewrap": offered.bubblewrap is not None, "landlock": offered.has_landlock},
+    )
+
+
+def asked_sandbox(asked: str, given: Mapping[str, bool]) -> Iterator[Finding]:
+    if asked != "none" and not given.get(asked, any(given.values())):
+        said = f"session.sandbox is {asked!r}, which this machine cannot give: no session opens"
+        yield Finding("sandbox", "broken", said, "see above, or set session.sandbox to another")
 
 
 def _shells() -> Iterator[Finding]:

@@ -34,11 +34,15 @@ def run(arguments: argparse.Namespace) -> int:
         print("No sessions. `duetty` alone opens one.")
     else:
         several = len({each["server"] for each in sessions}) > 1
+        # One of another server may be older than this word.
+        levels = [each.get("sandbox", "none") for each in sessions]
+        confined = any(level != "none" for level in levels)
         as_table(
             (
                 "NAME",
                 *(("SERVER",) if several else ()),
                 "STATE",
+                *(("SANDBOX",) if confined else ()),
                 "COMMAND",
                 "DIRECTORY",
                 "SIZE",
@@ -52,6 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
                     *((each["server"],) if several else ()),
                     each["state"]
                     + (f" ({each['exit_code']})" if each["exit_code"] is not None else ""),
+                    *((level if level != "none" else "",) if confined else ()),
                     each["command"],
                     each["cwd"],
                     f"{each['cols']}x{each['rows']}",
@@ -59,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
                     age(each["last_activity_ms"]),
                     ", ".join(each["tags"]),
                 )
-                for each in sessions
+                for each, level in zip(sessions, levels, strict=True)
             ],
             styles={"NAME": lambda _: "bold", "STATE": state_style},
         )
