@@ -27,6 +27,7 @@ from duetty.errors import (
 from duetty.processes.inside import descendants
 from duetty.processes.output import Output
 from duetty.sandbox import Places, SandboxOrder, wrap
+from duetty.shell import confined
 
 CHUNK_BYTES = 64 * 1024
 
@@ -98,7 +99,8 @@ class Order:
             raise BadCommand(
                 f"no shell {self.shell!r}", hint="give a path, or a name found in PATH"
             )
-        return [shell, "-c", self.command]
+        argv = [shell, "-c", self.command]
+        return argv if self.sandbox.asked == "none" else confined(argv)
 
     def _proven(self, words: tuple[str, ...]) -> list[str]:
         """The words themselves; a plain shell for what only a shell can do (a pipe, `cd`)."""

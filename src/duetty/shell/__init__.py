@@ -4,6 +4,7 @@ Pure: bytes and command lines in, values out. The scripts in `scripts/` are
 static files, written from the published sequences (OSC 133 and kitty's fields).
 """
 
+from duetty.shell.confining import confined
 from duetty.shell.gate import ASK, PASS, answer_line, armed_path
 from duetty.shell.injection import NONCE_FD, Injection, Shell, integrate
 from duetty.shell.marks import MAX_SEQUENCE_BYTES, Mark, MarkKind, MarkScanner, strip_nonce
@@ -20,6 +21,7 @@ __all__ = [
     "Shell",
     "answer_line",
     "armed_path",
+    "confined",
     "integrate",
     "strip_nonce",
 ]
