@@ -123,5 +123,7 @@ def test_every_script_is_in_the_package() -> None:
         "duetty.bash",
         "duetty.fish",
         "duetty.sh",
+        "fish-confined.fish",
+        "fish-confined.sh",
         "zsh/.zshenv",
     }

@@ -88,6 +88,8 @@ class Order:
     def argv(self) -> list[str]:
         """What to start; the limits are set by a shell that becomes it."""
         argv = self._program() if self.words is None else self._proven(self.words)
+        if self.sandbox.asked != "none":
+            argv = confined(argv)
         if words := self.limits.words():
             limiting = "".join(f"ulimit {word} || exit 125; " for word in words)
             return ["/bin/sh", "-c", f'{limiting}exec "$@"', "sh", *argv]
@@ -99,8 +101,7 @@ class Order:
             raise BadCommand(
                 f"no shell {self.shell!r}", hint="give a path, or a name found in PATH"
             )
-        argv = [shell, "-c", self.command]
-        return argv if self.sandbox.asked == "none" else confined(argv)
+        return [shell, "-c", self.command]
 
     def _proven(self, words: tuple[str, ...]) -> list[str]:
         """The words themselves; a plain shell for what only a shell can do (a pipe, `cd`)."""
