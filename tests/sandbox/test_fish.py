@@ -129,3 +129,25 @@ async def test_a_command_in_fish_has_nothing_but_its_own_output(
 def test_other_shells_are_started_as_ever() -> None:
     for argv in (["/bin/bash", "-i"], ["zsh"], ["fish", "--no-config"], []):
         assert confined(argv) == argv
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_session_of_fish_complains_of_nothing(home: Path, level: Asked) -> None:
+    (home / "ws").mkdir()
+    settings = Settings(
+        session_grace_ms=300,
+        policy_profile="open",
+        session_sandbox=level,
+        sandbox_workspaces=(str(home / "ws"),),
+    )
+    with settled_sockets():
+        async with running_engine(home, settings=settings) as engine:
+            await engine.open(command="fish", cwd=str(home / "ws"))
+
+            ran = await engine.run("set -U fresh 1; echo $fresh")
+            lines = (await engine.call("screen.get", session="s", format="plain"))["lines"]
+
+    assert ran.output == "1"
+    assert "error" not in "\n".join(map(str, lines))

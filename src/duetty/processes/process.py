@@ -349,7 +349,7 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
         directory.mkdir(mode=0o700)
     except FileExistsError:
         raise ProcessIdConflict(directory.name) from None
-    filter_fd = os.memfd_create("filter") if order.sandbox.asked != "none" else -1
+    spec_fd = os.memfd_create("sandbox") if order.sandbox.asked != "none" else -1
     try:
         wrapped = wrap(
             argv,
@@ -357,7 +357,7 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
             cwd=order.cwd,
             order=order.sandbox,
             places=Places(hidden=order.hidden, private=directory / "tmp"),
-            seccomp_fd=filter_fd,
+            spec_fd=spec_fd,
         )
         for fd, content in wrapped.handed.items():
             os.write(fd, content)
@@ -386,8 +386,8 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
         shutil.rmtree(directory, ignore_errors=True)
         raise ForkFailed(f"the command could not be started: {error}") from error
     finally:
-        if filter_fd >= 0:
-            os.close(filter_fd)
+        if spec_fd >= 0:
+            os.close(spec_fd)
     (directory / "pid").write_text(f"{child.pid} {started_at(child.pid)}\n", encoding="utf-8")
     return child, wrapped.level
 

@@ -14,6 +14,7 @@ from duetty.sandbox.landlock import rules_of
 from duetty.sandbox.order import Level, Limits, Places, SandboxOrder, Wrapped
 from duetty.sandbox.places import is_within
 from duetty.sandbox.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
+from duetty.shell import confined
 
 SPEC_FD = 10
 """Where the launcher finds what it is to do; 9 is the nonce of the shell's marks."""
@@ -38,8 +39,7 @@ def wrap(
     order: SandboxOrder,
     places: Places,
     offered: Support | None = None,
-    seccomp_fd: int = SPEC_FD,
-    die_with_parent: bool = True,
+    spec_fd: int = SPEC_FD,
 ) -> Wrapped:
     """Start this instead. Reads directories and tries mounts: for a worker thread.
 
@@ -58,7 +58,7 @@ def wrap(
     inside = {key: value for key, value in env.items() if key not in known.DROPPED_ENVIRONMENT}
     # A caller may call another directory its home, which hides nothing of the real one.
     named = [Path(env["HOME"])] if env.get("HOME") else []
-    launcher = [PYTHON, "-I", "-S", str(LAUNCHER), str(seccomp_fd), "--", *argv]
+    launcher = [PYTHON, "-I", "-S", str(LAUNCHER), str(spec_fd), "--", *confined(argv)]
     spec: dict[str, object] = {"limits": _named(order.limits), "drops_capabilities": False}
     if level == "landlock":
         if places.private is not None:
@@ -72,7 +72,7 @@ def wrap(
     else:
         families = [AF_UNIX, AF_INET, AF_INET6, AF_NETLINK]
         inside["PWD"] = cwd
-        began = [*_namespaces(order, offered), *(["--die-with-parent"] if die_with_parent else [])]
+        began = _namespaces(order, offered)
         mounts = _tried(
             began,
             lambda: mounts_of(
@@ -89,14 +89,16 @@ def wrap(
             "mounts": {"expected": mounts.expected, "known": beside},
         }
         words = [*began, *mounts.words, "--chdir", cwd, "--", *launcher]
-    program = filter_program(offered.machine, families=families)
+    program = filter_program(
+        offered.machine, families=families, own_namespaces=level == "bubblewrap"
+    )
     assert program is not None, "detected before"
     spec |= {"seccomp": program, "env": inside}
     return Wrapped(
         level=level,
         argv=tuple(words),
         env=OWN_ENVIRONMENT,
-        handed={seccomp_fd: marshal.dumps(spec)},
+        handed={spec_fd: marshal.dumps(spec)},
     )
 
 
@@ -167,7 +169,13 @@ def _needed(homes: Sequence[Path]) -> tuple[Path, ...]:
 
 def _namespaces(order: SandboxOrder, offered: Support) -> list[str]:
     assert offered.bubblewrap is not None
-    words = [offered.bubblewrap, "--unshare-user", "--unshare-pid", "--unshare-ipc"]
+    words = [
+        offered.bubblewrap,
+        "--die-with-parent",
+        "--unshare-user",
+        "--unshare-pid",
+        "--unshare-ipc",
+    ]
     words += ["--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"]
     return words if order.network else [*words, "--unshare-net"]
 

@@ -143,10 +143,10 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
 async def _open(name: str, program: Program, around: Surroundings) -> tuple[Process, Level]:
     """By the thread of the loop: the guard watches the thread that started it."""
     order = around.sandbox(program)
-    filter_fd = os.memfd_create("filter") if order.asked != "none" else -1
+    spec_fd = os.memfd_create("sandbox") if order.asked != "none" else -1
     try:
         wrapped, directory = await anyio.to_thread.run_sync(
-            partial(_wrapped, name, program, around, order=order, filter_fd=filter_fd)
+            partial(_wrapped, name, program, around, order=order, spec_fd=spec_fd)
         )
         handed = ",".join(str(fd) for fd in wrapped.handed) or "-"
         guard = [sys.executable, "-I", "-S", str(GUARD), str(os.getpid()), handed, "--"]
@@ -163,13 +163,13 @@ async def _open(name: str, program: Program, around: Surroundings) -> tuple[Proc
     except OSError as error:
         raise UpstreamUnavailable(f"it could not be started: {error.strerror}") from error
     finally:
-        if filter_fd >= 0:
-            os.close(filter_fd)
+        if spec_fd >= 0:
+            os.close(spec_fd)
     return process, wrapped.level
 
 
 def _wrapped(
-    name: str, program: Program, around: Surroundings, *, order: SandboxOrder, filter_fd: int
+    name: str, program: Program, around: Surroundings, *, order: SandboxOrder, spec_fd: int
 ) -> tuple[Wrapped, str]:
     """What to start, and where; looks at files, so for a worker thread."""
     around.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -188,7 +188,7 @@ def _wrapped(
         cwd=directory,
         order=order,
         places=Places(hidden=around.hidden, private=around.logs / f"{name}.tmp"),
-        seccomp_fd=filter_fd,
+        spec_fd=spec_fd,
     )
     for fd, content in wrapped.handed.items():
         os.write(fd, content)
