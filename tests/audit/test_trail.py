@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from duetty.audit import Filters, Limits, Trail, export, records, verify
+from duetty.audit import Filters, Limits, Problem, Trail, export, records, verify
 from duetty.audit import trail as trail_module
 from duetty.clock import SystemClock
 from duetty.errors import AuditUnavailable
 from duetty.store import Store, TrailAnchor
+from tests.audit.remembering import RememberingStore
 
 CLOCK = SystemClock()
 
@@ -105,40 +106,112 @@ def test_a_record_that_was_moved_is_found(
 
 
 def test_an_end_that_was_cut_off_is_found_by_what_the_store_remembers(tmp_path: Path) -> None:
-    anchors: list[TrailAnchor] = []
-    with Trail(tmp_path / "t", clock=CLOCK, anchor=anchors.append) as trail:
+    memory = RememberingStore()
+    with Trail(tmp_path / "t", clock=CLOCK, store=memory) as trail:
         trail.record("call")
-    assert verify(tmp_path / "t", anchors[-1]).intact
+        trail.record("call")
+    assert verify(tmp_path / "t", memory.trail_anchor).intact
 
-    change(only_file(tmp_path / "t"), lambda lines: lines.pop())
+    change(only_file(tmp_path / "t"), lambda lines: lines.__delitem__(slice(-2, None)))
 
-    [problem] = verify(tmp_path / "t", anchors[-1]).problems
-    assert problem.seq == 3
-    assert "end is missing" in problem.what
+    assert verify(tmp_path / "t", memory.trail_anchor).problems == (
+        Problem(
+            file="trail-000001.jsonl",
+            line=3,
+            seq=3,
+            what="the end is missing: the store remembers records 3 to 4",
+        ),
+    )
 
 
 def test_a_trail_rewritten_from_the_start_is_not_what_the_store_remembers(tmp_path: Path) -> None:
-    anchors: list[TrailAnchor] = []
-    with Trail(tmp_path / "t", clock=CLOCK, anchor=anchors.append) as trail:
+    memory = RememberingStore()
+    with Trail(tmp_path / "t", clock=CLOCK, store=memory) as trail:
         trail.record("call", operation="command.run")
     only_file(tmp_path / "t").unlink()
     with Trail(tmp_path / "t", clock=CLOCK) as trail:
         trail.record("call", operation="session.list")
 
-    assert "store remembers" in verify(tmp_path / "t", anchors[-1]).problems[0].what
+    [problem] = verify(tmp_path / "t", memory.trail_anchor).problems
+
+    assert (problem.line, problem.seq) == (3, 3)
+    assert "store remembers" in problem.what
 
 
 def test_the_store_keeps_the_anchor(tmp_path: Path) -> None:
     with Store.open(tmp_path / "db") as store:
-        with Trail(tmp_path / "t", clock=CLOCK, anchor=store.anchor_trail) as trail:
+        with Trail(tmp_path / "t", clock=CLOCK, store=store) as trail:
             trail.record("call")
             head = trail.head
         store.flush()
         anchor = store.trail_anchor()
 
-    assert anchor is not None
-    assert (anchor.first_seq, anchor.head_seq) == (1, head[0] + 1)  # and the closing record
-    assert verify(tmp_path / "t", anchor).intact
+        assert anchor is not None
+        assert (anchor.first_seq, anchor.head_seq) == (1, head[0] + 1)  # and the closing record
+        assert verify(tmp_path / "t", store.trail_anchor).intact
+
+
+def test_the_store_knows_of_a_trail_before_there_is_one(tmp_path: Path) -> None:
+    seen: list[bool] = []
+
+    class Looking(RememberingStore):
+        def anchor_trail_durably(self, anchor: TrailAnchor) -> bool:
+            seen.append(any((tmp_path / "t").iterdir()))
+            return super().anchor_trail_durably(anchor)
+
+    with Trail(tmp_path / "t", clock=CLOCK, store=Looking()):
+        pass
+
+    assert seen == [False]
+
+
+def test_an_old_file_goes_only_when_the_store_knows(tmp_path: Path) -> None:
+    unlinked: list[tuple[int, int]] = []
+
+    class Looking(RememberingStore):
+        def anchor_trail_durably(self, anchor: TrailAnchor) -> bool:
+            super().anchor_trail_durably(anchor)
+            present = verify(tmp_path / "t").first_seq or 1
+            unlinked.append((present, anchor.first_seq))
+            return True
+
+    memory = Looking()
+    limits = Limits(file_bytes=1_000, files=3)
+    with Trail(tmp_path / "t", clock=CLOCK, limits=limits, store=memory, sync_s=0.01) as trail:
+        for _ in range(60):
+            trail.record("call", operation="command.run")
+
+    assert len(unlinked) > 1
+    assert all(present <= known for present, known in unlinked)
+    assert verify(tmp_path / "t", memory.trail_anchor).intact
+    assert len(list((tmp_path / "t").iterdir())) == 3
+
+
+def test_files_that_the_store_cannot_be_told_of_are_at_most_twice_as_many(tmp_path: Path) -> None:
+    class Refusing(RememberingStore):
+        def anchor_trail_durably(self, anchor: TrailAnchor) -> bool:
+            return False
+
+    limits = Limits(file_bytes=1_000, files=3)
+    with Trail(tmp_path / "t", clock=CLOCK, limits=limits, store=Refusing(), sync_s=60) as trail:
+        for _ in range(60):
+            trail.record("call", operation="command.run")
+
+    assert len(list((tmp_path / "t").iterdir())) <= 6
+
+
+def test_a_record_after_the_end_goes_to_the_newest_file(tmp_path: Path) -> None:
+    memory = RememberingStore()
+    trail = Trail(tmp_path / "t", clock=CLOCK, limits=Limits(files=2), store=memory)
+    trail.close()
+
+    for _ in range(3):
+        trail.record("outcome", outcome="cancelled")
+
+    only_file(tmp_path / "t")
+    assert verify(tmp_path / "t", memory.trail_anchor).intact
+    assert memory.anchor is not None
+    assert memory.anchor.head_seq == 5
 
 
 def test_the_chain_goes_on_over_files_and_over_servers(tmp_path: Path) -> None:
@@ -202,13 +275,14 @@ def test_a_tampered_last_record_stays_named_after_the_trail_goes_on(tmp_path: Pa
     assert [problem.seq for problem in verify(directory).problems] == [7]
 
 
+@pytest.mark.parametrize("files", [3, 1_000])
 @pytest.mark.parametrize("attempt", range(3))
 def test_a_kill_in_the_middle_of_writing_loses_nothing_that_was_acknowledged(
-    tmp_path: Path, attempt: int
+    tmp_path: Path, attempt: int, files: int
 ) -> None:
+    program = str(Path(__file__).with_name("writing.py"))
     process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("writing.py")), str(tmp_path / "t")],
-        stdout=subprocess.PIPE,
+        [sys.executable, program, str(tmp_path / "t"), str(files)], stdout=subprocess.PIPE
     )
     assert process.stdout is not None
     last = b"0"
@@ -220,13 +294,18 @@ def test_a_kill_in_the_middle_of_writing_loses_nothing_that_was_acknowledged(
     process.stdout.close()
     acknowledged = int(next((each for each in reversed(rest[:-1]) if each), last))
 
-    with Trail(tmp_path / "t", clock=CLOCK):
-        pass
-    checked = verify(tmp_path / "t")
+    with Store.open(tmp_path / "db") as store:
+        before = verify(tmp_path / "t", store.trail_anchor)
+        limits = Limits(files=files)
+        with Trail(tmp_path / "t", clock=CLOCK, limits=limits, store=store) as trail:
+            assert trail.degraded is None
+        store.flush()
+        checked = verify(tmp_path / "t", store.trail_anchor)
 
-    assert checked.intact
+    assert (before.problems, checked.problems) == ((), ())
     kept = {each.seq for each in records(tmp_path / "t", Filters(kind="call"), limit=100_000)}
-    assert set(range(2, acknowledged + 1)) <= kept
+    oldest = 2 if files == 1_000 else min(kept)
+    assert set(range(oldest, acknowledged + 1)) <= kept
     assert max(kept) <= acknowledged + 1
 
 

@@ -1,16 +1,26 @@
 """The trail as it is read: found by filters, verified, exported. For worker threads."""
 
+import contextlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
-from duetty.audit.files import numbered
-from duetty.audit.record import GENESIS, Record, parse_line
+from duetty.audit.files import numbered, path_of
+from duetty.audit.opening import Damage, What
+from duetty.audit.record import GENESIS, Record, claimed_seq, parse_line
 from duetty.store import TrailAnchor
 
 MAX_PROBLEMS = 20
+LISTINGS = 5
+"""How often the files are listed anew when the oldest one goes while they are read."""
+
 CHUNK_BYTES = 256 * 1024
+
+
+Remembered = Callable[[], TrailAnchor | None]
+"""What the store remembers of the ends, at the moment of the call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +65,9 @@ class Verified:
     anchored: bool
     """Whether the store knew a head to compare with: without one, an end that was cut off shows nowhere."""
 
+    half_line_bytes: int
+    """Behind the last record: what is being written, or what a crash left and the next start cuts off."""
+
     problems: tuple[Problem, ...]
 
     @property
@@ -67,7 +80,11 @@ def records(directory: Path, filters: Filters, *, limit: int) -> list[Record]:
     wanted = _matcher(filters)
     found: list[Record] = []
     for _, path in reversed(numbered(directory)):
-        for line in reversed(path.read_bytes().split(b"\n")):
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:  # the oldest went meanwhile
+            continue
+        for line in reversed(content.split(b"\n")):
             record = parse_line(line) if line else None
             if record is None:
                 continue
@@ -83,95 +100,172 @@ def records(directory: Path, filters: Filters, *, limit: int) -> list[Record]:
 def export(directory: Path) -> Generator[bytes]:
     """Every line as it stands, oldest first, in pieces."""
     for _, path in numbered(directory):
-        with path.open("rb") as file:
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
             while chunk := file.read(CHUNK_BYTES):
                 yield chunk
 
 
-def verify(directory: Path, anchor: TrailAnchor | None = None) -> Verified:
-    """Read everything, and name what does not fit."""
-    reading = _Reading()
+def verify(directory: Path, remembered: Remembered | None = None) -> Verified:
+    """Read everything, and name what does not fit; None where nobody remembers the ends."""
+    for _ in range(LISTINGS - 1):
+        with contextlib.suppress(FileNotFoundError):
+            return _verify(directory, remembered)
+    return _verify(directory, remembered)
+
+
+def _verify(directory: Path, remembered: Remembered | None) -> Verified:
+    # The end is looked up before and the beginning after: the trail grows while it is read,
+    # and the oldest file goes only when the store knows.
+    before = remembered() if remembered is not None else None
+    reading = _Reading(before)
     files = numbered(directory)
+    half_line = 0
     for at, (number, path) in enumerate(files):
         if at and number != files[at - 1][0] + 1:
-            reading.complain(
-                path.name, 1, None, f"the file before it, number {number - 1}, is gone"
-            )
-            reading.lose()
+            reading.miss(f"the file before it, number {number - 1}, is gone")
         lines = path.read_bytes().split(b"\n")
         for place, line in enumerate(lines[:-1], start=1):
-            reading.take(path.name, place, line, anchor)
-        if lines[-1]:
+            reading.take(path.name, place, line)
+        reading.file, reading.next_line = path.name, len(lines)
+        half_line = len(lines[-1])
+        if half_line and at < len(files) - 1:
             reading.complain(path.name, len(lines), None, "the last line is not whole")
-    _compare(reading, anchor, files[-1][1].name if files else "")
+    reading.finish(
+        files[0][1].name if files else path_of(directory, 1).name,
+        remembered() if remembered is not None else None,
+        expected=remembered is not None,
+    )
     return Verified(
         records=reading.count,
         first_seq=reading.first_seq,
         last_seq=reading.seq,
         last_hash=reading.hash,
         files=len(files),
-        anchored=anchor is not None,
-        problems=tuple(reading.problems),
+        anchored=before is not None,
+        half_line_bytes=half_line,
+        problems=tuple(sorted(reading.problems, key=lambda each: (each.file, each.line))),
     )
 
 
 class _Reading:
-    def __init__(self) -> None:
+    def __init__(self, anchor: TrailAnchor | None) -> None:
         self.problems: list[Problem] = []
         self.count = 0
         self.first_seq: int | None = None
         self.seq: int | None = None
         self.hash: str | None = None
-        self.met_anchor = False
-        self._sound = True
+        self.file, self.next_line = path_of(Path(), 1).name, 1
+        """Where the record after the last one would stand."""
+
+        self._anchor = anchor
+        self._unsound = 0
+        """Lines since the last record."""
+
+        self._missed: str | None = None
+        self._beginnings: list[tuple[Damage, str]] = []
 
     def complain(self, file: str, line: int, seq: int | None, what: str) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             self.problems.append(Problem(file=file, line=line, seq=seq, what=what))
 
-    def lose(self) -> None:
-        """What was before is not known: the next record is taken as it is."""
-        self._sound = False
+    def miss(self, why: str) -> None:
+        """The next record does not follow, and this is why."""
+        self._missed = why
 
-    def take(self, file: str, place: int, line: bytes, anchor: TrailAnchor | None) -> None:
+    def take(self, file: str, place: int, line: bytes) -> None:
         self.count += 1
         record = parse_line(line)
-        expected = None if self.seq is None else self.seq + 1
         if record is None:
-            self.complain(file, place, expected, "the record was changed: its hash is not its own")
-            self.seq = expected
-            self.lose()
+            seq = claimed_seq(line) or None if self.seq is None else self.seq + 1
+            self.complain(file, place, seq, "the record was changed: its hash is not its own")
+            self.seq = seq
+            self._unsound += 1
             return
+        damage = _damage_of(record)
+        follows = self._follow(file, place, record, damage)
+        self.seq, self.hash, self._unsound, self._missed = record.seq, record.hash, 0, None
+        head = self._anchor
+        if head is not None and record.seq == head.head_seq and record.hash != head.head_hash:
+            what = "it is not the record that the store remembers: all may be rewritten"
+            self.complain(file, place, record.seq, what)
+        if damage is None:
+            return
+        said = f"{damage.said()} when the server started at {_at(record)}"
+        if damage.what == "beginning_missing":
+            self._beginnings.append((damage, said))
+        elif damage.what != "end_missing" or not follows:
+            # A missing end that was put back fits on both sides, and is no problem any more.
+            self.complain(file, place, damage.first, said)
+
+    def _follow(self, file: str, place: int, record: Record, damage: Damage | None) -> bool:
+        """Whether the record fits the one before it; where it does not, that is told."""
         if self.first_seq is None:
-            self.first_seq = record.seq
+            self.first_seq = record.seq - self._unsound
             if record.seq == 1 and record.prev != GENESIS:
                 self.complain(file, place, 1, "the first record has one before it")
-        elif self._sound and record.seq != expected:
-            what = f"record {expected} should stand here, not {record.seq}"
-            self.complain(file, place, record.seq, what)
-        elif self._sound and record.prev != self.hash:
+            return record.seq == 1
+        highest = (self.seq or 0) + 1
+        lowest = highest - self._unsound
+        # Each line that is no record may stand where one was, or between two.
+        if record.seq > highest and damage and damage.explains(lowest, highest, record.seq):
+            return False
+        if self._missed is not None:
+            self.complain(file, place, record.seq, f"{self._missed}{_missing(highest, record.seq)}")
+        elif not lowest <= record.seq <= highest:
+            what = f"record {highest} should stand here, not {record.seq}"
+            self.complain(file, place, record.seq, f"{what}{_missing(highest, record.seq)}")
+        elif record.seq == lowest and record.prev != self.hash:
             self.complain(file, place, record.seq, "it does not follow from the record before it")
-        self.seq, self.hash, self._sound = record.seq, record.hash, True
-        if anchor is not None and record.seq == anchor.head_seq:
-            self.met_anchor = True
-            if record.hash != anchor.head_hash:
-                what = "it is not the record that the store remembers: all may be rewritten"
-                self.complain(file, place, record.seq, what)
+        else:
+            return True
+        return False
+
+    def finish(self, first_file: str, anchor: TrailAnchor | None, *, expected: bool) -> None:
+        """Whether what the store remembers of both ends is there."""
+        oldest = max(anchor.first_seq, 1) if anchor is not None else None
+        for damage, said in self._beginnings:
+            rotated = oldest is not None and oldest > damage.last + 1
+            if (self.first_seq or 0) > damage.first and not rotated:
+                self.complain(first_file, 1, damage.first, said)
+        if expected and anchor is None and self.count:
+            what = "the store remembers nothing of this trail: what is missing cannot be told"
+            self.complain(self.file, self.next_line, None, what)
+        head = self._anchor
+        if head is not None and (self.seq or 0) < head.head_seq:
+            first = max((self.seq or 0) + 1, oldest or 1)
+            what = f"the end is missing: the store remembers {_range(first, head.head_seq)}"
+            self.complain(self.file, self.next_line, first, what)
+        if self.first_seq is not None and oldest is not None and self.first_seq > oldest:
+            told = any(each.last >= self.first_seq - 1 for each, _ in self._beginnings)
+            if not told:
+                missing = _range(oldest, self.first_seq - 1)
+                what = f"the beginning is missing: the store remembers {missing}"
+                self.complain(first_file, 1, oldest, what)
 
 
-def _compare(reading: _Reading, anchor: TrailAnchor | None, file: str) -> None:
-    """Whether what the store remembers of both ends is there."""
-    if anchor is None:
-        return
-    if not reading.met_anchor and (reading.seq or 0) < anchor.head_seq:
-        what = f"the end is missing: the store remembers record {anchor.head_seq}"
-        reading.complain(file, reading.count, anchor.head_seq, what)
-    if reading.first_seq is not None and reading.first_seq > max(anchor.first_seq, 1):
-        # Rotation moves the anchor along with the files, a second later at most.
-        if reading.first_seq > anchor.head_seq:
-            return
-        what = f"the beginning is missing: the store remembers record {anchor.first_seq}"
-        reading.complain(file, 1, anchor.first_seq, what)
+def _damage_of(record: Record) -> Damage | None:
+    fields = record.fields
+    if record.kind != "trail" or fields.get("event") != "damaged":
+        return None
+    what, first, last = fields.get("what"), fields.get("first"), fields.get("last")
+    if what not in get_args(What) or not (isinstance(first, int) and isinstance(last, int)):
+        return None
+    return Damage(what=cast("What", what), first=first, last=last)
+
+
+def _range(first: int, last: int) -> str:
+    return f"record {first}" if first == last else f"records {first} to {last}"
+
+
+def _missing(expected: int, found: int) -> str:
+    if found <= expected:
+        return ""
+    return f": {_range(expected, found - 1)} {'is' if found == expected + 1 else 'are'} missing"
+
+
+def _at(record: Record) -> str:
+    seconds = min(max(record.at_ns // 10**9, 0), 2**37)
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _matcher(filters: Filters) -> Callable[[Record], bool]:

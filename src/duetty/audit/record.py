@@ -23,6 +23,7 @@ MAX_LINE_BYTES = 256 * 1024
 """A longer line is not ours."""
 
 _encoded = json.JSONEncoder(separators=(",", ":"), default=str, check_circular=False).encode
+_SEQ_HEAD = b'{"seq":'
 _HASH_HEAD = b',"hash":"'
 _TAIL_BYTES = len(_HASH_HEAD) + 64 + len(b'"}')
 
@@ -84,6 +85,14 @@ def parse_line(line: bytes) -> Record | None:
     ):
         return None
     return Record(seq=seq, prev=prev, hash=digest, at_ns=at_ns, kind=kind, fields=fields)
+
+
+def claimed_seq(line: bytes) -> int:
+    """The number that a line says it has, sound or not; 0 if it says none."""
+    if not line.startswith(_SEQ_HEAD):
+        return 0
+    digits = line[len(_SEQ_HEAD) : 30].split(b",")[0]
+    return int(digits) if digits.isdigit() else 0
 
 
 def bounded(text: str, limit: int = MAX_TEXT) -> str:

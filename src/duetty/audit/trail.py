@@ -3,9 +3,10 @@
 Each record is given to the kernel in one write before `record` returns: SIGKILL
 loses none that was acknowledged, and at most half a line of the one that was
 not. A thread puts them on the disk itself (fsync) within a second, which is what
-a power cut can lose. When the disk refuses, records are held in memory, in
-order, and written when it takes them again; when too many are held, the caller
-is told and nothing runs unrecorded.
+a power cut can lose, and then tells the store how far the trail goes. When the
+disk refuses, records are held in memory, in order, and written when it takes
+them again; when too many are held, the caller is told and nothing runs
+unrecorded.
 """
 
 import contextlib
@@ -13,12 +14,14 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from duetty.audit.files import numbered, path_of
-from duetty.audit.record import GENESIS, line_of, parse_line
+from duetty.audit.opening import Damage, End, compare, find_end, first_seq
+from duetty.audit.record import GENESIS, line_of
 from duetty.clock import Clock
 from duetty.config import make_private
 from duetty.errors import AuditUnavailable
@@ -31,8 +34,8 @@ HELD_RECORDS = 1_000
 """Records that may wait for a disk that refuses; about half a megabyte."""
 
 CLOSE_S = 5.0
-TAIL_BYTES = 1024 * 1024
-"""How far back the last whole line is looked for when a trail is opened."""
+
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 log = logging.getLogger("duetty.audit")
 
@@ -44,6 +47,18 @@ class Limits:
     """The oldest goes when there would be more."""
 
 
+class Memory(Protocol):
+    """Who remembers both ends of the trail: the store."""
+
+    def trail_anchor(self) -> TrailAnchor | None: ...
+
+    def anchor_trail(self, anchor: TrailAnchor) -> None: ...
+
+    def anchor_trail_durably(self, anchor: TrailAnchor) -> bool:
+        """Whether it is on the disk itself."""
+        ...
+
+
 class Trail:
     """The one writer of a directory of files; from any thread."""
 
@@ -53,33 +68,46 @@ class Trail:
         *,
         clock: Clock,
         limits: Limits | None = None,
-        anchor: Callable[[TrailAnchor], None] | None = None,
+        store: Memory | None = None,
         sync_s: float = SYNC_S,
     ) -> None:
-        """Open the trail, or begin it; half a line at its end is cut off, and that is recorded.
+        """Open the trail where it ends, or begin it.
+
+        Half a line at its end is cut off, and that is recorded; so is every difference
+        from what the store remembers of its ends.
 
         Raises:
             StateUnwritable: if the directory cannot be used.
+            StoreUnavailable: if the store cannot be read.
             OSError: if the newest file cannot be read or written.
         """
         self._directory = make_private(directory)
         self._clock = clock
         self._limits = limits or Limits()
-        self._anchor = anchor
+        self._store = store
         self._sync_s = sync_s
         self._lock = threading.Lock()
         self._held: deque[bytes] = deque()
         self._degraded: str | None = None
-        self._seq, self._hash, self._fd, self._bytes, self._number = 0, GENESIS, -1, 0, 0
+        self._damage: str | None = None
         self._dirty = False
+        self._is_new_file = self._may_have_surplus = True
         self._retired: list[int] = []
-        self._closing = threading.Event()
-        cut_bytes = self._open_newest()
-        self._first_seq = self._oldest_seq()
+        self._closing, self._wake = threading.Event(), threading.Event()
+        self._ended = False
+        self._fd = -1
+        anchor = None if store is None else store.trail_anchor()
+        end = find_end(self._directory, anchor)
+        damages = [] if store is None else compare(self._directory, end, anchor)
+        self._go_on(end, anchor)
+        for damage in damages:
+            self._tell(damage)
         self.record("trail", event="opened")
-        if cut_bytes:
-            self.record("trail", event="repaired", cut_bytes=cut_bytes)
-            log.error("audit_repaired", extra={"cut_bytes": cut_bytes})
+        if end.cut_bytes:
+            self.record("trail", event="repaired", cut_bytes=end.cut_bytes)
+            log.error("audit_repaired", extra={"cut_bytes": end.cut_bytes})
+        if damages:
+            self._try_sync(durably=True)  # told once, and not at the next start again
         # A daemon, so that a disk that hangs cannot hold the server's own exit.
         self._thread = threading.Thread(target=self._keep_synced, name="duetty-audit", daemon=True)
         self._thread.start()
@@ -90,8 +118,8 @@ class Trail:
 
     @property
     def degraded(self) -> str | None:
-        """Why records wait in memory, None while all is well."""
-        return self._degraded
+        """Why records wait in memory, or what was found wrong at the opening; None while all is well."""
+        return self._degraded or self._damage
 
     @property
     def head(self) -> tuple[int, str]:
@@ -114,14 +142,15 @@ class Trail:
     def record(self, kind: str, **fields: object) -> int:
         """Append a record; its number."""
         with self._lock:
-            line, digest = line_of(self._seq + 1, self._hash, self._clock.wall_ns(), kind, fields)
-            self._seq, self._hash = self._seq + 1, digest
-            if self._held:
-                self._held.append(line)
-                self._write_held()
-            elif not self._write(line):
-                self._held.append(line)
-            return self._seq
+            seq = self._append(kind, fields)
+            ended = self._ended
+        if ended:  # what ran when the trail was closed may end a moment later
+            self._put_away()
+        return seq
+
+    def sync(self) -> None:
+        """Put everything on disk, and tell the store; the thread does it every second."""
+        self._try_sync()
 
     def close(self) -> None:
         """Record the end, put everything on disk, for a bounded time."""
@@ -129,13 +158,13 @@ class Trail:
             return
         self.record("trail", event="closed")
         self._closing.set()
+        self._wake.set()
         self._thread.join(CLOSE_S)
-        with self._lock:
-            if self._held:
-                log.error("audit_closed_with_records_left", extra={"records": len(self._held)})
-            if self._fd >= 0 and not self._thread.is_alive():
-                os.close(self._fd)
-                self._fd = -1
+        if self._held:
+            log.error("audit_closed_with_records_left", extra={"records": len(self._held)})
+        if not self._thread.is_alive():
+            self._ended = True
+            self._put_away()
 
     def __enter__(self) -> "Trail":
         return self
@@ -145,10 +174,24 @@ class Trail:
 
     # --- writing, with the lock held ----------------------------------------------
 
+    def _append(self, kind: str, fields: Mapping[str, object]) -> int:
+        line, digest = line_of(self._seq + 1, self._hash, self._clock.wall_ns(), kind, fields)
+        self._seq, self._hash = self._seq + 1, digest
+        if self._held:
+            self._held.append(line)
+            self._write_held()
+        elif not self._write(line):
+            self._held.append(line)
+        return self._seq
+
     def _write(self, line: bytes) -> bool:
         try:
-            if self._fd < 0 or (self._bytes and self._bytes + len(line) > self._limits.file_bytes):
-                self._turn_over()
+            if self._bytes and self._bytes + len(line) > self._limits.file_bytes:
+                self._open(self._number + 1)
+                self._may_have_surplus = True
+                self._wake.set()
+            elif self._fd < 0:
+                self._open(max(self._number, 1))
             written = os.write(self._fd, line)
             if written < len(line):
                 raise OSError(28, "no space left for a whole record")
@@ -178,69 +221,61 @@ class Trail:
             with contextlib.suppress(OSError):
                 os.ftruncate(self._fd, self._bytes)
 
-    def _turn_over(self) -> None:
-        path = path_of(self._directory, self._number + 1)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        fd = os.open(path, flags, 0o600)
+    def _open(self, number: int) -> None:
+        path = path_of(self._directory, number)
+        self._is_new_file = self._is_new_file or not path.exists()
+        fd = os.open(path, _APPEND, 0o600)
         if self._fd >= 0:
             self._retired.append(self._fd)  # the thread syncs and closes it: that may take long
-        self._fd, self._bytes, self._number = fd, os.fstat(fd).st_size, self._number + 1
-        files = numbered(self._directory)
-        for _, old in files[: max(0, len(files) - self._limits.files)]:
-            old.unlink(missing_ok=True)
-            self._first_seq = 0  # looked up when the anchor is set: not here, on the loop
+        self._fd, self._bytes, self._number = fd, os.fstat(fd).st_size, number
 
     # --- opening -----------------------------------------------------------------
 
-    def _open_newest(self) -> int:
-        """Go on where the newest file ends; how many bytes of half a line were cut off."""
-        files = numbered(self._directory)
-        if not files:
-            return 0
-        cut = 0
-        for number, path in reversed(files):
-            size = path.stat().st_size
-            with path.open("rb") as file:
-                file.seek(max(0, size - TAIL_BYTES))
-                tail = file.read()
-            whole = tail.rfind(b"\n") + 1
-            if number == files[-1][0]:
-                cut = len(tail) - whole
-                self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW)
-                self._number, self._bytes = number, size - cut
-                if cut:
-                    os.ftruncate(self._fd, self._bytes)
-            if whole:
-                line = tail[:whole].splitlines()[-1]
-                record = parse_line(line)
-                # A last line that was tampered with: `verify` names it; the chain goes on behind it.
-                self._seq = record.seq if record is not None else _claimed_seq(line)
-                self._hash = record.hash if record is not None else GENESIS
-                break
-        return cut
+    def _go_on(self, end: End, anchor: TrailAnchor | None) -> None:
+        self._number, self._bytes = end.number, end.size
+        self._seq, self._hash = end.seq, end.hash
+        if anchor is not None and anchor.head_seq > end.seq:
+            # Their numbers stay theirs: the chain itself shows from now on that they are missing.
+            self._seq, self._hash = anchor.head_seq, anchor.head_hash
+        oldest = first_seq(self._directory) or self._seq + 1
+        self._first_seq = oldest if anchor is None else max(oldest, anchor.first_seq)
+        if end.number:
+            self._open(end.number)
+            os.ftruncate(self._fd, end.size)
+            self._bytes = end.size
+        if self._store is not None and anchor is None and not end.seq:
+            # Before the first record: a trail that the store knows nothing of was known once.
+            self._store.anchor_trail_durably(
+                TrailAnchor(first_seq=1, head_seq=0, head_hash=GENESIS)
+            )
 
-    def _oldest_seq(self) -> int:
-        for _, path in numbered(self._directory):
-            with contextlib.suppress(OSError), path.open("rb") as file:
-                record = parse_line(file.readline(TAIL_BYTES))
-                if record is not None:
-                    return record.seq
-        return self._seq + 1
+    def _tell(self, damage: Damage) -> None:
+        self.record("trail", **damage.fields())
+        log.error("audit_damaged", extra=damage.fields())
+        self._damage = self._damage or (
+            f"{damage.said()} when the server started: `duetty audit verify`"
+        )
 
     # --- the thread ----------------------------------------------------------------
 
     def _keep_synced(self) -> None:
         while True:
-            ending = self._closing.wait(self._sync_s)
-            try:
-                self._sync()
-            except Exception:
-                # Whatever it is: the records stand, and the next turn tries again.
-                log.exception("audit_sync_failed")
+            self._wake.wait(self._sync_s)
+            self._wake.clear()
+            ending = self._closing.is_set()
+            self._try_sync()
             if ending:
                 return
 
-    def _sync(self) -> None:
+    def _try_sync(self, *, durably: bool = False) -> None:
+        try:
+            self._sync(durably=durably)
+        except Exception:
+            # Whatever it is: the records stand, and the next turn tries again.
+            log.exception("audit_sync_failed")
+            self._dirty = self._is_new_file = True
+
+    def _sync(self, *, durably: bool) -> None:
         with self._lock:
             self._write_held()
             if not self._dirty or self._fd < 0:
@@ -248,8 +283,10 @@ class Trail:
             self._dirty = False
             retired, self._retired = self._retired, []
             fds = [*retired, os.dup(self._fd)]
-            if retired:  # a new file is on disk when its directory is
-                fds.append(os.open(self._directory, os.O_RDONLY | os.O_CLOEXEC))
+            if self._is_new_file:  # it is on disk when its directory is, and that one in its own
+                self._is_new_file = False
+                places = (self._directory, self._directory.parent)
+                fds += [os.open(each, os.O_RDONLY | os.O_CLOEXEC) for each in places]
             seq, digest = self._seq, self._hash
             whole = not self._held
         try:
@@ -258,11 +295,37 @@ class Trail:
         finally:
             for fd in fds:
                 os.close(fd)
-        if self._anchor is not None and whole:
-            self._first_seq = self._first_seq or self._oldest_seq()
-            self._anchor(TrailAnchor(first_seq=self._first_seq, head_seq=seq, head_hash=digest))
+        if whole:
+            self._remember(seq, digest, durably=durably)
 
+    def _remember(self, seq: int, digest: str, *, durably: bool) -> None:
+        """Tell the store how far the trail goes; let old files go once it knows that they do."""
+        surplus: list[Path] = []
+        if self._may_have_surplus:
+            self._may_have_surplus = False
+            files = numbered(self._directory)
+            surplus = [path for _, path in files[: max(0, len(files) - self._limits.files)]]
+        if surplus:
+            self._first_seq = first_seq(self._directory, skip=len(surplus)) or seq
+        anchor = TrailAnchor(first_seq=self._first_seq, head_seq=seq, head_hash=digest)
+        if self._store is None:
+            known = True
+        elif surplus or durably:
+            known = self._store.anchor_trail_durably(anchor)
+        else:
+            known = True
+            self._store.anchor_trail(anchor)
+        # A store that cannot be written must not make the trail endless.
+        if known or len(surplus) > self._limits.files:
+            for path in surplus:
+                path.unlink(missing_ok=True)
+        else:
+            self._may_have_surplus = True
 
-def _claimed_seq(line: bytes) -> int:
-    head = line[:40].removeprefix(b'{"seq":').split(b",")[0]
-    return int(head) if head.isdigit() else 0
+    def _put_away(self) -> None:
+        """Everything on disk, and the file closed; for when no thread does it any more."""
+        self._try_sync()
+        with self._lock:
+            if self._fd >= 0:
+                os.close(self._fd)
+                self._fd = -1

@@ -75,7 +75,7 @@ def _of_every_instance(paths: Paths) -> tuple[Path, ...]:
 
 def _opened(directory: Path, clock: Clock, limits: Limits, store: Store) -> Trail:
     try:
-        return Trail(directory, clock=clock, limits=limits, anchor=store.anchor_trail)
+        return Trail(directory, clock=clock, limits=limits, store=store)
     except OSError as error:
         raise StateUnwritable(
             f"cannot use the audit trail in {directory}: {error.strerror}",

@@ -1,6 +1,7 @@
 """The store: writes that never wait, reads that never wait for them."""
 
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Generator
@@ -340,6 +341,26 @@ class Store(ReadOnlyStore):
 
     def anchor_trail(self, anchor: TrailAnchor) -> None:
         self._writer.put_fact(("trail", ""), lambda connection: audit.save(connection, anchor))
+
+    def anchor_trail_durably(self, anchor: TrailAnchor) -> bool:
+        """Whether it is on the disk itself: a power cut cannot take it back.
+
+        A commit alone is in the log of SQLite, which reaches the disk some time later. The
+        log may be opened and closed here: SQLite's locks are on other files.
+        """
+        self.anchor_trail(anchor)
+        if not self.flush():
+            return False
+        try:
+            for path in (self._path.with_name(self._path.name + "-wal"), self._path.parent):
+                fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                try:
+                    os.fsync(fd)
+                finally:
+                    os.close(fd)
+        except OSError:
+            return False
+        return True
 
     def flush(self, *, within_s: float = FLUSH_S) -> bool:
         """Wait until all that was handed over is on disk; False if the bound passed first."""
