@@ -2,13 +2,17 @@
 
 import argparse
 import sys
+from contextlib import ExitStack
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from duetty.cli.commands.token import seconds
-from duetty.cli.reach import add_instance, reach
+from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table
-from duetty.errors import BadArguments
+from duetty.client import Client
+from duetty.config import Paths
+from duetty.errors import BadArguments, StoreUnavailable
 
 EXAMPLES = (
     ("duetty audit", "the last 50 records"),
@@ -50,16 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"{arguments.act} is about the whole trail, and takes no --{given[0]}",
             hint="`duetty audit --json` with it lists some of the records",
         )
-    client = reach(arguments)
     if arguments.act == "verify":
-        return _verify(client.get("/audit/verify", wait_s=300), arguments)
+        return _verify(arguments)
     if arguments.act == "export":
-        with client.lines("/audit/export", wait_s=300) as lines:
-            for line in lines:
-                sys.stdout.buffer.write(line)
-        sys.stdout.buffer.flush()
-        return 0
-    found = client.get(
+        return _export(arguments)
+    found = reach(arguments).get(
         "/audit",
         limit=arguments.limit,
         since_s=None if arguments.since is None else seconds(arguments.since),
@@ -88,7 +87,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _verify(found: dict[str, Any], arguments: argparse.Namespace) -> int:
+def _verify(arguments: argparse.Namespace) -> int:
+    client = _running(arguments)
+    if client is not None:
+        found: dict[str, Any] = client.get("/audit/verify", wait_s=300)
+    else:
+        found = _verified_alone(paths_of(arguments))
     if arguments.json:
         as_json(found)
     else:
@@ -100,9 +104,59 @@ def _verify(found: dict[str, Any], arguments: argparse.Namespace) -> int:
         for each in found["problems"]:
             seq = "-" if each["seq"] is None else each["seq"]
             print(f"  {each['file']} line {each['line']}, record {seq}: {each['what']}")
-        if not found["anchored"]:
+        if found["intact"] and not found["anchored"]:
             print("  (the store remembers no end yet: a cut off end would not show)")
     return 0 if found["intact"] else EXIT_BROKEN
+
+
+def _verified_alone(paths: Paths) -> dict[str, Any]:
+    """The same answer, from the files and the database as they lie there."""
+    from duetty.audit import verify
+    from duetty.store import Store
+
+    with ExitStack() as stack:
+        try:
+            remembered = stack.enter_context(Store.open_readonly(paths.database)).trail_anchor
+        except StoreUnavailable as error:
+            print(f"The ends cannot be compared: {error.message}", file=sys.stderr)
+            remembered = _nothing
+        found = verify(paths.audit, remembered)
+    if found.half_line_bytes:
+        said = f"{found.half_line_bytes} bytes of half a line stand at the end"
+        print(f"{said}: a crash leaves that, and the next start cuts it off.", file=sys.stderr)
+    answer = {**asdict(found), "intact": found.intact}
+    del answer["half_line_bytes"]
+    return answer
+
+
+def _nothing() -> None:
+    return None
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    client = _running(arguments)
+    if client is not None:
+        with client.lines("/audit/export", wait_s=300) as lines:
+            for line in lines:
+                sys.stdout.buffer.write(line)
+    else:
+        from duetty.audit import export
+
+        for piece in export(paths_of(arguments).audit):
+            sys.stdout.buffer.write(piece)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def _running(arguments: argparse.Namespace) -> Client | None:
+    """The server; None, and that is said, if none runs."""
+    paths = paths_of(arguments)
+    client = Client(paths.server_socket)
+    if paths.server_socket.exists() and client.is_up():
+        return client
+    said = f"no server runs for instance {paths.instance!r}"
+    print(f"({said}: read from {paths.audit})", file=sys.stderr)
+    return None
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:
