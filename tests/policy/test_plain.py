@@ -27,9 +27,17 @@ words = st.one_of(
     st.sampled_from(
         ["-rf", "-c", "--", "-", "~", "/", "/dev/sda", "..", "A=1", "2", "2x", "=", "%1"]
     ),
+    st.sampled_from(
+        [
+            *("'a b'", '"a b"', "'rm -rf /'", '"$x"', "$x", "$HOME", "{}", "+", "\\;", "''", '""'),
+            *("A='rm x'", 'PAGER="sh -c id"', "B=$x", "2>&1", ">&2", "'#'", "$_", "'a\tb'", "$1"),
+        ]
+    ),
     st.text(string.ascii_letters + string.digits + _SIGNS, min_size=1, max_size=8),
 )
-joins = st.sampled_from([" ", " ", " ", " > ", " >> ", " < ", " 2> ", " && ", " || ", " | ", " ; "])
+joins = st.sampled_from(
+    [" ", " ", " ", " > ", " >> ", " < ", " 2> ", " && ", " || ", " | ", " ; ", " & "]
+)
 
 
 @st.composite
@@ -80,7 +88,14 @@ def test_a_second_opinion_on_the_plain_lines_of_all_lists_finds_nothing_more() -
         "if true ; then ls ; fi",
         "a\\ b",
         "'ls'",
-        "ls &",
+        "ls &x",
+        "ls '\t'",
+        "export 'a b'",
+        "x <<< y",
+        "ls $(",
+        'ls "$(id)"',
+        'ls "a`id`"',
+        "ls '" + "(" * 200 + "'",
         "ls (a)",
         "ls #x",
         "ls  -l",

@@ -1,7 +1,10 @@
 """The strict recogniser: what it accepts, what it does not, and what is rebuilt."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from duetty.policy import recogniser
 from duetty.policy.recogniser import (
     MAX_BYTES,
     MAX_COMMANDS,
@@ -240,3 +243,45 @@ def test_a_lone_command_needs_no_shell() -> None:
     assert line("ls | wc").argv is None
     assert line("ls a*").argv is None
     assert line("ls 2>/dev/null").argv is None
+
+
+never = recogniser._NEVER  # pyright: ignore[reportPrivateUsage]
+read_through = recogniser._read  # pyright: ignore[reportPrivateUsage]
+"""Not part of what the package offers, but what these tests are about."""
+
+PIECES = [
+    *(
+        "ls",
+        " ",
+        "a",
+        "'b c'",
+        '"d e"',
+        "/dev/null",
+        " >>/dev/null",
+        ">",
+        "<",
+        "&",
+        "&&",
+        "|",
+        "||",
+        ";",
+        "=",
+    ),
+    *("~", "$x", "`", "(", ")", "#", "!", "\\", "'", '"', "2>&1", ">&2", "&>", "{", "}", "*"),
+    *("@{0}", "\n", "\t", "é", "A=1", "[", "]"),
+]
+
+
+@settings(max_examples=500)
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_what_is_refused_at_first_sight_is_refused_by_a_whole_reading(text: str) -> None:
+    assert not never.match(text) or not isinstance(read_through(text), Line)
+
+
+def test_why_a_line_is_refused_is_worked_out_when_it_is_asked() -> None:
+    text = "echo $(id)"
+    refused = recognise(text)
+
+    assert never.match(text)
+    assert isinstance(refused, Unproven)
+    assert (refused.why, refused.offset) == read_through(text) == ("'$' is not literal", 5)

@@ -29,6 +29,12 @@ _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
 # An enumeration looks its members up by a detour, and each decision needs several.
 _OPEN, _GUARDED, _STRICT, _HEADLESS = Profile.OPEN, Profile.GUARDED, Profile.STRICT, Mode.HEADLESS
 
+_CATALOGUED = {
+    each.name: (f"catalogue:{each.name}", f"{each.reason}: ", each.instead)
+    for each in CLASSES.values()
+}
+"""Rule, the beginning of the detail, and what to do instead: of each class."""
+
 _ALLOWED_UNASKED = Allow(rule=_PROFILE_RULES[_GUARDED], reason="by_profile")
 """What most lines come to that destroy nothing: a value that is always the same, and made once."""
 
@@ -69,15 +75,14 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
     if profile is _OPEN:
         return Allow(rule=rule, reason="by_profile", classes=scan.classes)
     if scan.findings:
-        classes = scan.classes
-        first = CLASSES[classes[0]]
-        what = scan.findings[0].what
+        name, what = scan.findings[0]
+        by, detail, instead = _CATALOGUED[name]
         return Ask(
-            rule=f"catalogue:{first.name}",
+            rule=by,
             reason="destructive",
-            detail=f"{first.reason}: {what}",
-            classes=classes,
-            instead=first.instead,
+            detail=detail + what,
+            classes=scan.classes,
+            instead=instead,
         )
     if (doubt := _unread(call, analysis)) is not None:
         return Ask(rule=rule, reason="not_provable", detail=doubt)
@@ -117,10 +122,7 @@ def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision
 def _by_rules(
     call: Judged, analysis: Analysis | None, rules: RuleSet, decision: Decision
 ) -> Decision:
-    applying = sorted(
-        (rule for rule in rules.rules if rule.applies(call)),
-        key=lambda rule: (rule.name, repr(rule)),
-    )
+    applying = rules.applying(call)
     if not applying:
         return decision
     matching = [rule for rule in applying if rule.decide != "allow" and _matches(rule, analysis)]
@@ -264,5 +266,8 @@ def _canonical(analysis: Analysis | None) -> Canonical | None:
 
 
 def _spec_of(proof: Proof) -> str:
-    programs = [command.words[0].rpartition("/")[2] for command in proof.line.commands]
+    commands = proof.line.commands
+    if len(commands) == 1:
+        return "spec:" + commands[0].words[0].rpartition("/")[2]
+    programs = [command.words[0].rpartition("/")[2] for command in commands]
     return "spec:" + "+".join(dict.fromkeys(programs))

@@ -79,7 +79,13 @@ class _Reader(WordReader):
     __slots__ = ("command", "ends", "heredocs", "last", "piped", "starts")
 
     def __init__(self, text: str, depth: int, variables: Variables, reading: Reading) -> None:
-        super().__init__(text, depth, variables, reading)
+        # As the lower half sets itself up: one is made for every text, and each step counts.
+        self.text = text
+        self.at = 0
+        self.depth = depth
+        self.variables = variables
+        self.reading = reading
+        self.word_count = 0
         self.command = Simple()
         self.heredocs: list[tuple[Simple, str, bool, bool]] = []
         self.last: Simple | None = None

@@ -80,7 +80,7 @@ _ODD = re.compile(r"[^\t\n -~]")
 _LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
-_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: {_PLAIN_WORD})*")
+_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*+(?: {_PLAIN_WORD}+)*+")
 """One command of plain words: most lines, and read at once."""
 
 _UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")
@@ -118,11 +118,38 @@ class Line(NamedTuple):
         return rebuild(self.commands, self.joins)
 
 
-class Unproven(NamedTuple):
-    """Why a line is outside the language, and where."""
+class Unproven:
+    """That a line is outside the language; why and where is worked out when somebody wants to know."""
 
-    why: str
-    offset: int
+    __slots__ = ("_found", "_text")
+
+    def __init__(self, text: str, found: tuple[str, int] | None = None) -> None:
+        self._text = text
+        self._found = found
+
+    def _worked_out(self) -> tuple[str, int]:
+        if self._found is None:
+            read = _read(self._text)
+            assert not isinstance(read, Line)
+            self._found = read
+        return self._found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unproven) and self._worked_out() == other._worked_out()
+
+    def __hash__(self) -> int:
+        return hash(self._worked_out())
+
+    def __repr__(self) -> str:
+        return f"Unproven(why={self.why!r}, offset={self.offset})"
+
+    @property
+    def why(self) -> str:
+        return self._worked_out()[0]
+
+    @property
+    def offset(self) -> int:
+        return self._worked_out()[1]
 
 
 def lone_argv(commands: tuple[Command, ...]) -> tuple[str, ...] | None:
@@ -155,20 +182,39 @@ def quote(word: str) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
+_NEVER = re.compile(
+    r"""(?: [^'"\\$`()\#!<>&~] | '[^'\n]*' | "[^"$`\\!\n]*" | && | (?:>>?|<)[ ]?/dev/null | >&[12] | &>[ ]?/dev/null )*+
+      (?: [$`()\#!] | >>?+ (?!&|[ ]?/dev/null) | < (?![ ]?/dev/null) | & (?![&>]) | (?<=[ ])~ )
+      | [A-Za-z_]\w*=""",
+    re.VERBOSE,
+)
+"""How a text begins that has something which the language has between quotes only, or nowhere."""
+
+
 def recognise(text: str) -> Line | Unproven:
     """Total: every text gives one or the other."""
+    if len(text) <= MAX_BYTES:
+        simple = _SIMPLE.fullmatch(text)
+        if simple is not None:
+            words = tuple(text.split(" "))
+            if words[0] not in RESERVED and len(words) <= MAX_WORDS:
+                return new(Line, ((new(Command, (words, ())),), (), SHELLS))
+        elif _NEVER.match(text):
+            return Unproven(text)
+    read = _read(text)
+    return read if isinstance(read, Line) else Unproven(text, read)
+
+
+def _read(text: str) -> Line | tuple[str, int]:
+    """The line, or why it is none and where."""
     if len(text) > MAX_BYTES:
-        return Unproven(f"longer than {MAX_BYTES} bytes", MAX_BYTES)
-    if _SIMPLE.fullmatch(text):
-        words = tuple(text.split(" "))
-        if words[0] not in RESERVED and len(words) <= MAX_WORDS:
-            return new(Line, ((new(Command, (words, ())),), (), SHELLS))
+        return f"longer than {MAX_BYTES} bytes", MAX_BYTES
     # Printable ASCII holds nothing odd.
     if not (text.isascii() and text.isprintable()) and (found := _ODD.search(text)):
         if not _LATIN.fullmatch(text):
-            return Unproven("a character that may look like something else", found.start())
+            return "a character that may look like something else", found.start()
         if len(text.encode()) > MAX_BYTES:
-            return Unproven(f"longer than {MAX_BYTES} bytes", MAX_BYTES)
+            return f"longer than {MAX_BYTES} bytes", MAX_BYTES
     return _Reading(text).line()
 
 
@@ -187,7 +233,7 @@ class _Reading:
         """A `&&`, `||` or `|` that still waits for its second command."""
         self.shells = SHELLS
 
-    def line(self) -> Line | Unproven:
+    def line(self) -> Line | tuple[str, int]:
         glued = False
         """Whether a word or redirect ended right here, without a blank."""
         count = 0
@@ -219,8 +265,8 @@ class _Reading:
             else:
                 why = f"{token[0]!r} is not literal"
             if why or count > MAX_WORDS or len(self.commands) > MAX_COMMANDS:
-                begins = token.start(_TEXT if kind == _PLAIN_FOUND else 0)
-                return new(Unproven, (why or "too many words or commands", begins))
+                offset = token.start(_TEXT if kind == _PLAIN_FOUND else 0)
+                return why or "too many words or commands", offset
         return self._end()
 
     def _word(self, raw: str, kind: int) -> str | None:
@@ -228,6 +274,14 @@ class _Reading:
             return self._bracket(raw)
         if not self.words:
             return self._program(raw)
+        first = raw[0]
+        if first in "'\"" and raw[-1] == first and raw.count(first) == 2:
+            # One pair of quotes around it all: most that have any.
+            word = raw[1:-1]
+            if first == "'" and ("\\\\" in word or word.endswith("\\")):
+                self.shells -= {"fish"}  # escapes within single quotes
+            self.words.append(word)
+            return None
         if _PLAIN.fullmatch(raw):
             self.words.append(raw)
             return None
@@ -318,13 +372,13 @@ class _Reading:
         self.pending = ""
         return True
 
-    def _end(self) -> Line | Unproven:
+    def _end(self) -> Line | tuple[str, int]:
         if not self._close():
             if self.pending:
-                return Unproven(f"nothing after {self.pending!r}", len(self.text))
+                return f"nothing after {self.pending!r}", len(self.text)
             if not self.commands:
-                return Unproven("no command", 0)
+                return "no command", 0
             self.joins.pop()
         if len(self.commands) > MAX_COMMANDS:
-            return Unproven("too many words or commands", len(self.text))
+            return "too many words or commands", len(self.text)
         return new(Line, (tuple(self.commands), tuple(self.joins), self.shells))

@@ -34,7 +34,7 @@ from duetty.policy.printed import printed
 from duetty.policy.reader import positional, read
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word, exact
 from duetty.policy.recogniser import MAX_BYTES, RESERVED, Glob, Line
-from duetty.policy.sweeps import SWEPT, segments, tried_after
+from duetty.policy.sweeps import SWEPT, TRIED, segments, tried_after
 from duetty.policy.traits import FILES_ONLY, MESSENGERS, RUNNERS, SCRIPTED, traits
 from duetty.policy.tree import look
 from duetty.policy.use import UNPACKED, Use
@@ -106,15 +106,35 @@ def scan_text(text: str, *, whole: bool = False) -> Scan:
     return scanner.result()
 
 
-_WORD = r"[A-Za-z0-9_./~][A-Za-z0-9_./,:=+@%~-]*|-[A-Za-z0-9_./,:=+@%-]*"
-_COMMAND = rf"[A-Za-z_./][A-Za-z0-9_./+-]*(?: (?:(?:>>?|<|2>) )?(?:{_WORD}))*"
-_PLAIN = re.compile(rf"{_COMMAND}(?: (?:&&|\|\|?|;) {_COMMAND})*")
+_WORD = r"[A-Za-z0-9_./~][A-Za-z0-9_./,:=+@%~-]*+|-[A-Za-z0-9_./,:=+@%-]*+"
+_COMMAND = rf"[A-Za-z_./][A-Za-z0-9_./+-]*+(?: (?:(?:>>?|<|2>) )?(?:{_WORD}))*+"
+_PLAIN = re.compile(rf"{_COMMAND}(?: (?:&&|\|\|?|;) {_COMMAND})*+")
 """Words without quotes and expansions, whole files as their input and output, and joins between."""
+
+_QUOTED = r"""'[^'\\\0-\x1f]*'|"[^"\\$`!\0-\x1f]*"|"\$[A-Za-z_]\w*"|\$[A-Za-z_]\w*"""
+_SET = rf"[A-Za-z_]\w*+=(?:[A-Za-z0-9_./-][A-Za-z0-9_./,:=+@%-]*+|{_QUOTED})"
+_CLEAR_COMMAND = rf"(?:{_SET} )*+[A-Za-z_./][A-Za-z0-9_./+-]*+(?: (?:2>&1(?= |\Z)|>&2(?= |\Z)|(?:(?:>>?|<|2>) )?(?:{_WORD}|\{{\}}|\+|\\;|{_QUOTED})))*+"
+_CLEAR = re.compile(rf"{_CLEAR_COMMAND}(?: (?:&&|\|\|?|;|&) {_CLEAR_COMMAND})*+(?: &)?", re.ASCII)
+"""The same with whole words between quotes, variables as whole words, and assignments before a program."""
+
+CLEAR_BYTES = 200
+"""What is longer the grammar may find too deeply nested, for what stands between quotes."""
+
+_DECLARING = frozenset("declare typeset export readonly local unset unsetenv".split())
+"""The grammar has rules of its own for what these are given."""
 
 
 def _is_plain(text: str) -> bool:
     """Whether the reader cannot have read another command than a shell will."""
-    return _PLAIN.fullmatch(text) is not None and RESERVED.isdisjoint(text.split(" "))
+    words = text.split(" ")
+    return RESERVED.isdisjoint(words) and (
+        _PLAIN.fullmatch(text) is not None
+        or (
+            len(text) <= CLEAR_BYTES
+            and _DECLARING.isdisjoint(words)
+            and _CLEAR.fullmatch(text) is not None
+        )
+    )
 
 
 _ODD = re.compile(
@@ -203,7 +223,7 @@ class _Scanner:
         self.downloaded: set[str] = set()
         self.made: dict[str, str] = {}
         self.aliases: dict[str, str] = {}
-        self.seen: set[tuple[str, ...]] = set()
+        self.seen: list[tuple[str, ...]] = []
         self.steps = 0
         self.awaits_code = self.awaits_sql = False
         self.is_exact = False
@@ -242,7 +262,7 @@ class _Scanner:
                 and simple.words[0].known
             ):
                 self.redirects(simple)
-                self.seen.add((simple.words[0].text,))
+                self.seen.append((simple.words[0].text,))
                 if len(simple.words) > 1 and depth < MAX_DEPTH:
                     # A function may run what it is given.
                     rest = Simple(simple.words[1:])
@@ -349,16 +369,16 @@ class _Scanner:
             self._named_oddly(program_name(texts[0]), words[0], words, simple, depth)
         texts[0] = name = known.name
         argv = tuple(texts)
-        self.seen.add(argv)
+        self.seen.append(argv)
         self.commands.append(argv)
-        found = len(self.findings)
+        findings = self.findings
+        found = len(findings)
         if known.catalogued:
             for pattern in matching(name, texts[1:]):
                 self.find(pattern.name, " ".join(texts))
-        listed = len(self.findings) > found
-        use = new(Use, (name, words, texts, simple, depth))
+        listed = len(findings) > found
         if known.special is not None:
-            known.special(self, use)
+            known.special(self, new(Use, (name, words, texts, simple, depth)))
         if known.is_subscripted:
             self._subscripts(texts, depth)
         if self.downloaded or self.made:
@@ -367,6 +387,7 @@ class _Scanner:
             self._aliased(self.aliases[name], words, depth)
         if known.runs_others or (not self.is_exact and any(map(_inner_of, words))):
             self._inner(name, words, texts, simple, depth)
+            use = new(Use, (name, words, texts, simple, depth))
             fed.fed(self, use, is_interpreter=known.is_interpreter)
         if known.sends:
             self._sent(name, words, texts, simple)
@@ -374,15 +395,15 @@ class _Scanner:
             known.is_swept
             and self.sweeps
             # What is found by its place need not be searched for; what runs elsewhere must be.
-            and (len(self.findings) == found or name in RUNNERS or self.whole)
-            and (len(words) > 1 or simple.bodies or simple.producers)
+            and (len(findings) == found or name in RUNNERS or self.whole)
+            and (len(texts) > 1 or simple.bodies or simple.producers)
         ):
             self._swept(name, words, texts, simple, depth)
         if (
             known.takes_verbs
             and len(texts) > 1
             # The catalogue has read the verb of what it lists.
-            and (not listed if self.whole else len(self.findings) == found)
+            and (not listed if self.whole else len(findings) == found)
         ):
             operands = [text for text in texts[1:] if text[:1] not in ("-", "")]
             if tells_to_delete(texts[1:], operands, catalogued=name in BY_PROGRAM):
@@ -530,7 +551,7 @@ class _Scanner:
         self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
     ) -> None:
         skips_messages = name in MESSENGERS
-        candidates = tried_after(name, texts)
+        candidates = tried_after(name, texts) if name in RUNNERS else TRIED
         tried = 0
         subcommand = skips_messages
         # Most commands have no word that may hold a command, or be one.

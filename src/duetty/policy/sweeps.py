@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from duetty.policy.patterns import BY_PROGRAM
-from duetty.policy.traits import RUNNERS, SQL
+from duetty.policy.traits import SQL
 from duetty.policy.wrappers import SHELLS
 
 _COMMON_WORDS = frozenset(
@@ -42,9 +42,7 @@ _STARTERS = frozenset("exec run create start shell ssh rsh console debug attach 
 
 
 def tried_after(name: str, texts: Sequence[str]) -> frozenset[str]:
-    """Which later words of this command are tried as programs."""
-    if name not in RUNNERS:
-        return TRIED
+    """Which later words of this command, of a program that starts others elsewhere, are tried as programs."""
     if name == "wsl" or not _STARTERS.isdisjoint(texts):
         return TRIED_ELSEWHERE
     return frozenset()

@@ -32,8 +32,8 @@ _BY_WORDS: dict[str, Callable[[tuple[str, ...]], str | None]] = {
     "[": lambda words: test_problem(words[:-1]) if words[-1:] == ("]",) else "no closing ]",
 }
 
-_MOST_EXACT = max(map(len, EXACT))
-"""Words of the longest line that is known as a whole."""
+_EXACT_PROGRAMS = frozenset(words[0] for words in EXACT)
+"""Programs of which some line is known as a whole."""
 
 _HELPFUL = frozenset({*COREUTILS, "find"})
 """Programs whose `--help` and `--version` print and end."""
@@ -55,7 +55,14 @@ class Refuted(NamedTuple):
 
 
 def prove(line: Line, cwd: str = "") -> Proof | Refuted:
-    places = [new(Place, (cwd, ""))]
+    start = new(Place, (cwd, ""))
+    if not line.joins:
+        command = line.commands[0]
+        why = use_problem(command.words, start)
+        if why:
+            return new(Refuted, (command, why))
+        return new(Proof, (line, (_harden(command),)))
+    places = [start]
     hardened: list[Command] = []
     for command in line.commands:
         for place in places:
@@ -94,12 +101,10 @@ def use_problem(words: tuple[str, ...], place: Place) -> str | None:
         why = problem(found, words[1:], place)
         if why is None:
             return None
-        if len(words) > 3 or (program, *words[1:]) not in EXACT:
-            return (
-                None if words[1:] in (("--help",), ("--version",)) and program in _HELPFUL else why
-            )
-        return None
-    if len(words) <= _MOST_EXACT and (program, *words[1:]) in EXACT:
+        if len(words) < 4 and program in _EXACT_PROGRAMS and (program, *words[1:]) in EXACT:
+            return None
+        return None if words[1:] in (("--help",), ("--version",)) and program in _HELPFUL else why
+    if program in _EXACT_PROGRAMS and (program, *words[1:]) in EXACT:
         return None
     return f"{program} is not among the programs known to only read"
 
