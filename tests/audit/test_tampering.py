@@ -241,6 +241,49 @@ def test_without_a_server_the_place_and_the_missing_records_are_named(
     assert what in problem.what
 
 
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_is_taken_away_from_a_server_is_told_and_left(
+    directory: Path, replaced: bool
+) -> None:
+    store = RememberingStore()
+    with opened(directory, store) as trail:
+        write(trail)
+        trail.sync()
+        newest = files(directory)[-1]
+        kept = newest.read_bytes()
+        newest.unlink()
+        if replaced:
+            newest.write_bytes(kept)
+        write(trail, 1)
+        trail.sync()
+        write(trail, 1)
+
+        [problem] = verify(directory, store.trail_anchor).problems
+        assert "taken away with their file while the server ran" in str(trail.degraded)
+    with opened(directory, store):
+        [same] = verify(directory, store.trail_anchor).problems
+
+    missing = "record 23 was" if replaced else "records 21 to 23 were"
+    assert f"{missing} taken away with their file while the server ran, at" in problem.what
+    assert same == problem
+
+
+def test_a_first_file_taken_away_together_with_the_newest_is_told_too(directory: Path) -> None:
+    store = RememberingStore()
+    with opened(directory, store) as trail:
+        write(trail)
+        trail.sync()
+        files(directory)[-1].unlink()
+        files(directory)[0].unlink()
+        write(trail, 1)
+        trail.sync()
+        live = [each[2] for each in problems(verify(directory, store.trail_anchor))]
+    with opened(directory, store):
+        started = [each[2] for each in problems(verify(directory, store.trail_anchor))]
+
+    assert live == started == [1, 21]
+
+
 def test_records_that_were_put_back_are_no_problem_any_more(directory: Path) -> None:
     store = RememberingStore()
     with opened(directory, store, Limits()) as trail:

@@ -22,7 +22,7 @@ from duetty.store import TrailAnchor
 TAIL_BYTES = 1024 * 1024
 """How far back the last sound record is looked for, before all of a file is read."""
 
-What = Literal["end_missing", "end_differs", "beginning_missing", "unanchored"]
+What = Literal["end_missing", "end_taken", "end_differs", "beginning_missing", "unanchored"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +54,16 @@ class Damage:
     def fields(self) -> dict[str, object]:
         return {"event": "damaged", "what": self.what, "first": self.first, "last": self.last}
 
+    @property
+    def found(self) -> str:
+        return (
+            "while the server ran, at" if self.what == "end_taken" else "when the server started at"
+        )
+
     def explains(self, lowest: int, highest: int, found: int) -> bool:
         """Whether it tells why this record stands where one of those should."""
         starts = lowest <= self.first <= highest
-        return self.what == "end_missing" and starts and self.last == found - 1
+        return self.what in ("end_missing", "end_taken") and starts and self.last == found - 1
 
     def said(self) -> str:
         one = self.first == self.last
@@ -65,6 +71,8 @@ class Damage:
         match self.what:
             case "end_missing":
                 return f"{those} missing from the end"
+            case "end_taken":
+                return f"{those} taken away with their file"
             case "beginning_missing":
                 return f"{those} missing from the beginning"
             case "end_differs":

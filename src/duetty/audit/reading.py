@@ -190,10 +190,10 @@ class _Reading:
             self.complain(file, place, record.seq, what)
         if damage is None:
             return
-        said = f"{damage.said()} when the server started at {_at(record)}"
+        said = f"{damage.said()} {damage.found} {_at(record)}"
         if damage.what == "beginning_missing":
             self._beginnings.append((damage, said))
-        elif damage.what != "end_missing" or not follows:
+        elif damage.what not in ("end_missing", "end_taken") or not follows:
             # A missing end that was put back fits on both sides, and is no problem any more.
             self.complain(file, place, damage.first, said)
 

@@ -87,6 +87,8 @@ class Trail:
         self._store = store
         self._sync_s = sync_s
         self._lock = threading.Lock()
+        self._syncing = threading.Lock()
+        """One at a time: the store is never told of less than it knows."""
         self._held: deque[bytes] = deque()
         self._degraded: str | None = None
         self._damage: str | None = None
@@ -100,8 +102,9 @@ class Trail:
         end = find_end(self._directory, anchor)
         damages = [] if store is None else compare(self._directory, end, anchor)
         self._go_on(end, anchor)
-        for damage in damages:
-            self._tell(damage)
+        with self._lock:
+            for damage in damages:
+                self._tell(damage)
         self.record("trail", event="opened")
         if end.cut_bytes:
             self.record("trail", event="repaired", cut_bytes=end.cut_bytes)
@@ -229,6 +232,27 @@ class Trail:
             self._retired.append(self._fd)  # the thread syncs and closes it: that may take long
         self._fd, self._bytes, self._number = fd, os.fstat(fd).st_size, number
 
+    def _stay_in_place(self) -> None:
+        """Leave a file that was removed or replaced: what is written there nobody would read."""
+        path = path_of(self._directory, self._number)
+        if self._held:
+            return  # they come first
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(self._fd), path.stat()):
+                return
+        end = find_end(self._directory, None)
+        os.close(self._fd)
+        self._fd = -1
+        self._open(max(end.number, 1))
+        os.ftruncate(self._fd, end.size)
+        self._bytes = end.size
+        all_gone = first_seq(self._directory) is None
+        missing = max(end.seq + 1, self._first_seq)
+        if missing <= self._seq:
+            self._tell(Damage(what="end_taken", first=missing, last=self._seq))
+        if all_gone:
+            self._first_seq = self._seq
+
     # --- opening -----------------------------------------------------------------
 
     def _go_on(self, end: End, anchor: TrailAnchor | None) -> None:
@@ -250,11 +274,10 @@ class Trail:
             )
 
     def _tell(self, damage: Damage) -> None:
-        self.record("trail", **damage.fields())
+        self._append("trail", damage.fields())
         log.error("audit_damaged", extra=damage.fields())
-        self._damage = self._damage or (
-            f"{damage.said()} when the server started: `duetty audit verify`"
-        )
+        when = damage.found.removesuffix(" at").removesuffix(",")
+        self._damage = self._damage or f"{damage.said()} {when}: `duetty audit verify`"
 
     # --- the thread ----------------------------------------------------------------
 
@@ -269,7 +292,8 @@ class Trail:
 
     def _try_sync(self, *, durably: bool = False) -> None:
         try:
-            self._sync(durably=durably)
+            with self._syncing:
+                self._sync(durably=durably)
         except Exception:
             # Whatever it is: the records stand, and the next turn tries again.
             log.exception("audit_sync_failed")
@@ -280,6 +304,7 @@ class Trail:
             self._write_held()
             if not self._dirty or self._fd < 0:
                 return
+            self._stay_in_place()
             self._dirty = False
             retired, self._retired = self._retired, []
             fds = [*retired, os.dup(self._fd)]
