@@ -122,10 +122,7 @@ def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision
 def _by_rules(
     call: Judged, analysis: Analysis | None, rules: RuleSet, decision: Decision
 ) -> Decision:
-    applying = sorted(
-        (rule for rule in rules.rules if rule.applies(call)),
-        key=lambda rule: (rule.name, repr(rule)),
-    )
+    applying = rules.applying(call)
     if not applying:
         return decision
     matching = [rule for rule in applying if rule.decide != "allow" and _matches(rule, analysis)]

@@ -11,11 +11,15 @@ Every condition that is given must hold: `operation`, `actor` (`agent`, `person:
 `dialect`, `tag`, `mode`, `cwd` (the directory and what is below it), `command`, `tool`
 (`mcp__*__delete_*`: server and tool apart). Deny beats ask, ask beats allow, and the
 order of rules means nothing. Rules of a project may only tighten.
+
+What denies or asks reads a line generously: it holds for every directory that the line
+may enter, and for a program whose options stand before the words that it names. What
+allows means what it says.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import translate
 from functools import cache
@@ -28,6 +32,7 @@ from duetty.errors import BadSetting
 from duetty.policy.analysis import Analysis, analyse
 from duetty.policy.catalogue import CLASSES
 from duetty.policy.decisions import Judged, Mode, Profile
+from duetty.policy.entered import entered
 from duetty.policy.recogniser import Line
 
 MAX_RULES = 500
@@ -82,14 +87,41 @@ class Rule:
     where: str = ""
 
     def applies(self, call: Judged) -> bool:
-        """Whether every condition but the command's holds."""
+        """Whether every condition but the command's holds, or may hold."""
+        return self.applying(call) is not None
+
+    def applying(self, call: Judged) -> "Rule | None":
+        """This rule, if every condition but the command's holds.
+
+        Where the line may go to its directories and nobody can tell, it asks whatever it decides.
+        """
+        if not self._applies_anywhere(call):
+            return None
+        if not self.cwd:
+            return self
+        places, is_open = entered(call.command_line, call.cwd, is_expanded=call.is_expanded)
+        if self.decide == "allow":
+            return self if not is_open and all(map(self.is_about, places)) else None
+        if any(map(self.is_about, places)):
+            return self
+        if not is_open:
+            return None
+        why = f"it may go to a directory that this rule is about: {', '.join(self.cwd[:3])}"
+        return replace(self, decide="ask", why=why)
+
+    def names_tag(self, tag: str) -> bool:
+        return bool(self.tag) and _any(self.tag, tag)
+
+    def is_about(self, directory: str) -> bool:
+        return any(_within(directory, each) for each in self.cwd)
+
+    def _applies_anywhere(self, call: Judged) -> bool:
         return (
             _any(self.operation, call.operation)
             and _any(self.actor, call.actor.kind, f"{call.actor.kind}:{call.actor.name}")
             and _any(self.dialect, call.dialect)
             and (not self.tag or any(_any(self.tag, tag) for tag in call.tags))
             and _any(self.mode, str(call.mode))
-            and (not self.cwd or any(_within(call.cwd, each) for each in self.cwd))
             and (not self.tool or (call.tool is not None and self.matches_tool(*call.tool)))
             and (not self.command or call.command_line is not None)
         )
@@ -103,7 +135,8 @@ class Rule:
         return False
 
     def matches_words(self, words: Sequence[str]) -> bool:
-        return any(_matches_words(tuple(pattern.split()), words) for pattern in self.command)
+        matches = _matches_words if self.decide == "allow" else _means_words
+        return any(matches(tuple(pattern.split()), words) for pattern in self.command)
 
     def matches_line(self, analysis: Analysis) -> bool:
         """Whether some command of the line is meant (deny, ask), or every one (allow)."""
@@ -125,6 +158,13 @@ class RuleSet:
     rules: tuple[Rule, ...] = ()
     profile: Profile | None = None
     """What the document asked for; None when it said nothing."""
+
+    def applying(self, call: Judged) -> list[Rule]:
+        """Those whose every condition but the command's holds, in an order that is always the same."""
+        found = (rule.applying(call) for rule in self.rules)
+        return sorted(
+            (rule for rule in found if rule is not None), key=lambda rule: (rule.name, repr(rule))
+        )
 
     def __add__(self, other: "RuleSet") -> "RuleSet":
         """Both together, with the stricter profile: how a project's rules join a person's."""
@@ -329,6 +369,39 @@ def _matches_words(pattern: tuple[str, ...], words: Sequence[str]) -> bool:
         _glob(part).fullmatch(word)
         for part, word in zip(fixed, (program, *words[1:]), strict=False)
     )
+
+
+def _means_words(pattern: tuple[str, ...], words: Sequence[str]) -> bool:
+    """The same, or with options, and a value for each, before words that the pattern spells out."""
+    if _matches_words(pattern, words):
+        return True
+    if len(pattern) == 1 or not any(word[:1] == "-" for word in words[1:]):
+        return False
+    if not _matches_words((pattern[0], "**"), words):
+        return False
+    is_open_ended = pattern[-1] == "**"
+    at = {1}
+    for part in pattern[1:-1] if is_open_ended else pattern[1:]:
+        if part.strip("*?"):
+            at = _past_options(at, words)
+        at = {
+            place + 1 for place in at if place < len(words) and _glob(part).fullmatch(words[place])
+        }
+    return bool(at) if is_open_ended else len(words) in at
+
+
+def _past_options(at: set[int], words: Sequence[str]) -> set[int]:
+    """Those places, and every one behind options that begin there."""
+    reached = set(at)
+    waiting = [*at]
+    while waiting:
+        place = waiting.pop()
+        if place >= len(words) or words[place][:1] != "-":
+            continue
+        behind = (place + 1,) if "=" in words[place] else (place + 1, place + 2)
+        waiting += [each for each in behind if each not in reached]
+        reached.update(behind)
+    return reached
 
 
 def _any(patterns: tuple[str, ...], *values: str) -> bool:
