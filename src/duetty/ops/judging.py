@@ -13,13 +13,14 @@ from typing import Any
 
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
+from duetty.ops.line_keys import LineKeys
 from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
 from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing
-from duetty.ops.rules import ProjectRules, stricter
+from duetty.ops.rules import ProjectRules, other_places, stricter
 from duetty.ops.rules_book import Rulebook
 from duetty.ops.shell_hooks import touched_hook
 from duetty.ops.surroundings import fed_text, running_variables
-from duetty.ops.typed_lines import TypedLines, is_at_gate, typed_text
+from duetty.ops.typed_lines import TypedLines, is_at_gate, typed_text, written_keys
 from duetty.policy import (
     Allow,
     Ask,
@@ -49,6 +50,8 @@ MAX_TOLD_CHARS = 4_000
 """Of a line that a shell tells when it asks; of longer ones it says only that there is one."""
 
 
+_READING = ("awaiting_input", "awaiting_password", "fullscreen")
+
 TYPED_LINE = "input.line"
 """What a line is called, to rules and in the trail, that a shell asks about."""
 
@@ -74,6 +77,7 @@ class Judging:
         self.projects = ProjectRules(clock, names=book.names)
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
         self._typed = TypedLines()
+        self._line_keys = LineKeys()
         self.risk_of: Callable[[str, str], str] = lambda upstream, tool: "unknown"
         """What an upstream says of its tool."""
 
@@ -153,6 +157,7 @@ class Judging:
             made = made.unproven("it goes on with a line that was begun before")
         if session is not None and operation.name in RAW_INPUT:
             made = self._of_input(made, typed_text(operation.name, params), session)
+            made = self._of_line_keys(made, written_keys(operation.name, params, session), session)
         if leaves and session is not None and _leaves_to_shell(made, operation, session):
             assert line is not None
             if session.gate is not None:
@@ -169,8 +174,20 @@ class Judging:
         return made
 
     def _with_surroundings(self, made: Made, params: Any) -> Made:
-        """As strict as the line, what is fed to a shell, and the variables that come with it."""
+        """As strict as the line, wherever it goes, what is fed to a shell, and the variables that come with it."""
         line = made.judged.command_line
+        for place in other_places(made.judged, made.rules):
+            inner = self.decide(replace(made.judged, cwd=place))
+            if STRICTNESS[type(inner.decision)] <= STRICTNESS[type(made.decision)] or (
+                inner.digest == made.digest
+                and not inner.decision.rule.startswith("rule:")
+                and made.decision.reason != "allowed_by_rule"
+            ):
+                continue  # no rule is about that place
+            assert not isinstance(inner.decision, Allow)
+            told = f"in {visible(place)}: {inner.decision.detail}"
+            decision = replace(inner.decision, detail=told)
+            made = replace(inner, judged=made.judged, decision=decision, besides=_digest_of(place))
         if line is not None and (fed := fed_text(params, line)) is not None:
             inner = self.decide(replace(made.judged, command_line=fed.rstrip("\n")))
             if STRICTNESS[type(inner.decision)] > STRICTNESS[type(made.decision)]:
@@ -185,7 +202,8 @@ class Judging:
         code = running_variables(params, strict=strict)
         if not code or not isinstance(made.decision, Allow):
             return made
-        shown = ", ".join(f"{name}={visible(value[:100])}" for name, value in sorted(code.items()))
+        # Names only: what is told here is kept in the trail and with the question.
+        shown = ", ".join(visible(name[:100]) for name in sorted(code))
         why = f"variables can make programs run other code: {shown[:MAX_DETAIL]}"
         return replace(made.unproven(why), besides=_digest_of(repr(sorted(code.items()))))
 
@@ -226,7 +244,8 @@ class Judging:
             cwd=session.cwd,
             is_raw_input=not is_at_gate(session),
         )
-        return self._of_input(self.decide(judged), text, session)
+        made = self._of_input(self.decide(judged), text, session)
+        return self._of_line_keys(made, text, session)
 
     def _of_input(self, made: Made, text: str, session: Session) -> Made:
         """Where no shell will ask, the text of a line is all there is to judge."""
@@ -256,6 +275,34 @@ class Judging:
                 detail = f"typed into a program that may run it: {found.decision.detail}"
                 return replace(found, decision=replace(found.decision, detail=detail))
         return made
+
+    def _of_line_keys(self, made: Made, keys: str, session: Session) -> Made:
+        """Keys for a shell's line editor, now or when the shell comes to read them."""
+        gate = session.gate
+        if (
+            gate is None
+            or made.judged.actor.kind == "person"
+            or made.profile is Profile.OPEN
+            or not isinstance(made.decision, Allow)
+            or session.alternate_active
+        ):
+            return made
+        shown = session.shown_line() if not keys.isprintable() else ""
+        if not self._line_keys.runs_code(
+            session.profile.id, keys, prompts=gate.prompts, shown=shown
+        ):
+            return made
+        if not is_at_gate(session) and session.state().word in _READING:
+            return made  # a program reads them, not the shell
+        return replace(
+            made,
+            decision=Deny(
+                rule="gate",
+                reason="not_provable",
+                detail="this key may make the shell run what stands on its line, and nobody could ask before",
+                instead="end the line with Enter, or drop it with Ctrl-C; only then complete or expand another",
+            ),
+        )
 
     # --- a line that a shell is about to run ----------------------------------------
 

@@ -4,8 +4,11 @@ A broken rule of the person refuses to start; one of a project refuses every cal
 of an agent there, and says which file to mend. One decision uses one set.
 """
 
+import errno
 import json
 import os
+import re
+import stat
 import tomllib
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -16,7 +19,8 @@ from typing import cast
 from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
 from duetty.ops.rules_text import Examples, examples_of
-from duetty.policy import Names, Profile, RuleSet, load_rules, rule_lines
+from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
+from duetty.policy.entered import entered
 
 SHIPPED: dict[str, object] = {
     "rules": [
@@ -56,7 +60,13 @@ PROJECT_LOOK_S = 2.0
 
 MAX_DIRECTORIES = 500
 MAX_PROJECT_BYTES = 256 * 1024
-MAX_DEPTH = 64
+MAX_DEPTH = 256
+"""Directories above one another in which files of projects are looked for; below more of them nothing runs."""
+
+_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
+"""Why there is no file. For any other reason there may be one."""
+
+_RULES_KEY = re.compile(r"\s*(?:policy\s*\.\s*)?[\"']?rules[\"']?\s*=")
 
 
 def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
@@ -75,7 +85,32 @@ def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
     rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
     if rules is None:
         return RuleSet()
-    return load_rules({"rules": rules}, str(config_file), lines=rule_lines(text), names=names)
+    lines = rule_lines(text)
+    where = str(config_file) if lines else f"{config_file}{_rules_line(text)}"
+    return load_rules({"rules": rules}, where, lines=lines, names=names)
+
+
+def _rules_line(text: str) -> str:
+    """Where rules begin that are not written as tables of their own."""
+    found = (n for n, row in enumerate(text.splitlines(), 1) if _RULES_KEY.match(row))
+    line = next(found, None)
+    return "" if line is None else f", line {line}"
+
+
+def other_places(judged: Judged, rules: RuleSet) -> list[str]:
+    """Directories besides its own that a call may be made in: where links lead, where its line goes.
+
+    Those that rules or files of projects can be about; policy itself looks at no file.
+    """
+    cwd = judged.cwd
+    if not cwd.startswith("/"):
+        return []
+    line = judged.command_line
+    places = entered(line, cwd, is_expanded=judged.is_expanded).places if line is not None else ()
+    names = [each for each in places if _can_be_named(each)]
+    if any(rule.cwd for rule in rules.rules):
+        names += [os.path.realpath(each) for each in names or [cwd]]
+    return [each for each in dict.fromkeys(names) if each != cwd]
 
 
 def shipped_examples() -> dict[str, Examples]:
@@ -131,33 +166,38 @@ class ProjectRules:
 
     def _read(self, cwd: str) -> RuleSet | BadSetting:
         found = RuleSet()
-        for file in self.files(cwd):
-            try:
+        try:
+            for file in self.files(cwd):
                 found += self.read(file).rules
-            except BadSetting as error:
-                return error
+        except BadSetting as error:
+            return error
         return found
 
     @staticmethod
     def files(cwd: str) -> list[Path]:
-        """Nearest first; where links lead, and as the directory is called."""
+        """Nearest first; where links lead, and as the directory is called.
+
+        Raises:
+            BadSetting: if the directory is too deep to be sure.
+        """
         places: dict[Path, None] = {}
         for name in (os.path.realpath(cwd), cwd):
             if name.startswith("/"):
                 directory = Path(name)
-                places |= dict.fromkeys((directory, *list(directory.parents)[:MAX_DEPTH]))
-        return [path for place in places if _is_file(path := place / PROJECT_FILE)]
+                places |= dict.fromkeys((directory, *directory.parents))
+        if len(places) > 2 * MAX_DEPTH:
+            raise BadSetting(f"{cwd[:100]}…: it is more than {MAX_DEPTH} directories deep")
+        return [path for place in places if _may_be_there(path := place / PROJECT_FILE)]
 
     def read(self, path: Path) -> Project:
         """Raises:
         BadSetting: if the file cannot be used.
         """
         try:
-            with path.open("rb") as file:
-                raw = file.read(MAX_PROJECT_BYTES + 1)
+            raw = _bytes_of(path)
             if len(raw) > MAX_PROJECT_BYTES:
                 raise BadSetting(f"{path}: it has more than {MAX_PROJECT_BYTES} bytes")
-            document: object = json.loads(raw)
+            document: object = json.loads(raw, object_pairs_hook=_object)
         except (OSError, ValueError, RecursionError) as error:
             raise BadSetting(f"{path}: {error}") from error
         if not isinstance(document, dict):
@@ -177,11 +217,50 @@ class ProjectRules:
         return Project(file=path, rules=rules, examples=_examples(table))
 
 
-def _is_file(path: Path) -> bool:
+def _can_be_named(path: str) -> bool:
+    """Whether the system could have a directory of this name."""
     try:
-        return path.is_file()
-    except OSError:
+        os.fsencode(path)
+    except UnicodeEncodeError:
         return False
+    return path.startswith("/") and "\0" not in path
+
+
+def _may_be_there(path: Path) -> bool:
+    """Whether anything has this name, whatever it is."""
+    try:
+        path.lstat()
+    except OSError as error:
+        return error.errno not in _ABSENT
+    except ValueError:
+        return False
+    return True
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Up to one more than there may be; of a file only, since anything else may wait, or do something.
+
+    Raises:
+        OSError: if it cannot be read, or is no file.
+    """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError("it is no file")
+    # Somebody may have put something else there since.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError("it is no file")
+        return file.read(MAX_PROJECT_BYTES + 1)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Of two values one would be lost, and perhaps the stricter."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for number, name in enumerate(names) if name in names[:number])
+        raise ValueError(f"the key {twice[:100]!a} stands twice in one object")
+    return found
 
 
 def stricter(first: Profile, second: Profile | None) -> Profile:
