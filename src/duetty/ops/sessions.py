@@ -1,6 +1,7 @@
 """Operations on sessions: open, list, look, change, signal, close, remove."""
 
 import signal
+from collections.abc import Iterable
 
 import anyio
 
@@ -13,6 +14,7 @@ from duetty.errors import (
     InvalidTag,
     KeeperUnavailable,
     MaxSessions,
+    PolicyDenied,
     SandboxUnavailable,
     SessionExited,
     SessionNameConflict,
@@ -44,12 +46,16 @@ def clamped(size: int) -> int:
 
 
 async def _open(params: OpenParams, services: Services, actor: Actor) -> SessionInfo:
-    session = await services.registry.open(_open_request(params, services, actor))
+    request = _open_request(params, services, actor)
+    _keep_bound(services, actor, request.cwd or services.registry.home, given=request.tags)
+    session = await services.registry.open(request)
     return session_info(session, services.node)
 
 
 async def _check_open(params: OpenParams, services: Services, actor: Actor) -> None:
-    await services.registry.check(_open_request(params, services, actor))
+    request = _open_request(params, services, actor)
+    _keep_bound(services, actor, request.cwd or services.registry.home, given=request.tags)
+    await services.registry.check(request)
 
 
 def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenRequest:
@@ -98,7 +104,49 @@ async def _get(params: SessionParams, services: Services, actor: Actor) -> Sessi
     return session_info(session, services.node)
 
 
+def _keep_bound(
+    services: Services,
+    actor: Actor,
+    cwd: str,
+    *,
+    given: Iterable[str] = (),
+    taken: Iterable[str] = (),
+) -> None:
+    """Whoever a rule binds by a tag does not choose the tag: only a person loosens."""
+    if actor.kind == "person":
+        return
+    rules = services.deciding.rules + services.deciding.projects.of(cwd)
+    for rule in rules.rules:
+        allows = rule.decide == "allow"
+        tag = next(filter(rule.names_tag, sorted(given if allows else taken)), None)
+        if tag is not None:
+            change = "put on" if allows else "taken off"
+            raise PolicyDenied(
+                f"not done: a rule goes by the tag {tag!r}, so it is {change} by a person only",
+                hint="have a person change the tags",
+                details={
+                    "reason": "denied_by_rule",
+                    "rule": f"rule:{rule.name}",
+                    "classes": [],
+                    "tag": tag,
+                },
+            )
+
+
+async def _check_update(params: UpdateParams, services: Services, actor: Actor) -> None:
+    session = services.registry.find(params.session)
+    tags, taken = session.profile.tags, set(params.remove_tags)
+    _keep_bound(
+        services,
+        actor,
+        session.cwd,
+        given=set(params.add_tags) - tags - taken,
+        taken=tags & taken,
+    )
+
+
 async def _update(params: UpdateParams, services: Services, actor: Actor) -> SessionInfo:
+    await _check_update(params, services, actor)
     session = services.registry.find(params.session)
     name = checked_session_name(params.name) if params.name is not None else None
     added = {checked_tag(tag) for tag in params.add_tags}
@@ -200,6 +248,7 @@ UPDATE = Operation(
     params=UpdateParams,
     result=SessionInfo,
     run=_update,
+    check=_check_update,
     route=Route(method="PATCH", path="/sessions/{session}"),
     errors=(InvalidSessionName, InvalidTag, SessionNameConflict),
 )
