@@ -1,6 +1,8 @@
 """A shell with a gate runs no line before it was asked about, whatever made the line."""
 
 import os
+import re
+import signal
 import subprocess
 import threading
 import time
@@ -405,3 +407,109 @@ def test_a_refused_line_ends_without_having_begun(tmp_path: Path, name: str) -> 
         )
 
         assert kinds(keeper.shell.trusted[since:]).startswith("QDA")
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize(
+    "number", [signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGHUP], ids=lambda n: n.name
+)
+def test_no_signal_makes_a_line_run_that_nobody_has_answered_for(
+    tmp_path: Path, name: str, number: signal.Signals
+) -> None:
+    """Ctrl-\\ reaches all that is in the foreground; what waits for the answer must not die of it alone."""
+    with gated(tmp_path, name) as keeper:
+        keeper.answers = False
+        keeper.shell.write("touch made\r")
+        keeper.shell.wait(lambda: len(keeper.asked) == 1, "question")
+
+        for _ in range(5):
+            for pid in in_foreground(keeper.shell.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            time.sleep(0.02)  # for each of them to do what it would
+        with suppress(AssertionError):  # a shell that ends runs nothing either
+            keeper.shell.read_until_quiet()
+
+        assert not (tmp_path / "made").exists()
+
+
+def in_foreground(pid: int) -> list[int]:
+    """A shell and what it has started to ask."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [pid, *map(int, children)]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("bash", "enable '-n' kill"),
+        ("bash", "enable -n kill read"),
+        ("bash", "kill() { true; }; command() { true; }"),
+        ("bash", "printf -v _due''tty_gate %s /nowhere"),
+        ("bash", "unset -f _duetty_ask _duetty_refuse fc"),
+        ("bash", "_duetty_refuse() { true; }"),
+        ("bash", "set -u; set -e; set -f"),
+        ("zsh", "disable kill"),
+        ("zsh", "typeset -g _due''tty_gate=/nowhere"),
+    ],
+)
+def test_a_shell_whose_commands_were_switched_off_runs_no_refused_line(
+    tmp_path: Path, name: str, line: str
+) -> None:
+    with gated(tmp_path, name) as keeper:
+        since = len(keeper.shell.trusted)
+        keeper.shell.write(line + "\r")
+        keeper.shell.wait_mark(MarkKind.DONE, since=since)
+        keeper.shell.read_until_quiet()
+        keeper.shell.write("touch forbidden\r")
+        keeper.shell.wait(lambda: "touch forbidden" in keeper.lines, "question")
+        with suppress(AssertionError):  # a shell that ends runs nothing either
+            keeper.shell.read_until_quiet()
+
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_what_is_no_answer_refuses_and_is_not_shown(tmp_path: Path, name: str) -> None:
+    """It may hold the nonce, and whoever reads the screen could forge answers with that."""
+    with gated(tmp_path, name) as keeper:
+        keeper.answers = False
+        at = len(keeper.shell.output)
+        keeper.shell.write("touch made\r")
+        keeper.shell.wait(lambda: len(keeper.asked) == 1, "question")
+        since = len(keeper.shell.output)
+        (tmp_path / "gate").write_bytes(f"{NONCE} 12345 allow\n".encode())
+        keeper.shell.wait_text("nobody answered", since=at)
+        keeper.shell.read_until_quiet()
+
+        shown = re.sub(rb"\x1b\][^\x07]*\x07", b"", keeper.shell.output[since:])
+        assert NONCE.encode() not in shown
+        assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["echo 'a]b' \"[x\" !(y) $((1-1)) -- ^a \\\\", "echo é 'x  y' # ]"]
+)
+def test_a_line_with_odd_characters_is_told_as_it_is(tmp_path: Path, line: str) -> None:
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run("shopt -s extglob; set +H")
+        since = len(keeper.shell.trusted)
+        keeper.shell.write(line + "\r")
+        began = keeper.shell.wait_mark(MarkKind.OUTPUT, since=since)
+
+        assert keeper.lines[-1] == line
+        assert began.command_line == line
+
+
+def test_a_password_that_fish_reads_is_not_asked_about(tmp_path: Path) -> None:
+    with gated(tmp_path, "fish") as keeper:
+        keeper.shell.write("read -s -P 'secret: ' word; echo got (string length -- $word)\r")
+        keeper.shell.wait_text("secret: ")
+        keeper.shell.read_until_quiet()
+        keeper.shell.write("rm -rf /forbidden\r")
+        keeper.shell.wait_text("got 17")
+
+        assert len(keeper.asked) == 1
+        assert b"rm -rf" not in keeper.shell.output
+        keeper.shell.read_until_quiet()
+        keeper.refuse("touch forbidden")

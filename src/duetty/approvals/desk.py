@@ -264,6 +264,19 @@ class Approvals:
                 return Granted(approval=standing.id, by=standing.created_by)
         return None
 
+    def asker_left(self, session_id: str, operation: str) -> Actor | None:
+        """Who asked this about a session through an earlier server, if the question is still open."""
+        for waiting in self._waiting.values():
+            record = waiting.record
+            if not waiting.asked and (record.session_id, record.operation) == (
+                session_id,
+                operation,
+            ):
+                return Actor(
+                    kind="node" if record.actor_kind == "node" else "agent", name=record.actor_name
+                )
+        return None
+
     def remembers(self, question: Question) -> bool:
         """Whether it was asked through an earlier server, and is open or was granted since."""
         return question.digest in self._kept or any(

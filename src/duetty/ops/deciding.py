@@ -29,8 +29,8 @@ from duetty.ops.recording import (
 from duetty.ops.rules_book import Rulebook
 from duetty.ops.typed_lines import ends_line
 from duetty.policy import Allow, Ask, Deny, Judged, Mode, Profile, decide
+from duetty.session import SOMEBODY, Registry, Session
 from duetty.session import Question as LineQuestion
-from duetty.session import Registry, Session
 from duetty.store import ApprovalRecord
 from duetty.wire.base import Params
 
@@ -357,6 +357,10 @@ class Deciding(Judging):
         """What a shell asks before it runs a line that an agent had a part in."""
         session = self._registry.find(session_name)
         call_id = secrets.token_hex(6)
+        if question.actor == SOMEBODY:
+            # Asked of the server before us, who knew.
+            asker = self._approvals.asker_left(session.profile.id, TYPED_LINE)
+            question = replace(question, actor=asker or SOMEBODY)
         made = self.of_line(session, question)
         can_ask = self._can_ask(made, session, None)
         actor = {"kind": question.actor.kind, "name": question.actor.name}
@@ -372,7 +376,7 @@ class Deciding(Judging):
             decision=told(made, can_ask=can_ask),
             judged=seen(made),
         )
-        outcome = "refused"
+        outcome = "cancelled"
         try:
             match made.decision:
                 case Allow():

@@ -9,6 +9,9 @@ import re
 
 from duetty.policy.reader import read
 
+_COMMAND = r"(?:^\s*|[;&|({]\s*|\b(?:command|builtin|then|do|else|and|or|not|begin)\s+)"
+"""Where a command may begin."""
+
 _ANY = (
     (r"_duetty", "it names parts of the integration"),
     (r"\bPROMPT_COMMAND\b|\bPS0\b|\bpromptvars\b", "it changes what bash runs before a line"),
@@ -33,7 +36,18 @@ _ANY = (
         r"|functions|random|fc|emulate|print|local|typeset)\b",
         "it puts a function in the place of a command that the integration uses",
     ),
-    (r"\benable\s+(\S+\s+)*-[nf]", "it switches commands off that the integration uses"),
+    (
+        rf"{_COMMAND}(enable|disable|unfunction|unhash)\s+\S|\bunset\s+(-\w+\s+)*-\w*f",
+        "it switches commands off that the integration may use",
+    ),
+    (
+        r"armed\b|\bDUETTY_HOME\b|duetty\S*scratch",
+        "it names files by which the shell asks",
+    ),
+    (
+        r"\bbind\b[^;&|]*(:|\s-\w*f)|\bbindkey\b(?!\s*(-[evldLp]+\s*)*($|[;&|]))",
+        "it binds a key, which may run code without a question",
+    ),
     (
         r"(^\s*|[;&|({]\s*|\b(command|builtin|then|do|else)\s+)fc\b(?!\s+-\w*l)",
         "it runs a line of history, which is not told",
@@ -54,6 +68,10 @@ _OF_SHELL = {
             r"(^\s*|[;&|({]\s*|\band\s+|\bor\s+)bind\b",
             "it binds a key, which runs without a question",
         ),
+        (
+            rf"{_COMMAND}set\s+(-\S+\s+)*[^\s;=-]*[($]",
+            "it sets a variable whose name is not told",
+        ),
     ),
 }
 
@@ -65,9 +83,13 @@ _PATTERNS_OF = {
 
 _PERHAPS = re.compile(
     r"_duetty|PS0|PROMPT_COMMAND|promptvars|trap|extdebug|preexec|precmd|zsh-hook|zle|sched|bind"
-    rf"|fish_|function|\(\s*\)|enable|fc|{_EXEC.pattern}|\br\b"
+    rf"|fish_|function|\(\s*\)|enable|disable|unhash|unset|armed|DUETTY_HOME|scratch|\bset\b|fc"
+    rf"|{_EXEC.pattern}|\br\b"
 )
 """One look that most lines do not survive."""
+
+_QUOTES = str.maketrans("", "", "'\"\\")
+"""A name in pieces is the same name: `_due''tty`."""
 
 MAX_CHARS = 8_192
 MAX_DEPTH = 4
@@ -77,10 +99,11 @@ MAX_DEPTH = 4
 def touched_hook(line: str, *, shell: str | None) -> str | None:
     """What in this line would change how its shell asks; None if nothing is seen."""
     text = line[:MAX_CHARS]
-    if _PERHAPS.search(text) is None:
+    plain = text.translate(_QUOTES)
+    if _PERHAPS.search(text) is None and _PERHAPS.search(plain) is None:
         return None
     for pattern, why in (*_PATTERNS, *_PATTERNS_OF.get(shell or "", ())):
-        if pattern.search(text):
+        if pattern.search(text) or (plain != text and pattern.search(plain)):
             return why
     if _replaces_shell(text, MAX_DEPTH):
         return "it puts another program in the shell's place"

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from duetty.blocks import Phase
+from duetty.errors import DuettyError
 from duetty.session import Session
 
 MAX_CHARS = 8_192
@@ -80,6 +81,19 @@ def typed_text(operation: str, params: Any) -> str:
             with suppress(ValueError):
                 return b64decode(params.data).decode("utf-8", "replace")
             return ""  # the operation says so itself
+
+
+def written_keys(operation: str, params: Any, session: Session) -> str:
+    """The same as the terminal gets it: keys by their bytes, a paste with its marks."""
+    with suppress(DuettyError):  # the operation says so itself
+        match operation:
+            case "input.press":
+                return session.pressed(params.keys).decode("utf-8", "replace")
+            case "input.paste":
+                return session.pasted(params.text).decode("utf-8", "replace")
+            case _:
+                return typed_text(operation, params)
+    return ""
 
 
 def _pressed(key: str) -> str:

@@ -6,6 +6,7 @@ from duetty.session.elements import Elements
 from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
 from duetty.session.gate import Judge, Question
+from duetty.session.gates import SOMEBODY
 from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeping import Keeping
 from duetty.session.matching import Needle
@@ -19,6 +20,7 @@ from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, w
 from duetty.vt import grid_dump, html_page, screen_json, scrollback_json, spans_of, svg_of
 
 __all__ = [
+    "SOMEBODY",
     "Block",
     "CapturedKey",
     "Elements",

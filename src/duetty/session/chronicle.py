@@ -129,6 +129,18 @@ class Chronicle:
             return None
         return typed_line(prompt, echo, cols=self._profile.cols)
 
+    def shown_text(self, prompt_end: int, input_end: int) -> str | None:
+        """The text behind the prompt that was drawn between these; None if nobody can tell."""
+        end = self._journal.end
+        if end - prompt_end > ECHO_BYTES:
+            return None
+        try:
+            prompt = self._journal.read(prompt_end, input_end)
+            echo = self._journal.read(input_end, end)
+        except OutputExpired:
+            return None
+        return typed_line(prompt, echo, cols=self._profile.cols)
+
     def shows_text(self, prompt_end: int, input_end: int) -> bool | None:
         """Whether a text stands behind the prompt that was drawn between these; None if nobody can tell."""
         end = self._journal.end

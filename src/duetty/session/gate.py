@@ -79,6 +79,9 @@ class Gate:
         self._wrote_s = 0.0
         self._unjudged: set[str] = set()
         self._was_asked = False
+        self.prompts = 0
+        """Drawn by the shell so far."""
+
         self.works = True
         """Whether the shell said at its last prompt that it will ask."""
 
@@ -109,7 +112,8 @@ class Gate:
             if self._owed and now_s - self._wrote_s >= SETTLED_S and is_all_read():
                 self._owed = 0
             return
-        self._arm()
+        if not self._armed or any(each in data for each in LINE_ENDS):
+            self._arm()
         self._note(actor, data, now_s)
 
     def _note(self, actor: Actor, data: bytes, now_s: float) -> None:
@@ -144,6 +148,7 @@ class Gate:
     def note_prompt(self, *, gated: bool) -> str | None:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self.works, self._was_asked = self.works, gated, False
+        self.prompts += 1
         if before and not gated:
             return "the shell's hook that asks before it runs a line was changed or removed"
         return None
@@ -157,15 +162,18 @@ class Gate:
         return "the shell ran a line without asking"
 
     def _arm(self) -> None:
-        """From now on the shell asks. A disk that refuses leaves no file, and that asks too."""
-        if self._armed:
-            return
+        """From now on the shell asks. A disk that refuses leaves no file, and that asks too.
+
+        Each time anew: a program of the same user may have written into the file.
+        """
         self._armed = True
         armed = armed_path(self._path)
         try:
-            if armed.exists():
+            if armed.read_text() != ASK:
                 armed.write_text(ASK)
-        except OSError:
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError):
             armed.unlink(missing_ok=True)
 
     async def answer(self, question: Question, refusal: str | None) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import anyio
 import anyio.abc
 
 from duetty.calls import Actor
@@ -29,6 +30,8 @@ class Gates:
         self._scratch = scratch
         self._tasks = tasks
         self._judge = judge
+        self._answering: dict[SessionId, anyio.CancelScope] = {}
+        """What is being decided: one question of each shell, which can wait for one answer only."""
 
     def path(self, id_: SessionId) -> Path:
         return self._scratch / f"{id_}.gate"
@@ -47,19 +50,29 @@ class Gates:
     def remove(self, id_: SessionId) -> None:
         Gate(self.path(id_), nonce="").remove()
 
-    def _start_answer(self, session: Session, question: Question) -> None:
-        self._tasks.start_soon(self._answer, session, question)
+    def _start_answer(self, session: Session, question: Question | None) -> None:
+        """Another question, or none any more: whatever was asked before is over."""
+        if (before := self._answering.pop(session.profile.id, None)) is not None:
+            before.cancel()
+        if question is not None:
+            scope = self._answering[session.profile.id] = anyio.CancelScope()
+            self._tasks.start_soon(self._answer, session, question, scope)
 
-    async def _answer(self, session: Session, question: Question) -> None:
+    async def _answer(self, session: Session, question: Question, scope: anyio.CancelScope) -> None:
         """Have it decided; the shell waits, for as long as that takes."""
         gate = session.gate
         if gate is None:
             return
         judge = self._judge()
-        refusal = await decide(judge, session.name, question) if judge is not None else None
-        if session.question is question:
-            session.question = None
-        try:
-            await gate.answer(question, refusal)
-        except DuettyError as error:
-            log.warning("gate_unanswered", extra={"session": session.name, "reason": error.message})
+        with scope:
+            refusal = await decide(judge, session.name, question) if judge is not None else None
+            if self._answering.get(session.profile.id) is not scope:
+                return  # the line is gone, with Ctrl-C perhaps: the next question is about another
+            del self._answering[session.profile.id]
+            if session.question is question:
+                session.question = None
+            try:
+                await gate.answer(question, refusal)
+            except DuettyError as error:
+                told = {"session": session.name, "reason": error.message}
+                log.warning("gate_unanswered", extra=told)

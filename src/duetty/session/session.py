@@ -103,7 +103,7 @@ class Session:
         self.question: Question | None = None
         """What the shell has asked and not been answered yet."""
 
-        self.on_question: Callable[[Question], None] | None = None
+        self.on_question: Callable[[Question | None], None] | None = None
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
@@ -376,14 +376,33 @@ class Session:
         return self._input.write_instead(INTERRUPT)
 
     def press(self, keys: list[str], *, actor: Actor) -> int:
-        data = encode_keys(keys, self._terminal)
+        data = self.pressed(keys)
         self.write(data, actor=actor)
         return len(data)
 
+    def pressed(self, keys: list[str]) -> bytes:
+        """What these keys would write.
+
+        Raises:
+            UnknownKey: if one has no such name.
+        """
+        return encode_keys(keys, self._terminal)
+
     def paste(self, text: str, *, actor: Actor, judged: bool = False) -> int:
-        data = encode_paste(text, self._terminal)
+        data = self.pasted(text)
         self.write(data, actor=actor, judged=judged)
         return len(data)
+
+    def pasted(self, text: str) -> bytes:
+        """What this paste would write."""
+        return encode_paste(text, self._terminal)
+
+    def shown_line(self) -> str:
+        """What stands behind the prompt now, as far as that can be told."""
+        progress = self._tracker.progress
+        if progress.phase is not Phase.INPUT:
+            return ""
+        return self.chronicle.shown_text(progress.prompt_end, progress.input_end) or ""
 
     def resize(self, *, cols: int, rows: int) -> None:
         """Change the size of the surface; panels keep their rows, the program has the rest."""
@@ -557,10 +576,13 @@ class Session:
         if mark.trusted and not mark.secondary:
             if self.gate is not None:
                 self._watch_gate(self.gate, mark)
-            self.question = None
+            was_asked, self.question = self.question is not None, None
             if mark.kind is MarkKind.QUESTION:
                 self._ask(mark)
-            elif self.line.marked(mark.kind, before):
+                return
+            if was_asked and self.on_question is not None:
+                self.on_question(None)
+            if self.line.marked(mark.kind, before):
                 self.enter()
 
     def _watch_gate(self, gate: Gate, mark: Mark) -> None:

@@ -10,7 +10,7 @@
 #   A  _duetty_last, the last one; PS1 if that did not run: readline draws PS1 more than once
 #   B  PS1, after the user's text
 #   C  PS0, after the user's text
-#   Q  PS0 too, where there is a gate: in a subshell, which sends us SIGINT if the line may not run
+#   Q  PS0 too, where there is a gate: bash waits there, and is sent SIGINT if the line may not run
 # All are built-in: nothing here forks, except Q, the second and later commands of one paste, which
 # no prompt ends (a subshell in PS0 tells D of the one before), and what the user's own files do.
 #
@@ -125,49 +125,70 @@ _duetty_ended() {
     _duetty_end "$_duetty_code" "$((HISTCMD - here))"
 }
 
-# Ask whether the line may run that bash is about to run. In a subshell of its own, and SIGINT while
-# PS0 is expanded takes the whole line back. $1: the line, where history does not have it.
+# A question is asked in three steps of PS0, because what waits for the answer must not be a subshell:
+# that one dies of signals that an interactive bash ignores (Ctrl-\), and the line would run unanswered.
+#   _duetty_ask     in a subshell: says Q, and prints what C will say of the line
+#   $(<gate)        in bash itself: waits for the answer, whatever comes
+#   _duetty_refuse  in a subshell, if that is no yes: SIGINT while PS0 is expanded takes the whole line
+#                   back. Should it be killed, bash waits at the gate once more, until Ctrl-C.
 _duetty_ask() {
     builtin set +aeuvxET
-    local id=$RANDOM$RANDOM cmdline= answer= trapped=
+    builtin trap - DEBUG ERR EXIT RETURN
+    local cmdline=
+    ((_duetty_ran)) && _duetty_ended
+    _duetty_line 0 && cmdline=";cmdline=${_duetty_text@Q}"
+    _duetty_question
+    builtin printf %s "$cmdline"
+}
+
+_duetty_question() {
+    builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$_duetty_asked" "$cmdline" >/dev/tty
+}
+
+_duetty_refuse() {
+    builtin set +aeuvxET
+    local trapped=
     # Here, before this subshell changes any trap of its own, the shell's are still told.
     if [[ -w $_duetty_scratch ]]; then
         _duetty_noted builtin trap -p INT
         IFS= builtin read -r -d '' -n 20 trapped <"$_duetty_scratch"
     fi
     builtin trap - DEBUG ERR EXIT RETURN
-    if (($#)); then
-        cmdline=";cmdline=${1@Q}"
-    else
-        ((_duetty_ran)) && _duetty_ended
-        _duetty_line 0 && cmdline=";cmdline=${_duetty_text@Q}"
-    fi
-    {
-        builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$id" "$cmdline" >/dev/tty
-        IFS= builtin read -r -t 604800 answer
-    } 2>/dev/null <>"$_duetty_gate"
-    if [[ $answer == "$_duetty_nonce $id allow" ]]; then
-        (($#)) || _duetty_begun
-        return 0
-    fi
-    answer=${answer#"$_duetty_nonce $id deny "}
-    builtin printf '%s\n' "${answer:-duetty: nobody answered, so this line was not run}" >/dev/tty
+    _duetty_why "${_duetty_said[_duetty_asked]#x}"
     # A shell that does not heed SIGINT would run the line after all: it ends here.
     if [[ -n $trapped ]]; then
         builtin printf 'duetty: it traps SIGINT, so this shell ends\n' >/dev/tty
-        builtin kill -KILL $$
+        _duetty_signal KILL
     fi
-    builtin kill -INT $$
-    return 1
+    _duetty_signal INT
+}
+
+# What is no answer to this question is nobody's business: it may hold the nonce.
+_duetty_why() {
+    local why=${1#"$_duetty_nonce $_duetty_asked deny "}
+    [[ $why != "$1" ]] || why=
+    builtin printf '%s\n' "${why:-duetty: nobody answered, so this line was not run}" >/dev/tty
+}
+
+_duetty_signal() {
+    builtin kill "-$1" $$ 2>/dev/null || command kill "-$1" $$ 2>/dev/null || /bin/kill "-$1" $$
 }
 
 # Ctrl-X Ctrl-E (and `v` in vi mode) runs what an editor leaves, by a plain `fc` and without PS0: this
 # function is what it finds. Within a line that was asked about there is nothing more to ask.
 _duetty_fc() {
-    local armed=0
+    local armed=0 answer= cmdline=
     [[ -r $_duetty_gate.armed ]] && armed=$(<"$_duetty_gate.armed")
     if [[ $armed != 2 ]] && ((!_duetty_ran)); then
-        (_duetty_ask "fc $*") || return 1
+        ((_duetty_asked += 1))
+        cmdline="fc $*"
+        cmdline=";cmdline=${cmdline@Q}"
+        _duetty_question
+        IFS= builtin read -r answer 2>/dev/null <"$_duetty_gate"
+        if [[ $answer != "$_duetty_nonce $_duetty_asked allow" ]]; then
+            _duetty_why "$answer"
+            return 1
+        fi
     fi
     builtin fc "$@"
 }
@@ -231,7 +252,7 @@ _duetty_head() {
     local code=$? -
     [[ $- != *[vx]* ]] || { builtin set +vx; } 2>/dev/null
     builtin set +aeuET
-    _duetty_drawn=0
+    _duetty_drawn=0 _duetty_cmd=() _duetty_said=() _duetty_left=()
     if [[ ${PROMPT_COMMAND[0]-} == _duetty_head ]]; then
         _duetty_done "$code"
         _duetty_fresh=1
@@ -269,7 +290,8 @@ _duetty_last() {
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' '
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=$RANDOM
+    _duetty_cmd=() _duetty_said=() _duetty_left=()
     _duetty_kept=('_duetty_code=$?' '')
     [[ -z $_duetty_scratch ]] || : >>"$_duetty_scratch"
     _duetty_late=('' $'\e]133;D;$?;t=${EPOCHREALTIME-};cwd=${PWD@Q}'"$end")
@@ -293,9 +315,15 @@ _duetty_install() {
         [[ -e $_duetty_gate.armed ]] || armed=0
         builtin declare -F fc >/dev/null || fc() { _duetty_fc "$@"; }
     fi
-    # A line that is refused is taken back only when PS0 has been shown: no C for it.
-    _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' '$(_duetty_ask)')
-    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},0]}'
+    # A fresh place in each array for every question: an expansion can fill one, but not empty it. The `x`
+    # tells an answer from none. `${_duetty_space#[ "…"]}` is a way to expand something and show nothing.
+    local ask='${_duetty_space#[ "${_duetty_cmd[_duetty_asked]:=x$(_duetty_ask)}"]}'
+    ask+='${_duetty_space#[ "${_duetty_said[_duetty_asked]:=x$(<"$_duetty_gate")}"]}'
+    ask+='${_duetty_space#[ "${_duetty_left[_duetty_asked]:=${_duetty_said[_duetty_asked]#"x$_duetty_nonce $_duetty_asked allow"}}"]}'
+    ask+='${_duetty_left[_duetty_asked]:+$(_duetty_refuse)${_duetty_space#[ "$(<"$_duetty_gate")$(<"$_duetty_gate")"]}}'
+    ask+=$'\e]133;C;t=${EPOCHREALTIME-};nonce='"$_duetty_nonce"$'${_duetty_cmd[_duetty_asked]#x}\a'
+    _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' "$ask")
+    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},0]}'
     _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
@@ -314,6 +342,10 @@ _duetty_install() {
         _duetty_arrange
     fi
     _duetty_wrap
+    # What a line could take away by accident, or on purpose, stays.
+    builtin readonly _duetty_nonce _duetty_scratch _duetty_gate _duetty_tell _duetty_output _duetty_ps0_after _duetty_nil _duetty_space
+    builtin readonly -f _duetty_ask _duetty_question _duetty_refuse _duetty_why _duetty_signal _duetty_fc
+    [[ $(builtin declare -f fc) != *_duetty_fc* ]] || builtin readonly -f fc
 }
 
 ((_duetty_alias)) && builtin shopt -s expand_aliases

@@ -31,6 +31,7 @@ if status is-interactive; and test -n "$_duetty_nonce"
             _duetty_ask $argv[1]; or exec $again
         end
         printf '\e]133;C;nonce=%s%s\a' $_duetty_nonce "$cmdline" >/dev/tty
+        set --global _duetty_running 1
         _duetty_unwrap
     end
 
@@ -43,6 +44,7 @@ if status is-interactive; and test -n "$_duetty_nonce"
     end
 
     function _duetty_prompt --on-event fish_prompt --on-event fish_cancel
+        set --global _duetty_running 0
         _duetty_bind
         printf '\e]133;A%s;nonce=%s\a' (_duetty_gated) $_duetty_nonce >/dev/tty
         _duetty_wrap
@@ -75,14 +77,21 @@ if status is-interactive; and test -n "$_duetty_nonce"
             test $status -eq 1; and test -p "$_duetty_gate"; or break
         end
         test "$answer" = "$_duetty_nonce $id allow"; and return 0
+        # What is no answer to this question is nobody's business: it may hold the nonce.
+        string match --quiet -- "$_duetty_nonce $id deny *" "$answer"; or set answer ''
         set answer (string replace -- "$_duetty_nonce $id deny " '' "$answer")
         test -n "$answer"; or set answer 'duetty: nobody answered, so this line was not run'
         printf '\r\n%s\r\n' "$answer" >/dev/tty
         return 1
     end
 
-    # In place of `execute`.
+    # In place of `execute`. While a command runs it is `read` that has the keys, and what is typed there
+    # is no line that runs, but perhaps a password.
     function _duetty_execute
+        if test "$_duetty_running" = 1
+            commandline --function execute
+            return
+        end
         set -l text (commandline --current-buffer | string collect)
         if test -n "$text"; and commandline --is-valid
             if not _duetty_ask $text

@@ -21,7 +21,7 @@
 builtin unset _duetty_nonce
 { IFS= builtin read -r _duetty_nonce <&9; exec 9<&- } 2>/dev/null
 builtin typeset -g +x _duetty_nonce
-builtin typeset -g +x _duetty_gate=${_DUETTY_GATE-}
+builtin typeset -gr +x _duetty_gate=${_DUETTY_GATE-}
 builtin unset _DUETTY_GATE
 
 if [[ -n ${_DUETTY_ZDOTDIR+set} ]]; then
@@ -115,10 +115,13 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
             IFS= builtin read -r -t 604800 answer
         } 2>/dev/null <>$_duetty_gate
         [[ $answer == "$_duetty_nonce $id allow" ]] && return 0
+        # What is no answer to this question is nobody's business: it may hold the nonce.
+        [[ $answer == "$_duetty_nonce $id deny "* ]] || answer=
         answer=${answer#"$_duetty_nonce $id deny "}
         builtin print -r -- ${answer:-duetty: nobody answered, so this line was not run} >/dev/tty
         builtin trap - INT  # the user's own comes back with the end of _duetty_run
-        builtin kill -INT $$
+        # One that cannot take the line back (`kill` was switched off) ends with it.
+        { builtin kill -INT $$ || command kill -INT $$ || /bin/kill -INT $$ } 2>/dev/null || builtin exit 1
         return 1
     }
 

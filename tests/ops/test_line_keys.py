@@ -1,0 +1,154 @@
+"""Keys that make a line editor run code: refused while something that can run may be on the line."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.blocks import Phase
+from duetty.calls import Actor
+from duetty.config import Settings
+from duetty.errors import PolicyDenied
+from duetty.ops.line_keys import LineKeys
+from tests.engine import Engine, running_engine, wait_phase
+
+UP, LEFT, ALT_O = "\x1b[A", "\x1b[D", "\x1bo"
+
+
+def runs(*writes: str, shown: str = "") -> list[bool]:
+    keys = LineKeys()
+    return [keys.runs_code("s", each, prompts=1, shown=shown) for each in writes]
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        ["ls $(x)\t"],
+        ["ls $(x", ")", "\t"],
+        ["ls `x`\x18*"],
+        ["echo $(x)\x1b\x05"],
+        ["cat (x)" + ALT_O],
+        ["ls *(e:'x':)\t"],
+        ["!!\t"],
+        [UP, "\t"],
+        [UP + "\t"],
+        ["\x10\t"],
+        ["\x19\t"],
+        ["\x12x\t"],
+        ["\x1b.\t"],
+        ["\x1b[200~ls $(x)\x1b[201~\t"],
+        ["\x1b[200~ls $(x)\x1b[201~", LEFT, "\x04"],
+        ["cat (x\r", ALT_O],
+        ["\x1b", "i$(x)", "\x1b"],
+        ["ls $(x)\x15\t"],
+    ],
+)
+def test_a_key_that_could_run_what_is_on_the_line_is_seen(writes: list[str]) -> None:
+    assert runs(*writes)[-1]
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        ["ls fi\t"],
+        ["git chec\t\t", "ma\t"],
+        ["ls $(x)\r"],
+        ["ls $(x)" + LEFT + "\x7f\x01\x05\x0b\x0c\r"],
+        [UP, UP, UP, "\r"],
+        ["\x12make\r"],
+        ["ls $(x)\x03", "ls fi\t"],
+        ["\x1b[200~a\tb\x1b[201~\r"],
+        ["\x1b[200~if true; then\n\techo $x\nfi\x1b[201~\r"],
+        ["\x03", "\x04"],
+        ["\x1a", "\x1c"],
+        ["vim x\r", "\x1b:q!\r"],
+    ],
+)
+def test_plain_editing_and_completion_are_left_alone(writes: list[str]) -> None:
+    assert not any(runs(*writes))
+
+
+def test_what_is_shown_on_the_line_counts_whoever_typed_it() -> None:
+    assert runs("\t", shown="ls $(x)") == [True]
+    assert runs("\t", shown="ls fi") == [False]
+
+
+def test_a_new_prompt_is_a_new_line() -> None:
+    keys = LineKeys()
+
+    assert not keys.runs_code("s", "echo $(x)\r", prompts=1, shown="")
+    assert keys.runs_code("s", "\t", prompts=1, shown="")
+    assert not keys.runs_code("s", "ls \t", prompts=2, shown="")
+    assert not keys.runs_code("other", "\t", prompts=1, shown="")
+
+
+async def gated(engine: Engine, shell: str) -> None:
+    person = Actor(kind="person", name="anna")
+    await engine.dispatcher.call(person, "session.open", {"name": "s", "command": shell})
+    session = engine.registry.find("s")
+    await engine.run("true")
+    await wait_phase(session, Phase.INPUT)
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("profile", ["guarded", "strict"])
+@pytest.mark.parametrize(
+    ("shell", "line", "key"),
+    [
+        ("zsh", "ls $(touch made)", "\t"),
+        ("zsh", "ls `touch made`", "\x18*"),
+        ("bash", "echo $(touch made)", "\x1b\x05"),
+        ("fish", "cat (touch made)", "\x1bo"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False], ids=["at once", "key by key"])
+async def test_no_key_runs_what_an_agent_typed(
+    home: Path, profile: str, shell: str, line: str, key: str, at_once: bool
+) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile=profile)
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, shell)
+            if not at_once:
+                await engine.call("input.write", session="s", data=line)
+            keys = (line if at_once else "") + key
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data=keys)
+            if key == "\t":
+                with pytest.raises(PolicyDenied):
+                    await engine.call("input.press", session="s", keys=["Up", "Tab"])
+            await engine.call("input.press", session="s", keys=["Ctrl-C"])
+            ran = await engine.run("echo fine")
+
+        assert refused.value.details["rule"] == "gate"
+        assert ran.output == "fine"
+        assert not (home / "made").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+async def test_a_key_sent_ahead_of_the_prompt_is_no_way_around(home: Path) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "zsh")
+            await engine.run("sleep 60", max_wait_ms=300)
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.write", session="s", data="ls $(touch made)\t")
+
+        assert not (home / "made").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_program_that_reads_gets_its_tabs(home: Path) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "bash")
+            await engine.run("cat", max_wait_ms=5_000)
+            await engine.call("input.write", session="s", data="f(x)\ty\r")
+            await engine.call("session.wait", session="s", text="f(x)", max_wait_ms=30_000)
