@@ -5,11 +5,13 @@ when one is denied; with `--jsonl` it exits with 0 when every line was judged.
 """
 
 import argparse
+import gc
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from duetty.calls import Actor, Effect
 from duetty.cli.show import visible
@@ -54,6 +56,9 @@ def _no_constant(name: str) -> object:
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 """NaN and Infinity are no JSON, and could not be answered."""
+
+_scan_json = cast("Callable[[str, int], tuple[object, int]]", cast(Any, _DECODER).scan_once)
+"""The decoder's own scanner: a line that is one object from end to end needs no more."""
 
 _COLOURS = {"allow": "32", "ask": "33", "deny": "31"}
 
@@ -154,6 +159,8 @@ def _stream(source: BinaryIO, judge: _Judge) -> int:
     """One answer for each line, at once: whoever feeds us may wait for it."""
     rest = b""
     too_long = False
+    # What was loaded so far stays to the end: the collector need not look through it again and again.
+    gc.freeze()
     while True:
         chunk = os.read(source.fileno(), CHUNK_BYTES)
         *lines, rest = (rest + chunk).split(b"\n")
@@ -174,7 +181,7 @@ def _stream(source: BinaryIO, judge: _Judge) -> int:
 
 def _judged(raw: bytes, judge: _Judge) -> str:
     try:
-        request = _DECODER.decode(raw.decode())
+        request = _decoded(raw.decode())
     except (ValueError, RecursionError):
         return _refused(None, "not_json", "not a line of JSON")
     if not isinstance(request, dict):
@@ -186,6 +193,17 @@ def _judged(raw: bytes, judge: _Judge) -> str:
     if cwd is not None and not isinstance(cwd, str):
         return _refused(identity, "bad_cwd", "`cwd` must be a text")
     return judge.answer(identity, line, cwd or "") + "\n"
+
+
+def _decoded(text: str) -> object:
+    if text[:1] == "{" and text[-1:] == "}":
+        try:
+            found, end = _scan_json(text, 0)
+        except StopIteration:
+            return _DECODER.decode(text)
+        if end == len(text):
+            return found
+    return _DECODER.decode(text)
 
 
 def _refused(identity: object, code: str, message: str) -> str:
