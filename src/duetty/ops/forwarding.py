@@ -88,6 +88,7 @@ def named_server(
     """The node that `server` means, None for this one; and the call without it.
 
     Raises:
+        BadArguments: if it is no text; or what the operation says to that.
         ServerNotFound: if it is none that we know.
     """
     if "server" not in call.arguments or "server" in operation.params.model_fields:
@@ -95,13 +96,18 @@ def named_server(
     rest = dict(call.arguments)
     server = rest.pop("server")
     call = replace(call, arguments=rest)
-    if server is None or services.hub.is_self(str(server)):
+    if server is not None and not isinstance(server, str):
+        error = BadArguments(
+            "server: must be a text", details={"fields": {"server": "must be a text"}}
+        )
+        raise error if operation.malformed is None else operation.malformed(error)
+    if server is None or services.hub.is_self(server):
         return None, call
     if call.actor.session is not None:
         raise ScopeMissing(
             "this token is for one session of this server", details={"session": call.actor.session}
         )
-    node = services.hub.find(str(server))
+    node = services.hub.find(server)
     if operation.name in _OWN or operation.name.partition(".")[0] in _OWN_NOUNS:
         raise BadArguments(
             f"{operation.name} is about this server and who calls it",

@@ -4,7 +4,7 @@ What is given is not checked on its way in: the contract has errors of its own f
 that (`ops/contract`), and an unknown field must reach them.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
     AfterValidator,
@@ -236,6 +236,18 @@ class TerminalParams(Params):
     compat: Annotated[Any, _published(CompatGiven)] = Field(
         None, description="what a bridge from an older call shape says of itself"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, request: Any) -> Any:
+        """A field with half a character in its name is an unknown one, like any other."""
+        if not isinstance(request, dict):
+            return request
+        fields = cast("dict[Any, Any]", request)
+        return {
+            name.encode("utf-8", "replace").decode() if isinstance(name, str) else name: value
+            for name, value in fields.items()
+        }
 
     def given(self) -> dict[str, Any]:
         """What was said, without what was left out or null."""

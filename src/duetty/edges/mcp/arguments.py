@@ -95,7 +95,8 @@ def _sentence(problem: _Problem, known: frozenset[str]) -> str:
             return f"missing: {', '.join(missing)}"
         case "additionalProperties" if not problem.absolute_path:
             unknown = sorted(set(problem.instance) - known)
-            return f"unknown: {', '.join(unknown)}; known: {', '.join(sorted(known))}"
+            told = f"unknown: {', '.join(unknown)}; known: {', '.join(sorted(known))}"
+            return told.encode("utf-8", "replace").decode()
         case "type":
             rule = f"must be of type {wanted}"
         case "enum":

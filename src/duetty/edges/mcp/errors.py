@@ -46,5 +46,11 @@ def protocol_error(error: DuettyError) -> MCPError:
     """The error as a JSON-RPC one, with the message that the HTTP edge gives."""
     told: dict[str, object] = {"code": error.code}
     if error.hint:
-        told["hint"] = error.hint
-    return MCPError(code=json_rpc_code(error) or INTERNAL_ERROR, message=error.message, data=told)
+        told["hint"] = _sayable(error.hint)
+    code = json_rpc_code(error) or INTERNAL_ERROR
+    return MCPError(code=code, message=_sayable(error.message), data=told)
+
+
+def _sayable(text: str) -> str:
+    """Without halves of characters, which a name in a caller's arguments may have."""
+    return text.encode("utf-8", "replace").decode()

@@ -84,7 +84,7 @@ async def exchange(
         return batch_of(body, receive) or again
     if not is_modern and peer is None:
         return again
-    call = plain_call(body)
+    call = plain_call(body, odd=True)
     if call is None:
         if peer is not None and _has_bad_id(body):
             await _send(send, 400, _BAD_ID, _session_header(session))

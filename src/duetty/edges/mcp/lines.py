@@ -26,7 +26,7 @@ from mcp_types import jsonrpc_message_adapter
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.peer import Peer
-from duetty.edges.mcp.plain import PlainCall, plain_call, progress_json
+from duetty.edges.mcp.plain import PlainCall, odd_json, plain_call, progress_json
 from duetty.edges.mcp.sdk import request_key
 from duetty.errors import DuettyError
 
@@ -247,7 +247,7 @@ async def _next_message(
         if not line.strip() or (plain is not None and plain.takes(line)):
             continue
         try:
-            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = _message(line)
         except ValueError:
             await answers.send(_not_a_message(line))
             continue
@@ -256,6 +256,18 @@ async def _next_message(
             await answers.send(_refusal(t.INVALID_REQUEST, BAD_ID))
             continue
         return message
+
+
+def _message(line: bytes) -> t.JSONRPCMessage:
+    """Raises:
+    ValueError: if it is none.
+    """
+    try:
+        return jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        if (odd := odd_json(line)) is None:
+            raise
+        return jsonrpc_message_adapter.validate_python(odd, by_name=False)
 
 
 def _has_id(line: bytes) -> bool:
@@ -277,11 +289,20 @@ def _not_a_message(line: bytes) -> SessionMessage:
         return _refusal(t.PARSE_ERROR, "Parse error: the line is not JSON")
     known = None
     match parsed:
-        case {"id": str() | int() as given} if not isinstance(given, bool):
+        case {"id": str() | int() as given} if not isinstance(given, bool) and _can_be_said(given):
             known = given
         case _:
             pass
     return _refusal(t.INVALID_REQUEST, "Invalid request: not a JSON-RPC message", known)
+
+
+def _can_be_said(given: str | int) -> bool:
+    """Half a character is in no answer."""
+    try:
+        str(given).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _refusal(code: int, message: str, request_id: str | int | None = None) -> SessionMessage:

@@ -7,8 +7,9 @@ let pass before; every doubt goes the long way. Both ways tell the same, and
 `tests/edges/mcp/test_two_ways.py` compares them.
 """
 
+import json
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from pydantic_core import from_json, to_json
 
@@ -46,14 +47,17 @@ class PlainCall:
     """The revision that it names."""
 
 
-def plain_call(raw: bytes | bytearray) -> PlainCall | None:
-    """The call, if the message is one and has nothing in it that would need a second look."""
+def plain_call(raw: bytes | bytearray, *, odd: bool = False) -> PlainCall | None:
+    """The call, if the message is one and has nothing in it that would need a second look.
+
+    `odd`: or if only its arguments have what the SDK does not read; see `odd_json`.
+    """
     if b'"tools/call"' not in raw:
         return None
     try:
         parsed: object = from_json(raw, allow_inf_nan=False)
     except ValueError:
-        return None
+        parsed = odd_json(raw) if odd else None
     if not isinstance(parsed, dict):
         return None
     message = cast("Json", parsed)
@@ -68,6 +72,44 @@ def plain_call(raw: bytes | bytearray) -> PlainCall | None:
     ):
         return None
     return _call(id_, cast("Json", params))
+
+
+def odd_json(raw: bytes | bytearray) -> Json | None:
+    """A call of a tool whose arguments hold half a character or are nested very deep, and nothing else odd.
+
+    It is a message by its form. What is wrong with such arguments the operation says, through
+    every door the same; the SDK would say that there is no message.
+    """
+    if b'"tools/call"' not in raw:
+        return None
+    try:
+        parsed: object = json.loads(raw.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(parsed, dict) or cast("Json", parsed).get("method") != "tools/call":
+        return None
+    message = cast("Json", parsed)
+    params: object = message.get("params")
+    if not isinstance(params, dict):
+        return None
+    given = cast("Json", params)
+    arguments: object = given.get("arguments")
+    if not isinstance(arguments, dict):
+        return None
+    try:
+        from_json(json.dumps({**message, "params": {**given, "arguments": {}}}))
+    except (ValueError, RecursionError):
+        return None
+    # No operation has a name with half a character in it: it is as unknown without.
+    named = {
+        name.encode("utf-8", "replace").decode(): value
+        for name, value in cast("Json", arguments).items()
+    }
+    return {**message, "params": {**given, "arguments": named}}
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _call(id_: str | int, params: Json) -> PlainCall | None:

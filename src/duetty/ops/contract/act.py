@@ -109,9 +109,13 @@ def _metadata(
 
 
 def _malformed(error: BadArguments) -> DuettyError:
-    """A request that is no object has no action either."""
+    """A request that is no object has no action either; of others the error says which field it is about."""
+    fields: Any = error.details.get("fields")
     failure = InvalidPayload(
-        error.message, hint=error.hint, fields={"request": "one JSON object"}, allowed=ACTIONS
+        error.message,
+        hint=error.hint,
+        fields=fields or {"request": "one JSON object"},
+        allowed=() if fields else ACTIONS,
     )
     return _told(failure, None, None, None, token_hex(8))
 

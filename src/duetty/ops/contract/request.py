@@ -6,15 +6,17 @@ this order: action, mode, the shape of every part, what the action needs.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from duetty.ops.contract.compat import LIFTED, Bridged
+from duetty.ops.contract.compat import ALIASES, LIFTED, Bridged
 from duetty.ops.contract.failures import ACTIONS, MODES, InvalidMode, InvalidPayload
 from duetty.wire.contract import (
     Action,
     Compat,
+    CompatGiven,
     ExecutionGiven,
     Intent,
     InvocationGiven,
@@ -25,6 +27,8 @@ from duetty.wire.contract import (
 
 MAX_PROBLEMS = 20
 MAX_NAME_CHARS = 100
+MAX_LEVELS = 32
+"""Of what a part may hold. Readers of JSON give up at different depths; this is within the reach of all."""
 
 PARTS: Mapping[str, TypeAdapter[Any]] = {
     "invocation": TypeAdapter(InvocationGiven),
@@ -35,6 +39,29 @@ PARTS: Mapping[str, TypeAdapter[Any]] = {
 }
 
 M = TypeVar("M", bound=BaseModel)
+
+
+def _words_of(annotation: object) -> tuple[str, ...]:
+    """Those that a field's type lists."""
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    if get_origin(annotation) in (Union, UnionType):
+        return tuple(word for each in get_args(annotation) for word in _words_of(each))
+    return ()
+
+
+ENUMERATED: Mapping[str, tuple[str, ...]] = {
+    f"{part}.{name}": words
+    for part, model in (
+        ("invocation", InvocationGiven),
+        ("runtime", RuntimeGiven),
+        ("execution", ExecutionGiven),
+        ("compat", CompatGiven),
+    )
+    for name, field in model.model_fields.items()
+    if (words := _words_of(field.annotation))
+}
+"""Fields that take one of a few words, and which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +145,7 @@ def checked(bridged: Bridged) -> Request:
     parts, problems = _parts(bridged.parts)
     problems = {**bridged.problems, **problems}
     if problems:
-        raise _invalid(problems)
+        raise _invalid(problems, _allowed(bridged, problems))
     execution = cast("ExecutionGiven", parts["execution"])
     runtime = cast("RuntimeGiven", parts["runtime"])
     target = cast("TargetGiven", parts["target"])
@@ -144,13 +171,36 @@ def _parts(given: Mapping[str, Any]) -> tuple[dict[str, BaseModel], dict[str, st
     problems: dict[str, str] = {}
     for name in given:
         if name not in PARTS:
-            problems[name[:MAX_NAME_CHARS]] = _unknown(name)
+            problems[_shown(name)] = _unknown(name)
     for name, kind in PARTS.items():
+        if _levels(given.get(name)) > MAX_LEVELS:
+            problems[name] = f"is nested more than {MAX_LEVELS} levels deep"
+            continue
         try:
             parts[name] = kind.validate_python(_without_null(given.get(name, {})))
         except ValidationError as error:
             problems |= _problems(name, error)
     return parts, problems
+
+
+def _levels(value: object) -> int:
+    """Objects and lists within one another; as deep as a reader of JSON may go."""
+    level, found = 0, [value]
+    while found := [each for each in found if isinstance(each, (dict, list))]:
+        level += 1
+        if level > MAX_LEVELS:
+            break
+        found = [
+            inner
+            for each in cast("list[dict[str, object] | list[object]]", found)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return level
+
+
+def _shown(name: object) -> str:
+    """A name that the caller chose, short and without halves of characters."""
+    return str(name)[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
 
 
 def _unknown(name: str) -> str:
@@ -171,7 +221,7 @@ def _problems(part: str, error: ValidationError) -> dict[str, str]:
     """One sentence for each wrong field; never its value, which may be input."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_input=False):
-        place = ".".join(str(each)[:MAX_NAME_CHARS] for each in (part, *problem["loc"]))
+        place = ".".join(_shown(each) for each in (part, *problem["loc"]))
         match problem["type"]:
             case "extra_forbidden":
                 found[place] = "unknown"
@@ -237,8 +287,18 @@ def _execute_problems(request: Request) -> dict[str, str]:
     return problems
 
 
-def _invalid(problems: Mapping[str, str]) -> InvalidPayload:
+def _allowed(bridged: Bridged, problems: Iterable[str]) -> tuple[str, ...]:
+    """What the first of the wrong fields can be that take one of a few words."""
+    meant = ALIASES[bridged.alias.requested or ""].intent if bridged.alias.normalised else None
+    for place in problems:
+        if place == "execution.intent" and meant is not None:
+            return (meant,)
+        if place in ENUMERATED:
+            return ENUMERATED[place]
+    return ()
+
+
+def _invalid(problems: Mapping[str, str], allowed: tuple[str, ...] = ()) -> InvalidPayload:
     shown = dict(list(problems.items())[:MAX_PROBLEMS])
     message = "; ".join(f"{place}: {problem}" for place, problem in shown.items())
-    allowed = ACTIONS if "action" in shown else ()
     return InvalidPayload(message, fields=shown, allowed=allowed)
