@@ -56,6 +56,9 @@ MAX_NOTE = 500
 
 SESSION_ENDED = "session_end"
 ASKER_BOUND = "timeout"
+AT_HOST = "elicitation"
+"""Answered, or put away, at the asking agent's own host."""
+
 TAKEN_BACK = "taken back: session ended"
 
 log = logging.getLogger("duetty.approvals")
@@ -347,10 +350,10 @@ class Approvals:
         if answer is None:
             # Put away by the person there; with nobody else there, it is as if nobody could have been asked.
             if not self.can_ask(session=record.session, session_id=record.session_id):
-                self._end(record.id, "expired", by=by.name, via="elicitation")
+                self._end(record.id, "expired", by=by.name, via=AT_HOST)
             return
         try:
-            self.settle(record.id, answer, by=by, via="elicitation")
+            self.settle(record.id, answer, by=by, via=AT_HOST)
         except (BadArguments, EditUnconfirmed, PolicyDenied) as error:
             log.warning("host_answer_refused", extra={"code": error.code})
 
@@ -740,7 +743,9 @@ def _granted(record: ApprovalRecord) -> Granted:
         )
     if record.state == "expired":
         raise ApprovalExpired(
-            "nobody answered in time, so it was not run",
+            "the person who was asked put the question away without an answer, so it was not run"
+            if record.via == AT_HOST
+            else "nobody answered in time, so it was not run",
             hint="do not ask for the same again by yourself; tell the person that you wait",
             details=details,
         )

@@ -85,6 +85,8 @@ async def test_a_question_that_is_put_away_is_a_refusal_where_nobody_else_is_the
     result = await risk_it(server, way, asked, tree)
 
     assert result["error"]["code"] == "approval_expired"
+    assert "put the question away" in result["error"]["message"]
+    assert "in time" not in result["error"]["message"]
     assert len(asked.asked) == 1
     assert tree.exists()
 
