@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import anyio
+import anyio.to_thread
 
 from duetty.approvals.question import (
     Answer,
@@ -91,6 +92,9 @@ class _Waiting:
     settled: anyio.Event
     asked: bool = True
     """Somebody's call waits for it; False for one that came over from an earlier server."""
+
+    is_told: bool = True
+    """People can see it: it is kept, and outlives the server."""
 
     call: str | None = None
     judge: Callable[[str], Edited] | None = None
@@ -268,16 +272,12 @@ class Approvals:
         return None
 
     def asker_left(self, session_id: str, operation: str) -> Actor | None:
-        """Who asked this about a session through an earlier server, if the question is still open."""
-        for waiting in self._waiting.values():
-            record = waiting.record
-            if not waiting.asked and (record.session_id, record.operation) == (
-                session_id,
-                operation,
-            ):
-                return Actor(
-                    kind="node" if record.actor_kind == "node" else "agent", name=record.actor_name
-                )
+        """Who asked this about a session through an earlier server, if that is open or was granted since."""
+        left = [waiting.record for waiting in self._waiting.values() if not waiting.asked]
+        for record in (*left, *self._kept.values()):
+            if (record.session_id, record.operation) == (session_id, operation):
+                kind = "node" if record.actor_kind == "node" else "agent"
+                return Actor(kind=kind, name=record.actor_name)
         return None
 
     def remembers(self, question: Question) -> bool:
@@ -310,6 +310,8 @@ class Approvals:
         waiting.call = call
         id_ = waiting.record.id
         try:
+            if not waiting.is_told:
+                await self._tell_kept(waiting)
             await self._wait(waiting, host, patience_s)
         except BaseException:
             if self._stopping:
@@ -393,7 +395,7 @@ class Approvals:
             expires_at_ns=now_ns + int(self._wait_s * 1e9),
         )
         until_s = self._clock.monotonic_s() + self._wait_s
-        waiting = _Waiting(record, until_s, anyio.Event(), judge=question.judge)
+        waiting = _Waiting(record, until_s, anyio.Event(), is_told=False, judge=question.judge)
         self._waiting[record.id] = waiting
         self._trail.record(
             "approval",
@@ -407,8 +409,15 @@ class Approvals:
             reason=record.reason,
             expires_at_ns=record.expires_at_ns,
         )
-        self._change(waiting, record)
+        self._store.save_approval(record)
         return waiting
+
+    async def _tell_kept(self, waiting: _Waiting) -> None:
+        """Nobody sees a question that the end of the server could take away again."""
+        await anyio.to_thread.run_sync(self._store.flush, abandon_on_cancel=True)
+        waiting.is_told = True
+        if waiting.record.id in self._waiting:
+            self._tell(waiting.record)
 
     def _taken(self, kept: ApprovalRecord, call: str | None) -> Granted:
         used = replace(kept, used=True)
@@ -646,7 +655,9 @@ class Approvals:
 
     def pending(self) -> list[ApprovalRecord]:
         """Oldest first."""
-        return [self.current(waiting.record) for waiting in self._waiting.values()]
+        return [
+            self.current(waiting.record) for waiting in self._waiting.values() if waiting.is_told
+        ]
 
     def settled(self) -> list[ApprovalRecord]:
         """The last ones, newest first; the store may not have them yet."""
