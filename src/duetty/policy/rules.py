@@ -136,7 +136,7 @@ class Rule:
 
     def matches_words(self, words: Sequence[str]) -> bool:
         matches = _matches_words if self.decide == "allow" else _means_words
-        return any(matches(tuple(pattern.split()), words) for pattern in self.command)
+        return any(matches(_split(pattern), words) for pattern in self.command)
 
     def matches_line(self, analysis: Analysis) -> bool:
         """Whether some command of the line is meant (deny, ask), or every one (allow)."""
@@ -364,20 +364,24 @@ def _matches_words(pattern: tuple[str, ...], words: Sequence[str]) -> bool:
     fixed = pattern[:-1] if open_ended else pattern
     if len(words) < len(fixed) or (not open_ended and len(words) != len(fixed)):
         return False
-    program = words[0].rpartition("/")[2] if "/" not in pattern[0] else words[0]
-    return all(
-        _glob(part).fullmatch(word)
-        for part, word in zip(fixed, (program, *words[1:]), strict=False)
+    return _is_program(pattern[0], words[0]) and all(
+        _glob(part).fullmatch(word) for part, word in zip(fixed[1:], words[1:], strict=False)
     )
+
+
+def _is_program(part: str, word: str) -> bool:
+    program = word if "/" in part else word.rpartition("/")[2]
+    # Most rules name one program, and most commands are another.
+    return program == part or (not part.isalnum() and _glob(part).fullmatch(program) is not None)
 
 
 def _means_words(pattern: tuple[str, ...], words: Sequence[str]) -> bool:
     """The same, or with options, and a value for each, before words that the pattern spells out."""
+    if not words or not _is_program(pattern[0], words[0]):
+        return False
     if _matches_words(pattern, words):
         return True
     if len(pattern) == 1 or not any(word[:1] == "-" for word in words[1:]):
-        return False
-    if not _matches_words((pattern[0], "**"), words):
         return False
     is_open_ended = pattern[-1] == "**"
     at = {1}
@@ -421,6 +425,11 @@ def _within(path: str, directory: str) -> bool:
         if path == "/" or path == "//":
             return False
         path = path.rpartition("/")[0] or "/"
+
+
+@cache
+def _split(pattern: str) -> tuple[str, ...]:
+    return tuple(pattern.split())
 
 
 @cache
