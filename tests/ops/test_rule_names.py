@@ -15,6 +15,7 @@ from duetty.ops.rules import PROJECT_FILE, ProjectRules
 from duetty.ops.rules_book import Rulebook
 from duetty.ops.rules_text import judge_text
 from duetty.policy import RuleSet
+from tests.engine import running_engine
 
 
 def test_the_dialects_that_rules_know_are_those_that_are_spoken() -> None:
@@ -191,3 +192,17 @@ def test_where_nothing_is_nothing_is_added(tmp_path: Path) -> None:
     (tmp_path / ".duetty").write_text("a file")
 
     assert ProjectRules(SystemClock()).of(str(tmp_path)) == RuleSet()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_server_with_such_a_rule_does_not_start(home: Path) -> None:
+    (home / "config.toml").write_text(
+        '[[policy.rules]]\nname = "mine"\ndecide = "deny"\noperation = "command.rum"\n'
+    )
+
+    with pytest.RaisesGroup(BadSetting) as refused:
+        async with running_engine(home):
+            pass
+
+    assert "line 1: rule 'mine': no operation 'command.rum'" in refused.value.exceptions[0].message
