@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetty.calls import Actor, Effect
-from duetty.policy import Allow, Judged, Profile, RuleSet, decide, fish_commands
+from duetty.policy import Allow, Judged, Profile, RuleSet, decide, fish_commands, fish_hides
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,43 @@ def test_what_is_destructive_in_a_piece_is_found(line: str) -> None:
         for command in commands
     ]
     assert not all(isinstance(decision, Allow) for decision in decisions)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "eval (string join '' r m)' -rf d'",
+        "env (echo rm) -rf d",
+        "sudo -n (echo rm) -rf d",
+        "string join '' r 'm -rf d' | source",
+        "printf 'rm -rf d' | source -",
+        "source (string join '' r 'm -rf d' | psub)",
+        "fish -c (string join '' r m)' -rf d'",
+        "sh -c (string join '' r m)' -rf d'",
+        "if true; echo x | source; end",
+        "begin; eval (cat x); end",
+        "time env A=1 (echo rm) x",
+    ],
+)
+def test_what_fish_computes_and_runs_is_seen(line: str) -> None:
+    assert fish_hides(line) is not None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "source config.fish",
+        "echo (date)",
+        "set files (ls)",
+        "for f in (ls); echo $f; end",
+        "cat (ls | head -1)",
+        "env A=1 make",
+        "eval $cmd",
+        "sh -c 'echo hi'",
+        "command ls (pwd)",
+        "echo 'x | source'",
+        "cd (git rev-parse --show-toplevel); and make",
+    ],
+)
+def test_plain_substitutions_of_fish_are_left_alone(line: str) -> None:
+    assert fish_hides(line) is None

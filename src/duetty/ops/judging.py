@@ -32,6 +32,7 @@ from duetty.policy import (
     RuleSet,
     decide,
     fish_commands,
+    fish_hides,
     visible,
 )
 from duetty.session import Question as LineQuestion
@@ -164,7 +165,7 @@ class Judging:
                 session.gate.leave(line, actor=call.actor)
             return replace(made, decision=Allow(rule="left to the shell", reason="by_profile"))
         if session is not None and line is not None:
-            made = _with_hooks(made, operation, session)
+            made = _of_fish(_with_hooks(made, operation, session), session)
         if isinstance(made.decision, Ask) and len(line or "") > MAX_ASKED_CHARS:
             return made.refused("it is too long for a person to read")
         if secret and line is not None:
@@ -173,9 +174,8 @@ class Judging:
             return made.unproven("what was proven of this line is not proven of this shell")
         return made
 
-    def _with_surroundings(self, made: Made, params: Any) -> Made:
-        """As strict as the line, wherever it goes, what is fed to a shell, and the variables that come with it."""
-        line = made.judged.command_line
+    def _wherever(self, made: Made) -> Made:
+        """As strict as in every directory that the line goes to, and where links lead."""
         for place in other_places(made.judged, made.rules):
             inner = self.decide(replace(made.judged, cwd=place))
             if STRICTNESS[type(inner.decision)] <= STRICTNESS[type(made.decision)] or (
@@ -188,6 +188,12 @@ class Judging:
             told = f"in {visible(place)}: {inner.decision.detail}"
             decision = replace(inner.decision, detail=told)
             made = replace(inner, judged=made.judged, decision=decision, besides=_digest_of(place))
+        return made
+
+    def _with_surroundings(self, made: Made, params: Any) -> Made:
+        """As strict as the line, wherever it goes, what is fed to a shell, and the variables that come with it."""
+        made = self._wherever(made)
+        line = made.judged.command_line
         if line is not None and (fed := fed_text(params, line)) is not None:
             inner = self.decide(replace(made.judged, command_line=fed.rstrip("\n")))
             if STRICTNESS[type(inner.decision)] > STRICTNESS[type(made.decision)]:
@@ -316,11 +322,12 @@ class Judging:
         made = [self.decide(_line(session, question.actor, line)) for line in lines]
         if made and session.profile.shell == "fish" and made[0].is_unread:
             commands = fish_commands(lines[0])
-            if commands:
+            if commands and fish_hides(lines[0]) is None:
                 made = [self.decide(_line(session, question.actor, each)) for each in commands]
         if not made:
             unread = self.decide(_line(session, question.actor, None))
             return unread.unproven("the shell could not tell what it is about to run")
+        made = [_of_fish(self._wherever(each), session) for each in made]
         return max(made, key=lambda each: STRICTNESS[type(each.decision)])
 
 
@@ -374,6 +381,21 @@ def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:
     ):
         return made
     why = touched_hook(made.judged.command_line, shell=session.profile.shell)
+    return made if why is None else made.unproven(why)
+
+
+def _of_fish(made: Made, session: Session) -> Made:
+    """Fish runs code in ways that no other shell has, and that the line is not read for."""
+    line = made.judged.command_line
+    if (
+        session.profile.shell != "fish"
+        or line is None
+        or made.judged.actor.kind == "person"
+        or made.profile is Profile.OPEN
+        or not isinstance(made.decision, Allow)
+    ):
+        return made
+    why = fish_hides(line)
     return made if why is None else made.unproven(why)
 
 

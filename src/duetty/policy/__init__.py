@@ -19,7 +19,7 @@ from duetty.policy.decisions import (
     Reason,
     to_json,
 )
-from duetty.policy.fish import fish_commands
+from duetty.policy.fish import fish_commands, fish_hides
 from duetty.policy.rules import Names, Rule, RuleSet, load_rules, rule_lines
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "analyse_whole",
     "decide",
     "fish_commands",
+    "fish_hides",
     "load_rules",
     "question_about",
     "rule_lines",

@@ -17,6 +17,35 @@ HEADERS = frozenset({"for", "switch", "case", "function"})
 MAX_PIECES = 200
 
 
+RUNNERS = frozenset(
+    "command builtin exec env sudo doas nohup nice ionice time timeout setsid stdbuf xargs".split()
+)
+"""Programs that run what follows their options."""
+
+SHELLS = frozenset("sh bash dash zsh ksh fish".split())
+
+_GAP = "\0"
+"""In place of a substitution, where it matters that there was one."""
+
+
+def fish_hides(line: str) -> str | None:
+    """Why it cannot be read off a line of fish what it runs; None if nothing of the kind is seen."""
+    for piece in _cut(line, gap=_GAP) or ():
+        words = _without_block_words(piece).split()
+        while words and words[0] in RUNNERS:
+            words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        if not words:
+            continue
+        program, has_gap = words[0].strip("'\""), any(_GAP in word for word in words)
+        if _GAP in program:
+            return "the name of a program is computed"
+        if program in ("source", ".") and (has_gap or not words[1:] or words[1] == "-"):
+            return "it runs what is piped into it"
+        if has_gap and (program == "eval" or program.rpartition("/")[2] in SHELLS):
+            return "what it runs is computed"
+    return None
+
+
 def fish_commands(line: str) -> tuple[str, ...] | None:
     """Each command of the line; None if the line cannot be cut."""
     pieces = _cut(line)
@@ -26,7 +55,7 @@ def fish_commands(line: str) -> tuple[str, ...] | None:
     return tuple(command for command in commands if command)
 
 
-def _cut(line: str) -> list[str] | None:
+def _cut(line: str, gap: str = "_") -> list[str] | None:
     pieces: list[str] = []
     piece: list[str] = []
     quote = ""
@@ -57,7 +86,7 @@ def _cut(line: str) -> list[str] | None:
         elif character in SEPARATORS and not _is_redirection(line, at):
             if character == "(":
                 piece = [text for text in piece if text != "$"]
-                piece.append("_")  # whatever it gives is one word of the command around it
+                piece.append(gap)  # whatever it gives is one word of the command around it
             pieces.append("".join(piece))
             piece = []
         else:
