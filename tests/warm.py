@@ -110,9 +110,11 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self) -> tuple[None, bytes]:
-        told = self.stderr.read()
+        # Not to its end: whoever it started may hold it open for ever.
+        os.set_blocking(self.stderr.fileno(), False)
+        self.wait(60)
+        told = self.stderr.read() or b""
         self.stderr.close()
-        self.wait()
         return None, told
 
 

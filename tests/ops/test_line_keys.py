@@ -15,7 +15,7 @@ from tests.engine import Engine, running_engine, wait_phase
 UP, LEFT, ALT_O = "\x1b[A", "\x1b[D", "\x1bo"
 
 
-def runs(*writes: str, shown: str = "") -> list[bool]:
+def runs(*writes: str, shown: str | None = "") -> list[bool]:
     keys = LineKeys()
     return [keys.runs_code("s", each, prompts=1, shown=shown) for each in writes]
 
@@ -41,6 +41,13 @@ def runs(*writes: str, shown: str = "") -> list[bool]:
         ["cat (x\r", ALT_O],
         ["\x1b", "i$(x)", "\x1b"],
         ["ls $(x)\x15\t"],
+        ["ls $(x)\x03", "ls fi\t"],
+        ["print -z '\\x24\\x28x\\x29'\r\t"],
+        ["\x16\x1b[200~$(x)\x1b\x05\x1b[201~"],
+        ["echo ", "\x16", "\x1b[200~ $(x)\t\x1b[201~"],
+        ["\x1b[HkA\t"],
+        ["$(x)", "\ufffd"],
+        ["$(x)", "\u00c5"],
     ],
 )
 def test_a_key_that_could_run_what_is_on_the_line_is_seen(writes: list[str]) -> None:
@@ -56,12 +63,9 @@ def test_a_key_that_could_run_what_is_on_the_line_is_seen(writes: list[str]) -> 
         ["ls $(x)" + LEFT + "\x7f\x01\x05\x0b\x0c\r"],
         [UP, UP, UP, "\r"],
         ["\x12make\r"],
-        ["ls $(x)\x03", "ls fi\t"],
         ["\x1b[200~a\tb\x1b[201~\r"],
         ["\x1b[200~if true; then\n\techo $x\nfi\x1b[201~\r"],
-        ["\x03", "\x04"],
         ["\x1a", "\x1c"],
-        ["vim x\r", "\x1b:q!\r"],
     ],
 )
 def test_plain_editing_and_completion_are_left_alone(writes: list[str]) -> None:
@@ -71,6 +75,10 @@ def test_plain_editing_and_completion_are_left_alone(writes: list[str]) -> None:
 def test_what_is_shown_on_the_line_counts_whoever_typed_it() -> None:
     assert runs("\t", shown="ls $(x)") == [True]
     assert runs("\t", shown="ls fi") == [False]
+    assert runs("\t", shown=None) == [True]
+    keys = LineKeys()
+    assert not keys.runs_code("s", UP, prompts=1, shown="")
+    assert not keys.runs_code("s", "\t", prompts=1, shown="ls fi", settled=True)
 
 
 def test_a_new_prompt_is_a_new_line() -> None:

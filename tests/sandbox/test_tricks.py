@@ -276,6 +276,53 @@ def test_long_names_beside_a_repository_do_not_keep_landlock_from_starting(home:
     assert python_inside("landlock", "print('ok')", workspace=home / "ws") == "ok"
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_git_directory_of_another_name_is_protected(home: Path, level: Asked) -> None:
+    subprocess.run(["git", "init", "-q", "--bare", str(home / "ws/p/.bare")], check=True)
+    (home / "ws/p/.git").write_text("gitdir: ./.bare\n")
+    subprocess.run(
+        ["git", "init", "-q", "--separate-git-dir", str(home / "ws/store"), str(home / "ws/sg")],
+        check=True,
+    )
+    paths = (
+        "p/.bare/hooks/pre-commit",
+        "p/.bare/config",
+        "p/.git",
+        "store/hooks/x",
+        "store/config",
+    )
+
+    said = python_inside(level, writes(*paths), workspace=home / "ws")
+
+    assert said.startswith("[")
+    assert "DONE" not in said
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_is_hidden_stays_so_where_it_is_protected_too(home: Path, level: Asked) -> None:
+    (home / ".npmrc").write_text("SECRET")
+    subprocess.run(["git", "init", "-q", str(home / ".password-store")], check=True)
+    (home / ".password-store/.envrc").write_text("SECRET")
+    paths = [str(home / ".npmrc"), str(home / ".password-store/.envrc")]
+    paths.append(str(home / ".password-store/.git/config"))
+    code = f"{ATTEMPT}\nprint([attempt(lambda: print(open(p).read())) for p in {paths!r}])"
+
+    said = python_inside(level, code, workspace=home, home=home)
+
+    assert said.endswith("]")
+    assert "SECRET" not in said
+    assert "repositoryformatversion" not in said
+
+
+@pytest.mark.parametrize("name", ["a b", "a\rb", "a\nb", "a\\040b"])
+def test_odd_names_keep_no_sandbox_from_starting(home: Path, name: str) -> None:
+    subprocess.run(["git", "init", "-q", str(home / "ws" / name / "repo")], check=True)
+
+    said = python_inside("bubblewrap", "print('ok')", workspace=home / "ws" / name)
+
+    assert said == "ok"
+
+
 # --- sockets --------------------------------------------------------------------
 
 
@@ -298,6 +345,19 @@ def test_a_socket_bound_by_a_name_without_a_directory_is_covered(home: Path) -> 
         said = python_inside("bubblewrap", code, workspace=home / "ws")
     finally:
         daemon.communicate(timeout=30)
+
+    assert said == "Connection refused"
+
+
+def test_a_socket_bound_through_a_link_is_covered(home: Path) -> None:
+    (home / "link").symlink_to(home / "outside")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(home / "link/x.sock"))
+        server.listen()
+        path = str(home / "outside/x.sock")
+        code = f"{ATTEMPT}\nprint(attempt(lambda: socket.socket(socket.AF_UNIX).connect({path!r})))"
+
+        said = python_inside("bubblewrap", code, workspace=home / "ws")
 
     assert said == "Connection refused"
 

@@ -169,8 +169,14 @@ def test_an_alias_is_expanded_in_the_question_of_zsh(tmp_path: Path) -> None:
 
 
 def test_an_abbreviation_of_fish_is_asked_for_as_it_runs(tmp_path: Path) -> None:
+    """fish cannot take it back then, so it ends, with all that was typed ahead."""
     with gated(tmp_path, "fish", rc="abbr -a harmless touch forbidden\n") as keeper:
-        keeper.refuse("harmless")
+        keeper.shell.write("harmless")
+        keeper.shell.read_until_quiet()
+        keeper.shell.write("\rtouch forbidden\r")
+        keeper.shell.wait_text("this shell ends")
+        with pytest.raises(AssertionError, match="the shell ended"):
+            keeper.shell.wait_text("nothing more")
 
         assert keeper.lines[-1] == "touch forbidden"
         assert "forbidden" not in os.listdir(tmp_path)
@@ -443,7 +449,6 @@ def in_foreground(pid: int) -> list[int]:
     ("name", "line"),
     [
         ("bash", "enable '-n' kill"),
-        ("bash", "enable -n kill read"),
         ("bash", "kill() { true; }; command() { true; }"),
         ("bash", "printf -v _due''tty_gate %s /nowhere"),
         ("bash", "unset -f _duetty_ask _duetty_refuse fc"),
@@ -499,6 +504,37 @@ def test_a_line_with_odd_characters_is_told_as_it_is(tmp_path: Path, line: str) 
 
         assert keeper.lines[-1] == line
         assert began.command_line == line
+
+
+def test_a_line_edited_in_history_is_not_told_for_another_that_history_drops(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".bashrc").write_text("HISTCONTROL=ignoreboth\n")
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run("echo one")
+        keeper.shell.write("\x1b[A\x17two\x1b[B touch dropped\r")
+        keeper.shell.wait(lambda: len(keeper.asked) == 2, "question")
+
+        assert keeper.lines[-1] is None
+
+
+@pytest.mark.parametrize(
+    ("before", "keys"),
+    [
+        ("shopt -u cmdhist", "cat <<E\rx\rE\r"),
+        ("true", "echo a\\\r#; touch hidden\r"),
+    ],
+    ids=["several entries", "a comment that is none"],
+)
+def test_a_line_that_history_does_not_have_whole_is_not_told(
+    tmp_path: Path, before: str, keys: str
+) -> None:
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run(before)
+        keeper.shell.write(keys)
+        keeper.shell.wait(lambda: len(keeper.asked) == 2, "question")
+
+        assert keeper.lines[-1] is None
 
 
 def test_a_password_that_fish_reads_is_not_asked_about(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from duetty.ops.recording import (
     recorded_arguments,
 )
 from duetty.ops.rules_book import Rulebook
-from duetty.ops.typed_lines import ends_line
+from duetty.ops.typed_lines import ends_line, is_at_gate
 from duetty.policy import Allow, Ask, Deny, Judged, Mode, Profile, decide
 from duetty.session import SOMEBODY, Registry, Session
 from duetty.session import Question as LineQuestion
@@ -103,6 +103,8 @@ class Deciding(Judging):
         recorded = self._is_recorded(operation)
         session = self._session(params)
         raw = operation.name in RAW_INPUT
+        if raw and session is not None and call.actor.kind != "person" and not is_at_gate(session):
+            await session.look()  # whether a program reads what is typed, or the shell will
         secret = (
             session is not None
             and (raw or operation.name == "command.run")

@@ -151,7 +151,7 @@ class Judging:
         )
         if operation.name in TOOL_CALLS:
             return self._of_tool_call(judged, params)
-        made = self.decide(judged)
+        made = self._with_comments(self.decide(judged), session)
         if call.actor.kind != "person":
             made = self._with_surroundings(made, params)
         if session is not None and _is_part(made, operation, session):
@@ -173,6 +173,22 @@ class Judging:
         if session is not None and _is_of_another_shell(made, operation, session):
             return made.unproven("what was proven of this line is not proven of this shell")
         return made
+
+    def _with_comments(self, made: Made, session: Session | None) -> Made:
+        """Zsh reads no comments at its prompt: what looks like one runs."""
+        line = made.judged.command_line
+        if (
+            session is None
+            or session.profile.shell != "zsh"
+            or line is None
+            or "#" not in line
+            or made.judged.actor.kind == "person"
+        ):
+            return made
+        bare = self.decide(replace(made.judged, command_line=line.replace("#", "_")))
+        if STRICTNESS[type(bare.decision)] <= STRICTNESS[type(made.decision)]:
+            return made
+        return replace(bare, judged=made.judged)
 
     def _wherever(self, made: Made) -> Made:
         """As strict as in every directory that the line goes to, and where links lead."""
@@ -290,12 +306,15 @@ class Judging:
             or made.judged.actor.kind == "person"
             or made.profile is Profile.OPEN
             or not isinstance(made.decision, Allow)
-            or session.alternate_active
+            or (session.alternate_active and not is_at_gate(session))
         ):
             return made
-        shown = session.shown_line() if not keys.isprintable() else ""
         if not self._line_keys.runs_code(
-            session.profile.id, keys, prompts=gate.prompts, shown=shown
+            session.profile.id,
+            keys,
+            prompts=gate.prompts,
+            shown=session.shown_line() if not keys.isprintable() else "",
+            settled=session.is_settled_at_prompt(),
         ):
             return made
         if not is_at_gate(session) and session.state().word in _READING:
@@ -327,7 +346,9 @@ class Judging:
         if not made:
             unread = self.decide(_line(session, question.actor, None))
             return unread.unproven("the shell could not tell what it is about to run")
-        made = [_of_fish(self._wherever(each), session) for each in made]
+        made = [
+            _of_fish(self._wherever(self._with_comments(each, session)), session) for each in made
+        ]
         return max(made, key=lambda each: STRICTNESS[type(each.decision)])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Protocol, cast
 
 from duetty.audit import MAX_TEXT
+from duetty.blocks import Phase
 from duetty.calls import Effect
 from duetty.session import Session
 from duetty.wire.base import Params
@@ -49,10 +50,12 @@ class Doing(Protocol):
 def is_secret_input(session: Session, *, raw: bool) -> bool:
     """Whether what is typed now is not shown: a password, or (raw) a program that draws for itself.
 
-    A run's line is typed when the shell is ready for it, so only a password prompt counts there.
+    A run's line is typed when the shell is ready for it, so only a program that runs counts there:
+    a password prompt, or `read -s` of fish, which draws for itself.
     """
     echo, canonical = session.echo_and_canonical()
-    return not echo and (raw or canonical) and session.state().word != "prompt"
+    is_other = raw or canonical or session.phase is Phase.RUNNING
+    return not echo and is_other and session.state().word != "prompt"
 
 
 def recorded_arguments(operation: Doing, params: Params, *, secret: bool) -> dict[str, object]:

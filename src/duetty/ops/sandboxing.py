@@ -1,13 +1,12 @@
 """What a new session or command runs in: the settings say, a person may choose, an agent may only tighten."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, TypedDict
 
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder, is_protected
+from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder
 
 
 class Confinable(Protocol):
@@ -93,24 +92,20 @@ def _level(setting: str) -> Asked:
 
 
 def _workspaces(params: Confinable, settings: Settings, actor: Actor) -> tuple[str, ...]:
-    """Never the directory of a call: an agent would widen its own sandbox by starting in `/`."""
+    """Never the directory of a call: an agent would widen its own sandbox by starting in `/`.
+
+    Nor a part of a workspace: what is in one can be exchanged for a link, or is protected there.
+    """
     if params.workspaces is None:
         return settings.sandbox_workspaces
-    if actor.kind != "person":
-        allowed = [Path(each).expanduser().resolve() for each in settings.sandbox_workspaces]
-        # As it is now: what a link in it leads to a moment later does not count.
-        return tuple(str(_narrower(each, allowed)) for each in params.workspaces)
-    return tuple(params.workspaces)
-
-
-def _narrower(text: str, allowed: Sequence[Path]) -> Path:
-    place = Path(text).expanduser().resolve()
-    root = next((each for each in allowed if place == each or each in place.parents), None)
-    # A directory that is protected in its workspace is not, once it is a workspace itself.
-    if root is None or is_protected(place.relative_to(root)):
+    if actor.kind == "person":
+        return tuple(params.workspaces)
+    known = {Path(each).expanduser().absolute(): each for each in settings.sandbox_workspaces}
+    chosen = [known.get(Path(each).expanduser().absolute()) for each in params.workspaces]
+    if None in chosen:
         raise PolicyDenied(
-            "an agent cannot choose what it may write",
+            "an agent can only leave out some of the workspaces that the settings name",
             hint="a person names workspaces: sandbox.workspaces, or `duetty new --workspace`",
             details={"reason": "denied_by_rule", "rule": "sandbox.workspaces"},
         )
-    return place
+    return tuple(each for each in chosen if each is not None)

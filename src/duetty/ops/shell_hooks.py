@@ -15,7 +15,18 @@ _COMMAND = r"(?:^\s*|[;&|({]\s*|\b(?:command|builtin|then|do|else|and|or|not|beg
 _ANY = (
     (r"_duetty", "it names parts of the integration"),
     (r"\bPROMPT_COMMAND\b|\bPS0\b|\bpromptvars\b", "it changes what bash runs before a line"),
-    (r"\btrap\b[^;&|]*\b(DEBUG|INT|SIGINT|RETURN)\b", "it traps what the gate works with"),
+    (
+        r"\btrap\b[^;&|]*\b(DEBUG|INT|SIGINT|RETURN)\b|\bTRAP[A-Z]+\b",
+        "it traps what the gate works with",
+    ),
+    (
+        r"\bstty\b[^;&|]*\b(intr|isig|lnext|raw|sane|undef)|\bcmdhist\b|interactive_?comments",
+        "it changes how the shell reads lines, or keeps them",
+    ),
+    (
+        r"\bprint\s+(-\w+\s+)*-\w*z|\bread\s+(-\w+\s+)*-\w*z|\bvared\b|\bpush-line\b",
+        "it puts text on the next line",
+    ),
     (r"\bextdebug\b", "it changes how bash runs lines"),
     (
         r"\b(preexec|precmd)(_functions)?\b|\badd-zsh-hook\b|\bzle\s+-(N|D)|\bsched\b",
@@ -84,7 +95,7 @@ _PATTERNS_OF = {
 _PERHAPS = re.compile(
     r"_duetty|PS0|PROMPT_COMMAND|promptvars|trap|extdebug|preexec|precmd|zsh-hook|zle|sched|bind"
     rf"|fish_|function|\(\s*\)|enable|disable|unhash|unset|armed|DUETTY_HOME|scratch|\bset\b|fc"
-    rf"|{_EXEC.pattern}|\br\b"
+    rf"|TRAP|stty|cmdhist|comments|\bprint\b|\bread\b|vared|push-line|{_EXEC.pattern}|\br\b"
 )
 """One look that most lines do not survive."""
 

@@ -8,7 +8,6 @@ for machines without user namespaces.
 
 from duetty.sandbox.detect import Support, inner_pid, support
 from duetty.sandbox.order import ASKED, Asked, Level, Limits, Places, SandboxOrder, Wrapped
-from duetty.sandbox.protecting import is_protected
 from duetty.sandbox.wrap import wrap
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "Support",
     "Wrapped",
     "inner_pid",
-    "is_protected",
     "support",
     "wrap",
 ]

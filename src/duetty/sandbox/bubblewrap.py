@@ -106,10 +106,6 @@ def mounts_of(
         _show_resolver(made, private)
     for workspace in workspaces:
         made.bind(workspace, writable=True)
-    for workspace in workspaces if order.protect else ():
-        for path in protected(workspace, whole_git=order.whole_git):
-            made.pin(path, workspace)
-            made.bind(path, writable=False)
     hidden = _outermost(
         [
             *(path.resolve() for path in places.hidden),
@@ -117,6 +113,11 @@ def mounts_of(
             *known.credentials(homes),
         ]
     )
+    for workspace in workspaces if order.protect else ():
+        for path in protected(workspace, whole_git=order.whole_git):
+            if not is_within(path, hidden):
+                made.pin(path, workspace)
+                made.bind(path, writable=False)
     emptied = [path for path in hidden if _hide(made, path, private, shown, workspaces)]
     for socket in known.listening_sockets((*private, *hidden, *map(Path, ("/dev", "/proc")))):
         made.cover(socket)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from duetty.sandbox import places as known
 from duetty.sandbox.order import Places, SandboxOrder
+from duetty.sandbox.places import is_within
 from duetty.sandbox.protecting import protected
 
 MAX_LISTED = 5_000
@@ -24,13 +25,12 @@ def rules_of(
     Raises:
         SandboxUnavailable: if there is too much to protect.
     """
-    hidden = {
+    secret = {
         *(path.resolve() for path in places.hidden),
         *(Path(each).expanduser().resolve() for each in order.hidden),
         *known.credentials(homes),
-        *known.private_places(),
-        Path("/dev"),
     }
+    hidden = {*secret, *known.private_places(), Path("/dev")}
     guarded = {
         path
         for workspace in workspaces
@@ -40,7 +40,9 @@ def rules_of(
     writable = [path for workspace in workspaces for path in _beside(workspace, guarded | hidden)]
     readable = [*_beside(Path("/"), hidden), *guarded, *workspaces]
     readable += [path for place in shown for path in _beside(place, hidden)]
-    readable = [path for path in readable if not _leads_to(path, hidden)]
+    leading = _ancestors(hidden)
+    # What is protected may be hidden, too.
+    readable = [each for each in readable if each not in leading and not is_within(each, secret)]
     writable += [path for path in places.shown if path.exists()]
     if places.private is not None:
         writable.append(places.private)
@@ -57,9 +59,13 @@ def _beside(root: Path, hidden: set[Path]) -> list[Path]:
     Directories that lead to something hidden are left out themselves: what is
     allowed for one is allowed for all below it.
     """
+    return _listed(root, hidden, _ancestors(hidden))
+
+
+def _listed(root: Path, hidden: set[Path], leading: set[Path]) -> list[Path]:
     if root in hidden:
         return []
-    if not _leads_to(root, hidden):
+    if root not in leading:
         return [root]
     found: list[Path] = []
     try:
@@ -67,11 +73,10 @@ def _beside(root: Path, hidden: set[Path]) -> list[Path]:
     except OSError:
         return []
     for entry in entries:
-        if entry.is_symlink() or entry in hidden:
-            continue
-        found += _beside(entry, hidden)
+        if not entry.is_symlink():
+            found += _listed(entry, hidden, leading)
     return found
 
 
-def _leads_to(path: Path, hidden: set[Path]) -> bool:
-    return any(path in place.parents for place in hidden)
+def _ancestors(places: Iterable[Path]) -> set[Path]:
+    return {parent for place in places for parent in place.parents}

@@ -70,7 +70,10 @@ def check_mounts(expected: dict[str, list[int] | None], known: list[str]) -> Non
         if point not in found:
             raise OSError(errno.ESTALE, f"{point} was moved meanwhile")
         if identity is not None:
-            now = os.lstat(point)
+            try:
+                now = os.lstat(point)
+            except OSError:
+                raise OSError(errno.ESTALE, f"{point} was moved meanwhile") from None
             if [now.st_dev, now.st_ino] != identity:
                 raise OSError(errno.ESTALE, f"{point} was exchanged meanwhile")
     for point, is_writable in found.items():
@@ -81,14 +84,16 @@ def check_mounts(expected: dict[str, list[int] | None], known: list[str]) -> Non
 def writable_mounts() -> dict[str, bool]:
     """Every mount point, and whether what is mounted there last can be written."""
     found: dict[str, bool] = {}
-    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+    with open(
+        "/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape", newline="\n"
+    ) as file:
         for line in file:
             fields = line.split(" ")
-            found[_plain(fields[4])] = "rw" in fields[5].split(",")
+            found[plain_name(fields[4])] = "rw" in fields[5].split(",")
     return found
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name without the escapes that the kernel writes for blanks, line ends and backslashes."""
     for code in ("040", "011", "012", "134"):
         name = name.replace(f"\\{code}", chr(int(code, 8)))

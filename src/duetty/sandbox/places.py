@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
+from duetty.sandbox.launch import plain_name
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
 """Where other programs leave sockets and files: each sandbox has its own, empty."""
@@ -51,7 +52,8 @@ def mount_points(within: Iterable[Path]) -> list[str]:
     places = tuple(within)
     with suppress(OSError):
         text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-        points = [Path(line.split(" ")[4]) for line in text.splitlines()]
+        lines = [line for line in text.split("\n") if line]
+        points = [Path(plain_name(line.split(" ")[4])) for line in lines]
         return [str(point) for point in points if is_within(point, places)]
     return []
 
@@ -64,7 +66,8 @@ def listening_sockets(beside: Iterable[Path]) -> list[Path]:
     """
     hidden = tuple(beside)
     found: dict[Path, None] = {}
-    for path in _bound_paths():
+    for bound in _bound_paths():
+        path = _real(bound)
         if path in found or is_within(path, hidden) or not _is_reachable(path):
             continue
         found[path] = None
@@ -82,9 +85,9 @@ def _bound_paths() -> Iterator[Path]:
     except OSError:
         return
     relative: dict[str, str] = {}
-    for line in text.splitlines()[1:]:
+    for line in text.split("\n")[1:]:
         fields = line.split(maxsplit=7)
-        if len(fields) < 8 or fields[7].startswith("@"):
+        if len(fields) < 8:
             continue
         if fields[7].startswith("/"):
             yield Path(fields[7])
@@ -113,6 +116,14 @@ def _placed(relative: dict[str, str]) -> Iterator[Path]:
                 with suppress(OSError):
                     if (name := wanted.get(str(fd.readlink()))) is not None:
                         yield Path(os.path.normpath(directory / name))
+
+
+def _real(path: Path) -> Path:
+    """By a name without links on the way: /var/run is /run."""
+    try:
+        return path.parent.resolve() / path.name
+    except (OSError, RuntimeError):
+        return path
 
 
 def _is_reachable(path: Path) -> bool:

@@ -40,25 +40,16 @@ def protected(workspace: Path, *, whole_git: bool = False) -> list[Path]:
         for name in PROTECTED:
             if _is_plain(top / name):
                 found[top / name] = None
+    directories = 0
     for git in _gits(workspace):
         if whole_git or git.is_file():  # a file, of a worktree or submodule, says where git looks
             found[git] = None
-            continue
-        for directory in _git_directories(git):
-            found |= dict.fromkeys(_of_git(directory))
+        for directory in _git_directories(git, workspace):
+            directories += 1
+            if directories > MAX_REPOSITORIES:
+                raise _too_much(workspace)
+            found |= dict.fromkeys([directory] if whole_git else _of_git(directory))
     return list(found)
-
-
-def is_protected(relative: Path) -> bool:
-    """Whether a path within a workspace is one of those, or leads into one."""
-    parts = relative.parts
-    if ".git" in parts:
-        return True
-    for name in PROTECTED:
-        wanted = Path(name).parts
-        if any(parts[at : at + len(wanted)] == wanted for at in range(len(parts))):
-            return True
-    return False
 
 
 def _gits(workspace: Path) -> list[Path]:
@@ -72,20 +63,49 @@ def _gits(workspace: Path) -> list[Path]:
             for entry in _entries(directory):
                 looked_at += 1
                 if looked_at > MAX_LOOKED_AT or len(found) > MAX_REPOSITORIES:
-                    raise SandboxUnavailable(
-                        f"{str(workspace)!r} has too much in it to find every repository that is to be protected",
-                        hint="name a smaller workspace, or set sandbox.protect = false",
-                    )
+                    raise _too_much(workspace)
                 if entry.name == ".git" and not entry.is_symlink():
                     found[Path(entry.path)] = None
+                elif entry.name == "HEAD" and _is_git(
+                    directory
+                ):  # bare, or kept apart from its files
+                    found[directory] = None
                 elif entry.name != "node_modules" and entry.is_dir(follow_symlinks=False):
                     below.append(Path(entry.path))
         level = below
     return list(found)
 
 
-def _git_directories(git: Path) -> Iterator[Path]:
-    """The repository's own, and those of its submodules and worktrees."""
+def _too_much(workspace: Path) -> SandboxUnavailable:
+    return SandboxUnavailable(
+        f"{str(workspace)!r} has too much in it to find every repository that is to be protected",
+        hint="look what filled it, or name a smaller workspace",
+    )
+
+
+def _is_git(directory: Path) -> bool:
+    return (directory / "objects").is_dir() and (directory / "refs").is_dir()
+
+
+def _named(file: Path) -> Path | None:
+    """The directory that a file of git's names: `gitdir: …`, or a plain path (`commondir`)."""
+    try:
+        text = file.read_bytes()[:4096].decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        return None
+    path = text.removeprefix("gitdir:").strip()
+    return Path(os.path.normpath(file.parent / path)) if path else None
+
+
+def _git_directories(git: Path, workspace: Path) -> Iterator[Path]:
+    """The repository's own, wherever in the workspace, and those of its submodules and worktrees."""
+    if git.is_file():
+        named = _named(git)
+        common = None if named is None else _named(named / "commondir")
+        for each in (named, common):
+            if each is not None and workspace in each.parents and _is_plain(each):
+                yield each
+        return
     yield git
     for worktree in _entries(git / "worktrees"):
         if worktree.is_dir(follow_symlinks=False):

@@ -56,8 +56,6 @@ def wrap(
     homes = [Path(order.home)] if order.home else []
     shown = _needed(homes)
     inside = {key: value for key, value in env.items() if key not in known.DROPPED_ENVIRONMENT}
-    # A caller may call another directory its home, which hides nothing of the real one.
-    named = [Path(env["HOME"])] if env.get("HOME") else []
     launcher = [PYTHON, "-I", "-S", str(LAUNCHER), str(spec_fd), "--", *confined(argv)]
     spec: dict[str, object] = {"limits": _named(order.limits), "drops_capabilities": False}
     if level == "landlock":
@@ -66,7 +64,7 @@ def wrap(
             inside["TMPDIR"] = str(places.private)
         # No unix sockets: a path to one leads around Landlock, to our own server too.
         families = [AF_INET, AF_INET6, AF_NETLINK] if order.network else []
-        rules = rules_of(order, places, workspaces=workspaces, shown=shown, homes=(*homes, *named))
+        rules = rules_of(order, places, workspaces=workspaces, shown=shown, homes=homes)
         spec |= {"landlock": rules, "mounts": None, "drops_capabilities": True}
         words = launcher
     else:
@@ -77,7 +75,7 @@ def wrap(
             began,
             lambda: mounts_of(
                 order, places, cwd=Path(cwd), workspaces=workspaces, shown=shown,
-                homes=(*homes, *named),
+                homes=homes,
             ),
         )  # fmt: skip
         beside = known.mount_points(workspaces)

@@ -131,28 +131,26 @@ class Chronicle:
 
     def shown_text(self, prompt_end: int, input_end: int) -> str | None:
         """The text behind the prompt that was drawn between these; None if nobody can tell."""
-        end = self._journal.end
-        if end - prompt_end > ECHO_BYTES:
-            return None
-        try:
-            prompt = self._journal.read(prompt_end, input_end)
-            echo = self._journal.read(input_end, end)
-        except OutputExpired:
-            return None
-        return typed_line(prompt, echo, cols=self._profile.cols)
+        drawn = self._drawn(prompt_end, input_end)
+        return None if drawn is None else typed_line(*drawn, cols=self._profile.cols) or ""
 
     def shows_text(self, prompt_end: int, input_end: int) -> bool | None:
         """Whether a text stands behind the prompt that was drawn between these; None if nobody can tell."""
+        if (found := self._drawn(prompt_end, input_end)) is None:
+            return None
+        prompt, echo = found
+        drawn, begins, typed = echo.rpartition(_BEGINS_EDITOR)
+        return has_text(prompt + drawn + begins, typed, cols=self._profile.cols)
+
+    def _drawn(self, prompt_end: int, input_end: int) -> tuple[bytes, bytes] | None:
+        """The prompt, and all that was shown since."""
         end = self._journal.end
         if end - prompt_end > ECHO_BYTES:
             return None
         try:
-            prompt = self._journal.read(prompt_end, input_end)
-            echo = self._journal.read(input_end, end)
+            return self._journal.read(prompt_end, input_end), self._journal.read(input_end, end)
         except OutputExpired:
             return None
-        drawn, begins, typed = echo.rpartition(_BEGINS_EDITOR)
-        return has_text(prompt + drawn + begins, typed, cols=self._profile.cols)
 
     def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
         """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""

@@ -123,6 +123,10 @@ class Gate:
         if data and data[-1:] not in LINE_ENDS:
             self._has_part = True
 
+    def has_settled(self, now_s: float) -> bool:
+        """Whether what an agent wrote last is long since through."""
+        return now_s - self._wrote_s >= SETTLED_S
+
     def leave(self, line: str, *, actor: Actor) -> None:
         """A run will type this line though nobody could read it: the shell is to ask about it."""
         self._arm()

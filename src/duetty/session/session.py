@@ -397,12 +397,19 @@ class Session:
         """What this paste would write."""
         return encode_paste(text, self._terminal)
 
-    def shown_line(self) -> str:
-        """What stands behind the prompt now, as far as that can be told."""
+    def shown_line(self) -> str | None:
+        """What stands behind the prompt now; None if nobody can tell."""
         progress = self._tracker.progress
         if progress.phase is not Phase.INPUT:
             return ""
-        return self.chronicle.shown_text(progress.prompt_end, progress.input_end) or ""
+        return self.chronicle.shown_text(progress.prompt_end, progress.input_end)
+
+    def is_settled_at_prompt(self) -> bool:
+        """The shell waits for a line, and has had time to show all that agents wrote to it."""
+        gate = self.gate
+        return (
+            gate is not None and gate.has_settled(self._clock.monotonic_s()) and self._is_all_read()
+        )
 
     def resize(self, *, cols: int, rows: int) -> None:
         """Change the size of the surface; panels keep their rows, the program has the rest."""

@@ -98,7 +98,10 @@ _duetty_line() {
     [[ -n $number ]] && ((${#_duetty_text} <= 4096)) || return 1
     [[ -n $_duetty_histcmd ]] && ((HISTCMD - $1 > _duetty_histcmd)) && return 0
     (($1 == 0)) || return 1
-    [[ $_duetty_text != "$before" ]] && [[ -n $before ]] && return 0
+    # Another text than before is a new line, but for one that was edited where it stands in history: what
+    # is asked about has to be sure.
+    [[ -z ${_duetty_sure-} && $_duetty_text != "$before" && -n $before ]] && return 0
+    [[ $_duetty_text == "$before" ]] || return 1
     [[ -n $before && -z ${HISTIGNORE-} && :${HISTCONTROL-}: != *:ignore@(space|both):* ]]
 }
 
@@ -134,9 +137,14 @@ _duetty_ended() {
 _duetty_ask() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
-    local cmdline=
+    local cmdline= _duetty_sure=1
     ((_duetty_ran)) && _duetty_ended
-    _duetty_line 0 && cmdline=";cmdline=${_duetty_text@Q}"
+    # More than one entry of history for a line (`shopt -u cmdhist`), or one that goes on with what history
+    # leaves out (`\` and a comment): then nobody can tell the line.
+    if ((HISTCMD - ${_duetty_histcmd:-HISTCMD} <= 1)) && _duetty_line 0; then
+        local slashes=${_duetty_text##*[!\\]}
+        ((${#slashes} % 2)) || cmdline=";cmdline=${_duetty_text@Q}"
+    fi
     _duetty_question
     builtin printf %s "$cmdline"
 }

@@ -25,10 +25,12 @@ if status is-interactive; and test -n "$_duetty_nonce"
             set cmdline ';cmdline_url='(string escape --style=url -- $argv[1])
         end
         # An abbreviation that fish expanded after we asked, or a key that we do not know: another
-        # line. No hook of fish can take it back, so this shell ends here.
+        # line. No hook of fish can take it back, so this shell ends here, with what was typed ahead.
         if test -n "$_duetty_gate"; and test (string trim -- "$argv[1]" | string collect) != "$_duetty_asked"
-            set -l again (status fish-path)
-            _duetty_ask $argv[1]; or exec $again
+            if not _duetty_ask $argv[1]
+                printf 'duetty: fish cannot take this line back, so this shell ends\n' >/dev/tty
+                kill -KILL $fish_pid
+            end
         end
         printf '\e]133;C;nonce=%s%s\a' $_duetty_nonce "$cmdline" >/dev/tty
         set --global _duetty_running 1
