@@ -164,3 +164,70 @@ async def test_a_program_that_reads_gets_its_tabs(home: Path) -> None:
             await engine.run("cat", max_wait_ms=5_000)
             await engine.call("input.write", session="s", data="f(x)\ty\r")
             await engine.call("session.wait", session="s", text="f(x)", max_wait_ms=30_000)
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize(("shell", "key"), [("bash", "\x1b\x05"), ("zsh", "\t")])
+async def test_a_shell_on_the_other_screen_is_a_shell(home: Path, shell: str, key: str) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, shell)
+            await engine.run("printf '\\033[?1049h'")
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.write", session="s", data="echo $(touch made)" + key)
+
+    assert not (home / "made").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_program_at_rest_gets_the_keys_that_a_shell_would_not(home: Path) -> None:
+    """Nobody has looked at it: the kernel is asked whether it reads."""
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "bash")
+            await engine.run("cat", max_wait_ms=5_000)
+            await engine.call("input.write", session="s", data="a (b)\r")
+            await engine.call("session.wait", session="s", text="a (b)", max_wait_ms=30_000)
+            await engine.call("session.wait", session="s", state=["awaiting_input"])
+            await engine.call("input.write", session="s", data="\x04")
+            await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+async def test_what_looks_like_a_comment_runs_in_zsh_and_is_judged(home: Path) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "zsh")
+            with pytest.raises(PolicyDenied):
+                await engine.run("echo hi # ; rm -rf ./nowhere")
+            ran = await engine.run("echo '#1'")
+
+    assert ran.output == "#1"
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+async def test_a_password_that_a_run_types_is_in_no_record(home: Path, shell: str) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, shell)
+            await engine.run("read -s word", max_wait_ms=5_000)
+            await engine.call(
+                "session.wait", session="s", state=["awaiting_input", "awaiting_password"]
+            )
+            await engine.run("SEKRET-of-mine", max_wait_ms=5_000)
+            person = Actor(kind="person", name="anna")
+            records = await engine.dispatcher.call(person, "audit.list", {"limit": 1_000})
+
+    assert "SEKRET" not in str(records)
