@@ -167,8 +167,8 @@ async def test_an_agent_may_tighten_and_never_widen(home: Path) -> None:
             await engine.call("session.open", name="s", workspaces=[f"{home}/ws/part"])
         same = {"name": "same", "workspaces": [f"{home}/ws"], "cwd": f"{home}/ws"}
         opened = await engine.call("session.open", **same)
-        narrow = {"name": "narrow", "workspaces": [], "cwd": f"{home}/ws"}
-        await engine.call("session.open", **narrow)
+        nothing: list[str] = []
+        await engine.call("session.open", name="narrow", workspaces=nothing, cwd=f"{home}/ws")
         ran = await engine.run("touch y", session="narrow")
 
         assert opened.sandbox == "bubblewrap"
