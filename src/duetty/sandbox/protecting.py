@@ -66,9 +66,7 @@ def _gits(workspace: Path) -> list[Path]:
                     raise _too_much(workspace)
                 if entry.name == ".git" and not entry.is_symlink():
                     found[Path(entry.path)] = None
-                elif entry.name == "HEAD" and _is_git(
-                    directory
-                ):  # bare, or kept apart from its files
+                elif entry.name == "HEAD" and _is_git(directory):  # bare, or of another name
                     found[directory] = None
                 elif entry.name != "node_modules" and entry.is_dir(follow_symlinks=False):
                     below.append(Path(entry.path))
