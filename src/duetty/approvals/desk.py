@@ -312,7 +312,9 @@ class Approvals:
         try:
             if not waiting.is_told:
                 await self._tell_kept(waiting)
-            await self._wait(waiting, host, patience_s)
+            left_s = waiting.until_s - self._clock.monotonic_s()
+            is_callers = patience_s is not None and patience_s < left_s
+            await self._wait(waiting, host, patience_s if is_callers else left_s)
         except BaseException:
             if self._stopping:
                 waiting.asked = False
@@ -320,17 +322,14 @@ class Approvals:
                 self._end(id_, "withdrawn", by=question.actor.name, via="disconnect")
             raise
         if id_ in self._waiting:
-            if waiting.until_s > self._clock.monotonic_s():
+            if is_callers:
                 self._end(id_, "withdrawn", by=question.actor.name, via=ASKER_BOUND)
                 raise _unanswered(waiting.record)
             self._end(id_, "expired", by="time", via="expiry")
         return _granted(waiting.record)
 
-    async def _wait(
-        self, waiting: _Waiting, host: HostAsk | None, patience_s: float | None
-    ) -> None:
-        left_s = waiting.until_s - self._clock.monotonic_s()
-        with anyio.move_on_after(left_s if patience_s is None else min(left_s, patience_s)):
+    async def _wait(self, waiting: _Waiting, host: HostAsk | None, within_s: float | None) -> None:
+        with anyio.move_on_after(within_s):
             if host is None:
                 await waiting.settled.wait()
                 return
