@@ -165,7 +165,7 @@ class Judging:
                 session.gate.leave(line, actor=call.actor)
             return replace(made, decision=Allow(rule="left to the shell", reason="by_profile"))
         if session is not None and line is not None:
-            made = _of_fish(_with_hooks(made, operation, session), session)
+            made = _with_hooks(made, operation, session)
         if isinstance(made.decision, Ask) and len(line or "") > MAX_ASKED_CHARS:
             return made.refused("it is too long for a person to read")
         if secret and line is not None:
@@ -346,9 +346,7 @@ class Judging:
         if not made:
             unread = self.decide(_line(session, question.actor, None))
             return unread.unproven("the shell could not tell what it is about to run")
-        made = [
-            _of_fish(self._wherever(self._with_comments(each, session)), session) for each in made
-        ]
+        made = [self._wherever(self._with_comments(each, session)) for each in made]
         return max(made, key=lambda each: STRICTNESS[type(each.decision)])
 
 
@@ -402,21 +400,6 @@ def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:
     ):
         return made
     why = touched_hook(made.judged.command_line, shell=session.profile.shell)
-    return made if why is None else made.unproven(why)
-
-
-def _of_fish(made: Made, session: Session) -> Made:
-    """Fish runs code in ways that no other shell has, and that the line is not read for."""
-    line = made.judged.command_line
-    if (
-        session.profile.shell != "fish"
-        or line is None
-        or made.judged.actor.kind == "person"
-        or made.profile is Profile.OPEN
-        or not isinstance(made.decision, Allow)
-    ):
-        return made
-    why = fish_hides(line)
     return made if why is None else made.unproven(why)
 
 
