@@ -278,7 +278,8 @@ def test_long_names_beside_a_repository_do_not_keep_landlock_from_starting(home:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_git_directory_of_another_name_is_protected(home: Path, level: Asked) -> None:
-    subprocess.run(["git", "init", "-q", "--bare", str(home / "ws/p/.bare")], check=True)
+    for name in ("p/.bare", "alone.git"):
+        subprocess.run(["git", "init", "-q", "--bare", str(home / "ws" / name)], check=True)
     (home / "ws/p/.git").write_text("gitdir: ./.bare\n")
     subprocess.run(
         ["git", "init", "-q", "--separate-git-dir", str(home / "ws/store"), str(home / "ws/sg")],
