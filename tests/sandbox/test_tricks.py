@@ -291,6 +291,8 @@ def test_a_git_directory_of_another_name_is_protected(home: Path, level: Asked) 
         "p/.git",
         "store/hooks/x",
         "store/config",
+        "alone.git/hooks/x",
+        "alone.git/config",
     )
 
     said = python_inside(level, writes(*paths), workspace=home / "ws")
