@@ -118,3 +118,20 @@ def test_a_directory_that_cannot_be_used_is_said_and_does_not_fail(
     first.install(wheel)
     first.tool("keep", lock)
     assert first.tool("take", lock) == ""
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_every_package_of_a_lock_is_known_those_with_extras_too(name: str):
+    lock = (TOOL.parents[1] / name).read_text()
+    code = "import runpy, sys; print(*runpy.run_path(sys.argv[1])['pins'](sys.stdin.read()))"
+    known = subprocess.run(
+        [sys.executable, "-c", code, str(TOOL)],
+        input=lock,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+
+    entries = [line for line in lock.splitlines() if line[:1].isalnum()]
+    assert len(known) == len({line.partition("==")[0].partition("[")[0] for line in entries})
+    assert "pyjwt" in known
