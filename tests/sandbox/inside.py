@@ -13,6 +13,17 @@ from duetty.sandbox import Asked, Limits, Places, SandboxOrder, wrap
 PYTHON = "/usr/bin/python3"
 """The system's: the tests' own may stand where another user cannot go."""
 
+ATTEMPT = """
+import os, socket, sys
+def attempt(act):
+    try:
+        act()
+    except OSError as error:
+        return error.strerror
+    return 'DONE'
+"""
+"""The beginning of programs that try something inside, and tell how it went."""
+
 SOCKETS_LOCK = Path(tempfile.gettempdir()) / "duetty-test-sockets.lock"
 
 

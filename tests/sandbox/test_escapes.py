@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from duetty.sandbox import Asked, Limits, support
-from tests.sandbox.inside import PYTHON, python_inside, run_inside, settled_sockets
+from tests.sandbox.inside import ATTEMPT, PYTHON, python_inside, run_inside, settled_sockets
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 
@@ -41,17 +41,6 @@ def outside() -> Iterator[Path]:
     with settled_sockets(changing=True):
         yield path
         subprocess.run(["rm", "-rf", str(path)], check=True)
-
-
-ATTEMPT = """
-import os, sys
-def attempt(act):
-    try:
-        act()
-    except OSError as error:
-        return error.strerror
-    return 'DONE'
-"""
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duetty.sandbox import Asked, Limits, Places, SandboxOrder, support, wrap
-from tests.sandbox.inside import python_inside, run_inside, settled_sockets
+from tests.sandbox.inside import ATTEMPT, python_inside, run_inside, settled_sockets
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 
@@ -17,16 +17,6 @@ pytestmark = pytest.mark.skipif(
     support().bubblewrap is None or not support().has_landlock,
     reason="this machine has no user namespaces, no bubblewrap or no Landlock",
 )
-
-ATTEMPT = """
-import os, socket
-def attempt(act):
-    try:
-        act()
-    except OSError as error:
-        return error.strerror
-    return 'DONE'
-"""
 
 
 @pytest.fixture
