@@ -210,7 +210,6 @@ async def test_what_cannot_be_had_is_an_error_and_nothing_runs(home: Path) -> No
         bubblewrap=None,
         bubblewrap_reason="bubblewrap is not installed",
         landlock=0,
-        prlimit=None,
         machine="x86_64",
     )
     every: tuple[Asked, ...] = ("any", "bubblewrap", "landlock")

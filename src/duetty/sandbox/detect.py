@@ -13,7 +13,6 @@ from duetty.sandbox.seccomp import AF_UNIX, filter_program
 BWRAP = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
 """By absolute path: PATH and the working directory are the user's, or a program's."""
 
-PRLIMIT = ("/usr/bin/prlimit", "/bin/prlimit")
 PROBE_S = 10.0
 MIN_LANDLOCK = 3
 """ABI that knows truncation (Linux 6.2): without it a file outside could be emptied."""
@@ -31,7 +30,6 @@ class Support:
     landlock: int
     """The kernel's ABI; 0 for none."""
 
-    prlimit: str | None
     machine: str
 
     @property
@@ -47,7 +45,6 @@ def support() -> Support:
         bubblewrap=path,
         bubblewrap_reason=reason,
         landlock=_landlock() if filter_program(platform.machine(), families=[AF_UNIX]) else 0,
-        prlimit=next((each for each in PRLIMIT if os.access(each, os.X_OK)), None),
         machine=platform.machine(),
     )
 
