@@ -12,7 +12,8 @@ from duetty.policy.commands import (
     program_name,
     programs_of,
 )
-from duetty.policy.patterns import matching
+from duetty.policy.gaps import placeholder_of
+from duetty.policy.patterns import has_open_subcommand, matching
 from duetty.policy.printed import printed
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
 from duetty.policy.traits import AWK, SQL
@@ -95,11 +96,17 @@ def _xargs(scanner: Scanner, use: Use) -> None:
     part = texts[inner[0].start :]
     given = " ".join(part).split() if inner[0].is_text else part
     if given:
-        program = program_name(innermost(program_name(given[0]), given)[0])
+        gap = placeholder_of(texts)
+        called, *words = innermost(program_name(given[0]), given)
+        program = program_name(called)
         if program in _DELETING:
             scanner.find("recursive_delete", " ".join(texts))
         elif program == "kill":
             scanner.find("mass_kill", " ".join(texts))
+        elif has_open_subcommand(
+            program, [*(UNKNOWN if word == gap else word for word in words), UNKNOWN]
+        ):
+            scanner.unreadable.append(f"what {program} is told to do comes by the pipe")
     text = [part[found.start] for found in inner_of(program_name(part[0]), part) if found.is_text]
     if part[0] in _REPLACED or (
         program_name(part[0]) in SHELLS and (not text or text[0] in _REPLACED) and len(part) < 4

@@ -7,6 +7,7 @@ from fnmatch import translate
 from functools import cache, lru_cache
 
 from duetty.policy.catalogue import CATALOGUE
+from duetty.policy.reading import UNKNOWN
 
 SUBCOMMAND_WITHIN = 4
 """Operands among which the first subcommand is looked for: values of global options stand before it."""
@@ -225,3 +226,19 @@ def matching(program: str, words: Sequence[str]) -> list[Pattern]:
         operands = [word for word in words if word[:1] not in ("-", "")]
         found += [each for each in others if each.matches(words, operands)]
     return found
+
+
+def has_open_subcommand(program: str, words: Sequence[str]) -> bool:
+    """Whether the program's patterns go by subcommand, and which one it is given is not known."""
+    if program not in BY_PROGRAM or not _patterns_of(program).by_subcommand:
+        return False
+    before = ""
+    operand = ""
+    for word in words:
+        if word[:1] != "-":
+            operand = word
+            # Behind an option it may be that one's value.
+            if before[:1] != "-" or "=" in before:
+                break
+        before = word
+    return UNKNOWN in operand

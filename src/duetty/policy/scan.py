@@ -6,7 +6,7 @@ What cannot be read is said; that a scan finds nothing proves nothing.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from fnmatch import fnmatchcase
 from itertools import islice
 from operator import itemgetter
@@ -28,8 +28,9 @@ from duetty.policy.commands import (
     written_by,
 )
 from duetty.policy.findings import Finding, Scan
+from duetty.policy.gaps import filled
 from duetty.policy.paths import is_secret
-from duetty.policy.patterns import BY_PROGRAM, matching
+from duetty.policy.patterns import BY_PROGRAM, has_open_subcommand, matching
 from duetty.policy.printed import printed
 from duetty.policy.reader import positional, read
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word, exact
@@ -71,6 +72,7 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
         scanner.run(words, Simple(words), 0)
         return scanner.result()
     before: Simple | None = None
+    simples: list[Simple] = []
     for command, join in zip(commands, ("", *joins), strict=True):
         # As `exact` makes them.
         words = [new(Word, (word, type(word) is Glob, (), False)) for word in command.words]
@@ -79,6 +81,8 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
             simple.producers = [*before.producers, before]
         scanner.command(simple, 0)
         before = simple
+        simples.append(simple)
+    scanner.fill(simples, frozenset(), 0)
     return scanner.result()
 
 
@@ -269,6 +273,12 @@ class _Scanner:
                     self._aside(lambda scanner, rest=rest: scanner.command(rest, depth + 1))
                 continue
             self.command(simple, depth)
+        self.fill(reading.commands, reading.functions, depth)
+
+    def fill(self, commands: Sequence[Simple], functions: Set[str], depth: int) -> None:
+        if depth < MAX_DEPTH:
+            for words in filled(commands, functions):
+                self._aside(lambda scanner, words=words: scanner.command(Simple(words), depth + 1))
 
     def text(self, text: str, depth: int) -> None:
         if UNKNOWN in text:
@@ -376,6 +386,8 @@ class _Scanner:
         if known.catalogued:
             for pattern in matching(name, texts[1:]):
                 self.find(pattern.name, " ".join(texts))
+            if not self.is_exact and has_open_subcommand(name, texts[1:]):
+                self.unreadable.append(f"what {name} is told to do is only known when it runs")
         listed = len(findings) > found
         if known.special is not None:
             known.special(self, new(Use, (name, words, texts, simple, depth)))
@@ -446,6 +458,17 @@ class _Scanner:
                 quoted = ': "' + text.replace('"', "") + '"'
                 self.try_text(quoted, depth + 1)
 
+    def _defines(self, words: Sequence[Word], depth: int, *, is_suffix: bool = False) -> None:
+        """Aliases: judged as functions are, with whatever they will be given behind their text."""
+        given = "x" if is_suffix else '"$@"'  # zsh hands a suffix alias the file
+        named = [word.text for word in words if not word.text.startswith("-")]
+        if len(named) > 1 and "=" not in named[0]:
+            named = [f"{named[0]}={' '.join(named[1:])}"]  # as fish writes it
+        for text in named:
+            alias, _, body = text.partition("=")
+            self.aliases[alias] = body
+            self.text(f"{body} {given}" if body else alias, depth + 1)
+
     def _aliased(self, text: str, words: Sequence[Word], depth: int) -> None:
         """An alias of the same line: its text, and the words behind it."""
         for simple in read(text, depth=depth + 1).commands[-1:]:
@@ -496,11 +519,10 @@ class _Scanner:
                 self._with_arguments(part[0].text, texts[end:], depth)
             self.text_of(part, depth, simple)
         if name in ("alias", "abbr"):
-            is_suffix = "-s" in texts  # zsh hands such an alias the file
-            for word in words[1:]:
-                alias, _, text = word.text.partition("=")
-                self.aliases[alias] = text
-                self.text(f"{text} x" if text and is_suffix else text or word.text, depth + 1)
+            self._defines(words[1:], depth, is_suffix="-s" in texts)
+        if name == "hash" and "-p" in texts[:-2]:
+            # `hash -p /bin/rm q`: from now on `q` is that program.
+            self._defines([exact(f"{texts[-1]}={texts[texts.index('-p') + 1]}")], depth)
         if name in ("source", "."):
             # Without a name, fish's reads what comes by the pipe.
             self._source(words[1] if len(words) > 1 else exact("-"), simple, depth)
