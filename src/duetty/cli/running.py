@@ -1,6 +1,7 @@
 """What `duetty run` adds to a call: lines while they come, and standard input for the command."""
 
 import os
+import shlex
 import stat
 import sys
 import tempfile
@@ -13,7 +14,7 @@ from types import TracebackType
 
 from duetty.cli.show import harmless
 from duetty.client import Client, session_path
-from duetty.errors import DuettyError
+from duetty.errors import BadArguments, DuettyError
 
 LOOK_S = 0.1
 LOOK_SHARE = 5
@@ -83,15 +84,18 @@ class Stream:
 
 
 @contextmanager
-def piped_input(line: str, shell: str, *, enabled: bool) -> Generator[str]:
+def piped_input(
+    line: str, shell: str, *, enabled: bool, seen_at: Path | None = None
+) -> Generator[str]:
     """The command line that reads what is piped into us, where something is.
 
     Through a FIFO, not the session's terminal: that would echo it, and has no end of file.
+    `seen_at` is a directory that the session sees, where it does not see ours for such things.
     """
     if not (enabled and _is_piped()):
         yield line
         return
-    with tempfile.TemporaryDirectory(prefix="duetty-") as directory:
+    with _directory(seen_at) as directory:
         fifo = Path(directory) / "input"
         os.mkfifo(fifo, 0o600)
         threading.Thread(target=_pump, args=(fifo,), daemon=True).start()
@@ -101,10 +105,21 @@ def piped_input(line: str, shell: str, *, enabled: bool) -> Generator[str]:
             os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))
 
 
+def _directory(seen_at: Path | None) -> "tempfile.TemporaryDirectory[str]":
+    try:
+        return tempfile.TemporaryDirectory(prefix=".duetty-" if seen_at else "duetty-", dir=seen_at)
+    except OSError as error:
+        raise BadArguments(
+            f"what is piped in has no way into the sandbox: {error.filename}: {error.strerror}",
+            hint="begin in a directory that you can write, or give -n",
+        ) from None
+
+
 def with_input(line: str, shell: str, path: Path) -> str:
     if shell == "fish":
-        return f"begin\n{line}\nend < {path}"
-    return f"{{ {line}\n}} < {path}"
+        quoted = str(path).replace("\\", "\\\\").replace("'", "\\'")
+        return f"begin\n{line}\nend < '{quoted}'"
+    return f"{{ {line}\n}} < {shlex.quote(str(path))}"
 
 
 def _is_piped() -> bool:

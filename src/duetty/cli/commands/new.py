@@ -7,6 +7,7 @@ from pathlib import Path
 
 from duetty.cli.commands.attach import add_view_arguments, attach, refuse_nesting
 from duetty.cli.commands.run import command_words
+from duetty.cli.confining import add_sandbox, confinement
 from duetty.cli.environment import callers_environment
 from duetty.cli.reach import add_instance, paths_of, reach_or_spawn
 from duetty.cli.show import add_json, as_json
@@ -53,8 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         "env": callers_environment(os.environ),
         "inherit_env": False,
         "tags": arguments.tag,
-        "sandbox": arguments.sandbox,
-        "workspaces": workspaces(arguments),
+        **confinement(arguments),
     }
     if not arguments.detached:
         size = os.get_terminal_size(1)
@@ -68,29 +68,6 @@ def run(arguments: argparse.Namespace) -> int:
             print(name)
         return 0
     return attach(paths_of(arguments), name, arguments)
-
-
-def add_sandbox(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--sandbox",
-        nargs="?",
-        const="any",
-        choices=("none", "any", "landlock", "bubblewrap"),
-        help="confine it; without a word the best there is",
-    )
-    parser.add_argument(
-        "--workspace",
-        action="append",
-        metavar="DIR",
-        help="what it may write in a sandbox (default: the settings', or this directory)",
-    )
-
-
-def workspaces(arguments: argparse.Namespace) -> list[str] | None:
-    """A person who asks for a sandbox here means this directory, unless they say another."""
-    if arguments.workspace:
-        return [str(Path(each).absolute()) for each in arguments.workspace]
-    return [str(Path.cwd())] if arguments.sandbox not in (None, "none") else None
 
 
 def _need_terminal() -> None:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+from duetty.cli.confining import add_sandbox, confinement
 from duetty.cli.environment import callers_environment
 from duetty.cli.reach import add_instance, add_server, reach_or_spawn
 from duetty.cli.running import Stream, piped_input
@@ -23,6 +24,10 @@ EXAMPLES = (
     ("duetty run -s build 'cd src && make'", "in session build, with its directory and variables"),
     ("duetty run --json -- ls -l", "exit code, output, duration … for scripts"),
     ("duetty run --server build1 uname -a", "on another server, in its home directory"),
+    (
+        "duetty run --sandbox=any ./untrusted.sh",
+        "it can write in this directory only, and has no network",
+    ),
     ("git diff | duetty run wc -l", "standard input goes to the command"),
 )
 
@@ -51,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--no-input", action="store_true", help="do not pass on what is piped in"
     )
+    add_sandbox(parser)
     add_json(parser, note=": everything that is known")
     parser.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="command line, to the end"
@@ -74,6 +80,11 @@ def _run(arguments: argparse.Namespace) -> int:
     words = command_words(arguments.command)
     if not words:
         raise BadArguments("which command?", hint="for example `duetty run make test`")
+    if arguments.session and (arguments.sandbox or arguments.workspace):
+        raise BadArguments(
+            "a session that is there keeps the sandbox it was opened with",
+            hint="leave out -s for one of its own, or open one: `duetty new -d --sandbox=any`",
+        )
     # One word is a command line as the shell would read it; several are words to be kept apart.
     line = words[0] if len(words) == 1 else shlex.join(words)
     client = reach_or_spawn(arguments)
@@ -85,7 +96,10 @@ def _run(arguments: argparse.Namespace) -> int:
     name = str(opened["name"])
     try:
         with piped_input(
-            line, opened["integration"], enabled=not arguments.no_input and arguments.server is None
+            line,
+            opened["integration"],
+            enabled=not arguments.no_input and arguments.server is None,
+            seen_at=_seen_at(opened, arguments),
         ) as fed:
             stream = _stream(client, name, arguments)
             with stream if stream is not None else nullcontext(), _waiting(stream):
@@ -124,7 +138,7 @@ def _waiting(stream: Stream | None) -> AbstractContextManager[None]:
 def _open(client: Client, arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.server is not None:
         # This directory, these variables and what is piped in are of this machine.
-        return client.post("/sessions", {"tags": ["run"]})
+        return client.post("/sessions", {"tags": ["run"], **confinement(arguments, here=False)})
     return client.post(
         "/sessions",
         {
@@ -132,8 +146,16 @@ def _open(client: Client, arguments: argparse.Namespace) -> dict[str, Any]:
             "env": callers_environment(os.environ),
             "inherit_env": False,
             "tags": ["run"],
+            **confinement(arguments),
         },
     )
+
+
+def _seen_at(opened: dict[str, Any], arguments: argparse.Namespace) -> Path | None:
+    """A directory on both sides of the session's sandbox, if it has one: its /tmp is its own."""
+    if opened["sandbox"] == "none":
+        return None
+    return Path(arguments.workspace[0]).absolute() if arguments.workspace else Path.cwd()
 
 
 def _report(answer: dict[str, Any], arguments: argparse.Namespace, *, printed_lines: int) -> int:
