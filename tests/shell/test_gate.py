@@ -125,6 +125,7 @@ def test_keys_cannot_disguise_a_line(tmp_path: Path, name: str, keys: str) -> No
         assert "forbidden" in (keeper.lines[-1] or "").replace("\"forbid\"'den'", "forbidden")
         assert "forbidden" not in os.listdir(tmp_path)
         assert (tmp_path / "forbidden.d").stat().st_mtime == 1  # what Tab made of it
+        assert keeper.shell.run("echo on").exit_code == 0
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh"])
