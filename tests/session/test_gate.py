@@ -277,3 +277,61 @@ async def test_a_line_that_was_refused_never_ran_and_has_no_exit_code(
         assert (after.exit_code, after.output) == (0, "fine")
         refused = next(block for block in session.recent if block.command_line == line)
         assert refused.exit_code is None
+
+
+def files_of_the_gate(home: Path) -> tuple[Path, Path]:
+    (armed,) = home.rglob("*.gate.armed")
+    return armed.with_suffix(""), armed
+
+
+@pytest.mark.parametrize("left", ["bytes", "huge", "pipe", "directory", "link"])
+async def test_whatever_a_program_leaves_in_the_place_that_says_whether_to_ask_the_shell_asks(
+    home: Path, left: str
+) -> None:
+    async with running_engine(home, keep_sessions=True) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+        _, armed = files_of_the_gate(home)
+        match left:
+            case "bytes":
+                armed.write_bytes(b"\xff")
+            case "huge":
+                os.truncate(armed, 1 << 40)
+            case "pipe":
+                armed.unlink()
+                os.mkfifo(armed)
+            case "directory":
+                armed.unlink()
+                armed.mkdir()
+            case _:
+                armed.unlink()
+                armed.symlink_to("/dev/zero")
+        session.write(f"touch {home}/forbidden\r".encode(), actor=AGENT)
+        await see(session, "duetty: refused")
+
+    async with running_engine(home, judge=Asked()) as engine:
+        assert (await engine.run("echo still here")).exit_code == 0
+        assert not (home / "forbidden").exists()
+
+
+async def test_a_gate_that_somebody_filled_costs_its_line_and_nothing_else(home: Path) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+        gate, _ = files_of_the_gate(home)
+        filling = os.open(gate, os.O_RDWR | os.O_NONBLOCK)
+        try:
+            with pytest.raises(BlockingIOError):
+                while True:
+                    os.write(filling, b"x" * 4096)
+            session.write(f"touch {home}/forbidden\r".encode(), actor=AGENT)
+            with anyio.fail_after(60):
+                while not asked.questions:
+                    await session.pulse.wait()
+            await anyio.sleep(0.1)  # fifty tries to write the answer
+        finally:
+            os.close(filling)
+        await see(session, "this line was not run")
+
+        assert not (home / "forbidden").exists()
+        assert engine.registry.find("s") is session

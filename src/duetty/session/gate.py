@@ -14,6 +14,7 @@ import errno
 import os
 import stat
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,9 @@ from duetty.shell import ASK, PASS, answer_line, armed_path
 
 ANSWER_S = 10.0
 """How long a shell may take from its question to reading the answer."""
+
+TOLD_BYTES = 64
+"""Of the file that says whether to ask; more than either of its two texts."""
 
 ANSWER_STEP_S = 0.002
 
@@ -173,12 +177,13 @@ class Gate:
         self._armed = True
         armed = armed_path(self._path)
         try:
-            if armed.read_text() != ASK:
-                armed.write_text(ASK)
+            if _told(armed) != ASK.encode():
+                _tell(armed, ASK)
         except FileNotFoundError:
             return
-        except (OSError, ValueError):
-            armed.unlink(missing_ok=True)
+        except OSError:
+            with suppress(OSError):
+                armed.unlink()
 
     async def answer(self, question: Question, refusal: str | None) -> None:
         """Tell the shell.
@@ -194,8 +199,9 @@ class Gate:
         raise Unavailable("the shell asked whether it may run a line and does not read the answer")
 
     def remove(self) -> None:
-        self._path.unlink(missing_ok=True)
-        armed_path(self._path).unlink(missing_ok=True)
+        for path in (self._path, armed_path(self._path)):
+            with suppress(OSError):
+                path.unlink()
 
     def _try_write(self, line: bytes) -> bool:
         try:
@@ -208,6 +214,10 @@ class Gate:
             if not stat.S_ISFIFO(os.fstat(fd).st_mode):
                 raise Unavailable(f"the gate {self._path} is no FIFO any more")
             os.write(fd, line)
+        except BlockingIOError:  # somebody else has filled it: the shell reads that first
+            return False
+        except OSError as error:
+            raise Unavailable(f"nobody reads the gate {self._path}: {error.strerror}") from error
         finally:
             os.close(fd)
         return True
@@ -215,9 +225,29 @@ class Gate:
 
 def _is_armed(armed: Path) -> bool:
     try:
-        return armed.read_text() != PASS
+        return _told(armed) != PASS.encode()
     except OSError:
         return True
+
+
+# The session's programs can write that file, or put something else in its place: anything, of any size.
+
+
+def _told(armed: Path) -> bytes:
+    fd = os.open(armed, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        return os.read(fd, TOLD_BYTES)
+    finally:
+        os.close(fd)
+
+
+def _tell(armed: Path, text: str) -> None:
+    flags = os.O_WRONLY | os.O_TRUNC | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(armed, flags)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
 
 
 async def decide(judge: Judge, session: str, question: Question) -> str | None:
