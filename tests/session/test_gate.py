@@ -1,6 +1,7 @@
 """Lines that agents type are decided on when the shell is about to run them."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -321,9 +322,9 @@ async def test_a_gate_that_somebody_filled_costs_its_line_and_nothing_else(home:
         gate, _ = files_of_the_gate(home)
         filling = os.open(gate, os.O_RDWR | os.O_NONBLOCK)
         try:
-            with pytest.raises(BlockingIOError):
-                while True:
-                    os.write(filling, b"x" * 4096)
+            with suppress(BlockingIOError):
+                while os.write(filling, b"x" * 4096):
+                    pass
             session.write(f"touch {home}/forbidden\r".encode(), actor=AGENT)
             with anyio.fail_after(60):
                 while not asked.questions:
