@@ -60,8 +60,11 @@ class Gatekeeper:
 
     def answer(self, mark: Mark) -> None:
         # Opening a FIFO waits for its reader.
-        write, line = self._gate.write_bytes, self.answer_to(mark)
-        threading.Thread(target=write, args=(line,), daemon=True).start()
+        threading.Thread(target=self._write, args=(self.answer_to(mark),), daemon=True).start()
+
+    def _write(self, line: bytes) -> None:
+        with suppress(BrokenPipeError):  # the test is over, and its shell gone
+            self._gate.write_bytes(line)
 
     def answer_to(self, mark: Mark) -> bytes:
         text = f"{mark.command_line} {mark.expanded}"
@@ -392,15 +395,19 @@ def test_each_command_of_a_paste_is_told_with_its_own_line_and_exit_code(
         assert b"s=1\r\n" in shell.output
 
 
-def test_a_command_of_a_paste_that_history_leaves_out_is_not_asked_about_as_another(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / ".bashrc").write_text("HISTCONTROL=ignoreboth\n")
+def test_lines_that_history_would_leave_out_are_told_and_then_left_out(tmp_path: Path) -> None:
+    (tmp_path / ".bashrc").write_text("HISTCONTROL=ignoreboth HISTIGNORE='pw?:&x'\n")
     with gated(tmp_path, "bash") as keeper:
         keeper.shell.write("\x1b[200~echo one\n echo two\x1b[201~\r")
-        keeper.shell.wait(lambda: len(keeper.asked) == 2, "question")
+        keeper.shell.wait_text("two\r\n")
+        keeper.shell.read_until_quiet()
+        for line in ("true", "true", " true", "pwd", "echo three"):
+            keeper.shell.run(line)
+        said = keeper.shell.run("history | cut -c 8-").output.decode()
 
-        assert keeper.lines == ["echo one", None]
+        assert keeper.lines[:7] == ["echo one", " echo two", "true", "true", " true", "pwd", "echo three"]
+        kept = [line.rstrip("\r") for line in said.split("\n") if line.strip()]
+        assert kept == ["echo one", "true", "echo three", "history | cut -c 8-"]
 
 
 @pytest.mark.parametrize("name", SHELLS)
@@ -509,35 +516,103 @@ def test_a_line_with_odd_characters_is_told_as_it_is(tmp_path: Path, line: str) 
         assert began.command_line == line
 
 
-def test_a_line_edited_in_history_is_not_told_for_another_that_history_drops(
-    tmp_path: Path,
-) -> None:
+def test_a_line_is_told_beside_one_that_was_edited_in_history(tmp_path: Path) -> None:
     (tmp_path / ".bashrc").write_text("HISTCONTROL=ignoreboth\n")
     with gated(tmp_path, "bash") as keeper:
         keeper.shell.run("echo one")
         keeper.shell.write("\x1b[A\x17two\x1b[B touch dropped\r")
         keeper.shell.wait(lambda: len(keeper.asked) == 2, "question")
 
-        assert keeper.lines[-1] is None
+        assert keeper.lines[-1] == " touch dropped"
+
+
+PASTE = "\x1b[200~{}\x1b[201~\r"
 
 
 @pytest.mark.parametrize(
-    ("before", "keys"),
+    ("keys", "told"),
     [
-        ("shopt -u cmdhist", "cat <<E\rx\rE\r"),
-        ("true", "echo a\\\r#; touch hidden\r"),
+        pytest.param("echo a\\\r#$(touch hid)\\\rb\r", "echo a#$(touch hid)b", id="typed"),
+        pytest.param(
+            PASTE.format("echo a\\\n#$(touch hid)\\\nb"), "echo a#$(touch hid)b", id="pasted"
+        ),
+        pytest.param(": ${x-\r#$(touch hid)\r}\r", ": ${x-\n#$(touch hid)\n}", id="in braces"),
+        pytest.param("for i in 1\r# why\rdo :\rdone\r", "for i in 1\n# why\ndo :\ndone", id="loop"),
+        pytest.param("cat <<E\r# x\rE\r", "cat <<E\n# x\nE", id="here-document"),
+        pytest.param("echo a\\\r#; touch hid\r", "echo a#; touch hid", id="joined"),
     ],
-    ids=["several entries", "a comment that is none"],
 )
-def test_a_line_that_history_does_not_have_whole_is_not_told(
-    tmp_path: Path, before: str, keys: str
+def test_what_looks_like_a_comment_in_the_middle_of_a_line_is_told(
+    tmp_path: Path, keys: str, told: str
 ) -> None:
+    (tmp_path / ".bashrc").write_text("shopt -u cmdhist lithist\n")
     with gated(tmp_path, "bash") as keeper:
-        keeper.shell.run(before)
+        keeper.shell.run("true")
         keeper.shell.write(keys)
         keeper.shell.wait(lambda: len(keeper.asked) == 2, "question")
 
-        assert keeper.lines[-1] is None
+        assert keeper.lines[-1] == told
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["shopt -u lithist", ": ${x-\n#$(touch hid)\n}"],
+        ["shopt -u cmdhist", "cat <<E\nx\nE"],
+        ["HISTCONTROL=ignorespace", " touch hid"],
+        ["HISTIGNORE='touch*'", "touch hid"],
+        ["history -d -1", "touch hid"],
+        ["set +o history", "touch hid"],
+        ["readonly _duetty_text=ls", "touch hid"],
+    ],
+)
+def test_a_line_that_history_may_not_have_whole_is_not_told(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run("true")
+        keeper.shell.write(PASTE.format("\n".join(lines)))
+        keeper.shell.wait(lambda: len(keeper.asked) == 3, "question")
+
+        assert keeper.lines[1:] == [lines[0], None]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "shopt -s localvar_inherit; declare -u text _duetty_text slashes",
+        "declare -l IFS HISTTIMEFORMAT=forbidden",
+        "unset HISTCMD; HISTCMD=1/0",
+    ],
+)
+def test_no_variable_changes_what_is_told(tmp_path: Path, line: str) -> None:
+    with gated(tmp_path, "bash") as keeper:
+        keeper.shell.run(line.replace("forbidden", "'echo '"))
+        keeper.refuse("touch forbidden")
+
+        assert keeper.lines[-1] == "touch forbidden"
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "gated_after"),
+    [
+        ("trap : CHLD", False),
+        ("trap 'echo x' WINCH", False),
+        ("trap : 10", False),
+        ("trap '' HUP", True),
+        ("trap : EXIT DEBUG", True),
+    ],
+)
+def test_a_shell_that_traps_signals_says_that_it_cannot_ask(
+    tmp_path: Path, line: str, *, gated_after: bool
+) -> None:
+    (tmp_path / ".bashrc").write_text(f"{line}\n")
+    with gated(tmp_path, "bash", armed=PASS) as keeper:
+        keeper.shell.run("true")
+
+        prompt = [mark for mark in keeper.shell.trusted if mark.kind is MarkKind.PROMPT][-1]
+        assert prompt.gated == gated_after
 
 
 def test_a_password_that_fish_reads_is_not_asked_about(tmp_path: Path) -> None:

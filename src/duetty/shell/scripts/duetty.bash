@@ -60,6 +60,7 @@ _duetty_done() {
         # A line that runs nothing may follow in the same paste: PS0 has noted where this one was.
         _duetty_end "$1" "$((_duetty_ran * (HISTCMD - _duetty_here)))"
         _duetty_ran=0
+        [[ -z $_duetty_control$_duetty_ignore ]] || _duetty_sift "$_duetty_text" "$_duetty_saved"
     fi
 }
 
@@ -98,9 +99,8 @@ _duetty_line() {
     [[ -n $number ]] && ((${#_duetty_text} <= 4096)) || return 1
     [[ -n $_duetty_histcmd ]] && ((HISTCMD - $1 > _duetty_histcmd)) && return 0
     (($1 == 0)) || return 1
-    # Another text than before is a new line, but for one that was edited where it stands in history: what
-    # is asked about has to be sure.
-    [[ -z ${_duetty_sure-} && $_duetty_text != "$before" && -n $before ]] && return 0
+    # Another text than before is a new line.
+    [[ $_duetty_text != "$before" && -n $before ]] && return 0
     [[ $_duetty_text == "$before" ]] || return 1
     [[ -n $before && -z ${HISTIGNORE-} && :${HISTCONTROL-}: != *:ignore@(space|both):* ]]
 }
@@ -134,23 +134,89 @@ _duetty_ended() {
 #   $(<gate)        in bash itself: waits for the answer, whatever comes
 #   _duetty_refuse  in a subshell, if that is no yes: SIGINT while PS0 is expanded takes the whole line
 #                   back. Should it be killed, bash waits at the gate once more, until Ctrl-C.
+#
+# What is asked about is the text that history has of the line. Only where it has each line, whole: see
+# _duetty_keep. And only in variables that no line has given an attribute: `declare -u` would change it.
 _duetty_ask() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
-    local cmdline= _duetty_sure=1
-    ((_duetty_ran)) && _duetty_ended
-    # More than one entry of history for a line (`shopt -u cmdhist`), or one that goes on with what history
-    # leaves out (`\` and a comment): then nobody can tell the line.
-    if ((HISTCMD - ${_duetty_histcmd:-HISTCMD} <= 1)) && _duetty_line 0; then
+    builtin shopt -u localvar_inherit
+    # In a subshell of its own: it ends where a line has made a variable of ours readonly.
+    ((_duetty_ran)) && (_duetty_ended)
+    builtin set --
+    if _duetty_newest; then
+        # It may go on with what history leaves out.
         local slashes=${_duetty_text##*[!\\]}
-        ((${#slashes} % 2)) || cmdline=";cmdline=${_duetty_text@Q}"
+        ((${#slashes} % 2)) || builtin set -- ";cmdline=${_duetty_text@Q}"
     fi
-    _duetty_question
-    builtin printf %s "$cmdline"
+    _duetty_question "${1-}"
+    builtin printf %s "${1-}"
 }
 
+# Put the text of the line that is about to run into _duetty_text, or fail. In a subshell.
+_duetty_newest() {
+    builtin unset -v _duetty_text HISTTIMEFORMAT IFS slashes || return 1
+    [[ -w $_duetty_scratch && -o history && -z ${HISTTIMEFORMAT+set} ]] || return 1
+    builtin shopt -q cmdhist && builtin shopt -q lithist || return 1
+    _duetty_noted builtin history 1 || return 1
+    IFS= builtin read -r -d '' -n 4200 _duetty_text <"$_duetty_scratch"
+    _duetty_text=${_duetty_text#"${_duetty_text%%[! ]*}"}
+    # It is one line, and this one, if it has the number that the last prompt, or line, left to it.
+    [[ -n $_duetty_histcmd && $_duetty_text == "$_duetty_histcmd"[' *']' '* ]] || return 1
+    _duetty_text=${_duetty_text:${#_duetty_histcmd}+2}
+    _duetty_text=${_duetty_text%$'\n'}
+    _duetty_text=${_duetty_text%$'\n'} # a here-document ends with one
+    ((${#_duetty_text} <= 4096))
+}
+
+# $1: the line, as the mark tells it.
 _duetty_question() {
-    builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$_duetty_asked" "$cmdline" >/dev/tty
+    builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$_duetty_asked" "$1" >/dev/tty
+}
+
+# Have history keep each line, whole: without `lithist` it leaves out what looks like a comment in the
+# middle of a line, and HISTCONTROL and HISTIGNORE leave out whole lines. What these would have left out
+# goes at the next prompt.
+_duetty_keep() {
+    builtin shopt -s cmdhist lithist
+    if [[ -n ${HISTCONTROL-} && ${HISTCONTROL@a} != *r* ]]; then
+        _duetty_control=:$HISTCONTROL:
+        HISTCONTROL=
+    fi
+    if [[ -n ${HISTIGNORE-} && ${HISTIGNORE@a} != *r* ]]; then
+        _duetty_ignore=$HISTIGNORE
+        HISTIGNORE=
+    fi
+}
+
+# $1: the newest line of history, which has ended; $2: the one that was kept before.
+_duetty_sift() {
+    local pattern IFS=:
+    local -a patterns=($_duetty_ignore)
+    if [[ $1 == ' '* && $_duetty_control == *:ignore@(space|both):* ]]; then
+        builtin history -d -1
+    elif [[ $1 == "$2" && $_duetty_control == *:ignore@(dups|both):* ]]; then
+        builtin history -d -1
+    else
+        for pattern in "${patterns[@]}"; do
+            if [[ $1 == ${pattern//&/"$2"} ]]; then
+                builtin history -d -1
+                return
+            fi
+        done
+        _duetty_saved=$1
+    fi
+}
+
+# Whether a trap would run in the middle of PS0: bash loses its way there, and the line would run unasked.
+# Traps of what is no signal, and of SIGINT (see _duetty_refuse), do not.
+_duetty_is_trapped() {
+    local traps= IFS=
+    _duetty_noted builtin trap -p "${_duetty_signals[@]}" || return 0
+    builtin read -r -d '' -n 4096 traps <"$_duetty_scratch"
+    # What is only ignored runs nothing.
+    while [[ $traps == "trap -- '' "* ]]; do traps=${traps#*$'\n'}; done
+    [[ -n $traps ]]
 }
 
 _duetty_refuse() {
@@ -190,8 +256,7 @@ _duetty_fc() {
     if [[ $armed != 2 ]] && ((!_duetty_ran)); then
         ((_duetty_asked += 1))
         cmdline="fc $*"
-        cmdline=";cmdline=${cmdline@Q}"
-        _duetty_question
+        _duetty_question ";cmdline=${cmdline@Q}"
         IFS= builtin read -r answer 2>/dev/null <"$_duetty_gate"
         if [[ $answer != "$_duetty_nonce $_duetty_asked allow" ]]; then
             _duetty_why "$answer"
@@ -285,9 +350,11 @@ _duetty_last() {
         && ${keys[-1]} == 99 ]] || _duetty_arrange
     _duetty_wrap
     _duetty_fresh=0
+    [[ -z $_duetty_gate ]] || _duetty_keep
     _duetty_histcmd=$HISTCMD
     # Where there is a gate, each prompt tells whether it is in place.
-    if [[ -n $_duetty_gate && ${PS0-} == *"$_duetty_ps0_after" ]] && builtin shopt -q promptvars; then
+    if [[ -n $_duetty_gate && ${PS0-} == *"$_duetty_ps0_after" ]] && builtin shopt -q promptvars \
+        && ! _duetty_is_trapped; then
         builtin printf '\e]133;A;gate=1;nonce=%s\a' "$_duetty_nonce" >/dev/tty
     else
         builtin printf %s "$_duetty_begin" >/dev/tty
@@ -301,6 +368,7 @@ _duetty_install() {
     _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=$RANDOM
     _duetty_cmd=() _duetty_said=() _duetty_left=()
     _duetty_kept=('_duetty_code=$?' '')
+    _duetty_control= _duetty_ignore= _duetty_saved= _duetty_signals=(1 {3..8} {10..18} {20..31} {34..64})
     [[ -z $_duetty_scratch ]] || : >>"$_duetty_scratch"
     _duetty_late=('' $'\e]133;D;$?;t=${EPOCHREALTIME-};cwd=${PWD@Q}'"$end")
     _duetty_begin=($'\e]133;A'"$end" '')
@@ -351,8 +419,10 @@ _duetty_install() {
     fi
     _duetty_wrap
     # What a line could take away by accident, or on purpose, stays.
-    builtin readonly _duetty_nonce _duetty_scratch _duetty_gate _duetty_tell _duetty_output _duetty_ps0_after _duetty_nil _duetty_space
-    builtin readonly -f _duetty_ask _duetty_question _duetty_refuse _duetty_why _duetty_signal _duetty_fc
+    builtin readonly _duetty_nonce _duetty_scratch _duetty_gate _duetty_tell _duetty_output _duetty_ps0_after _duetty_nil _duetty_space _duetty_signals
+    # `unset HISTCMD` would make an ordinary variable of it.
+    [[ -z $_duetty_gate ]] || builtin readonly HISTCMD
+    builtin readonly -f _duetty_ask _duetty_newest _duetty_question _duetty_refuse _duetty_why _duetty_signal _duetty_fc
     [[ $(builtin declare -f fc) != *_duetty_fc* ]] || builtin readonly -f fc
 }
 
