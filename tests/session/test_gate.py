@@ -13,7 +13,7 @@ from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.events import Degraded
 from duetty.session import Question, Session
-from duetty.session.gate import SETTLED_S
+from duetty.session.gate import IDLE_S, SETTLED_S, Gate
 from tests.engine import Engine, running_engine, wait_phase
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells, pytest.mark.anyio]
@@ -46,6 +46,12 @@ async def see(session: Session, text: str) -> None:
             await session.pulse.wait()
 
 
+def a_while_ago(gate: Gate) -> None:
+    """As if all that was written, and the prompt, were of some time ago."""
+    gate._wrote_s -= SETTLED_S  # pyright: ignore[reportPrivateUsage]
+    gate._prompted_s -= IDLE_S  # pyright: ignore[reportPrivateUsage]
+
+
 async def open_gated(engine: Engine, asked: Asked, shell: str) -> Session:
     engine.registry.judge = asked
     session = await engine.open(command=shell)
@@ -75,8 +81,15 @@ async def test_a_persons_line_is_the_persons_business(home: Path, shell: str) ->
         asked = Asked()
         session = await open_gated(engine, asked, shell)
 
+        gate = session.gate
+        assert gate is not None
+        prompts = gate.prompts
+
         session.write(b"echo from an agent\r", actor=AGENT)
-        await see(session, "from an agent")
+        with anyio.fail_after(60):
+            while gate.prompts == prompts or session.phase is not Phase.INPUT:
+                await session.pulse.wait()
+        a_while_ago(gate)
         session.write(b"echo 'forb'idden\r", actor=PERSON)
         await see(session, "forbidden")
 
@@ -163,6 +176,70 @@ async def test_a_line_that_an_agent_typed_is_asked_about_when_a_person_presses_e
         assert asked.questions[0].actor == AGENT
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("keys", ["-rf forbidden\x01rm \r", "touch forbidden"])
+async def test_an_agents_line_between_a_persons_is_the_agents(
+    home: Path, shell: str, keys: str
+) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, shell)
+        held = home / "held"
+        os.mkfifo(held)
+
+        session.write(f"cat {held}\r".encode(), actor=PERSON)
+        await wait_phase(session, Phase.RUNNING)
+        session.write(b"ls -d /\r", actor=PERSON)
+        session.write(keys.encode(), actor=AGENT)
+        session.write(b"l" if keys.endswith("\r") else b"\r", actor=PERSON)
+        await anyio.to_thread.run_sync(held.write_text, "let go\n")
+        await see(session, "duetty: refused")
+
+        assert {each.actor for each in asked.questions} == {AGENT}
+        assert "forbidden" in (asked.lines[-1] or "")
+
+
+async def test_a_half_line_typed_ahead_by_an_agent_stays_its_own_however_long_it_stands(
+    home: Path,
+) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+        held = home / "held"
+        os.mkfifo(held)
+        session.write(f"cat {held}\r".encode(), actor=PERSON)
+        await wait_phase(session, Phase.RUNNING)
+        session.write(b"touch forbidden", actor=AGENT)
+        await anyio.to_thread.run_sync(held.write_text, "let go\n")
+        await wait_phase(session, Phase.INPUT)
+        assert session.gate is not None
+        a_while_ago(session.gate)
+
+        session.write(b"\r", actor=PERSON)
+        await see(session, "duetty: refused")
+
+        assert asked.questions[-1].actor == AGENT
+
+
+async def test_lines_that_one_key_of_an_agent_makes_are_all_its_own(home: Path) -> None:
+    async with running_engine(home) as engine:
+        asked = Asked()
+        session = await open_gated(engine, asked, "bash")
+        held = home / "held"
+        os.mkfifo(held)
+        macro = f"""bind '"\\C-g": "cat {held}\\C-mtouch forbidden\\C-m"'"""
+        await engine.dispatcher.call(PERSON, "command.run", {"session": "s", "input": macro})
+
+        session.write(b"\x07", actor=AGENT)
+        await wait_phase(session, Phase.RUNNING)
+        session.write(b" ", actor=PERSON)
+        await anyio.to_thread.run_sync(held.write_text, "let go\n")
+        await see(session, "duetty: refused")
+
+        assert {each.actor for each in asked.questions} == {AGENT}
+        assert not (home / "forbidden").exists()
+
+
 async def test_input_that_a_program_took_is_not_in_a_persons_next_line(home: Path) -> None:
     async with running_engine(home) as engine:
         asked = Asked()
@@ -173,7 +250,7 @@ async def test_input_that_a_program_took_is_not_in_a_persons_next_line(home: Pat
         await wait_phase(session, Phase.INPUT)
         gate = session.gate
         assert gate is not None
-        gate._wrote_s -= SETTLED_S  # pyright: ignore[reportPrivateUsage] - as if that were a while ago
+        a_while_ago(gate)
 
         session.write(b"echo 'forb'idden\r", actor=PERSON)
         await see(session, "forbidden")

@@ -405,7 +405,15 @@ def test_lines_that_history_would_leave_out_are_told_and_then_left_out(tmp_path:
             keeper.shell.run(line)
         said = keeper.shell.run("history | cut -c 8-").output.decode()
 
-        assert keeper.lines[:7] == ["echo one", " echo two", "true", "true", " true", "pwd", "echo three"]
+        assert keeper.lines[:7] == [
+            "echo one",
+            " echo two",
+            "true",
+            "true",
+            " true",
+            "pwd",
+            "echo three",
+        ]
         kept = [line.rstrip("\r") for line in said.split("\n") if line.strip()]
         assert kept == ["echo one", "true", "echo three", "history | cut -c 8-"]
 

@@ -38,8 +38,8 @@ SETTLED_S = 1.0
 LINE_ENDS = (b"\r", b"\n", b"\x0f")
 """What makes a shell take a line: Enter, and Ctrl-O of bash."""
 
-EVERY = 1 << 30
-"""Line ends on their way, when nobody knows how many: after a restart."""
+IDLE_S = 0.2
+"""Since a prompt: what a shell still had in store, of a macro perhaps, would have made a line by now."""
 
 MAX_UNJUDGED = 256
 """Lines that wait for a question of the shell. The same line is always left to it again."""
@@ -74,13 +74,18 @@ class Gate:
         self._agent: Actor | None = None
         """The one that wrote last, other than by a run."""
 
-        self._owed = 0
-        """Its line ends that may not have been taken yet."""
+        self._is_agents = False
+        """Whether the next line may have something of an agent's. How many lines an agent has sent
+        cannot be told by what it wrote: one key may make several, and programs take some."""
 
-        self._has_part = False
-        """It wrote something that may stand in a line without its end."""
+        self._is_open = False
+        """Whether nothing has ended the line since that something was written."""
+
+        self._wrote_at = 0
+        """How many prompts there were when it was, or when it was ended."""
 
         self._wrote_s = 0.0
+        self._prompted_s = 0.0
         self._unjudged: set[str] = set()
         self._was_asked = False
         self.prompts = 0
@@ -103,7 +108,7 @@ class Gate:
         """A server before us let agents write; what is still on its way is not known."""
         self._armed = _is_armed(armed_path(self._path))
         if self._armed:
-            self._agent, self._owed, self._has_part = actor, EVERY, True
+            self._agent, self._is_agents, self._is_open = actor, True, True
 
     def expect(
         self, data: bytes, *, actor: Actor, now_s: float, is_all_read: Callable[[], bool]
@@ -113,19 +118,35 @@ class Gate:
         `is_all_read` tells whether the shell waits for input and has taken all there was.
         """
         if actor.kind == "person":
-            if self._owed and now_s - self._wrote_s >= SETTLED_S and is_all_read():
-                self._owed = 0
+            if self._is_agents and self._is_over(now_s) and is_all_read():
+                self._is_agents = False
+            self.note_ends(data)
             return
         if not self._armed or any(each in data for each in LINE_ENDS):
             self._arm()
         self._note(actor, data, now_s)
 
+    def note_ends(self, data: bytes) -> None:
+        """These bytes are about to be written by a person, or a run."""
+        if self._is_open and any(each in data for each in LINE_ENDS):
+            self._is_open = False
+            self._wrote_at = self.prompts
+
     def _note(self, actor: Actor, data: bytes, now_s: float) -> None:
         self._agent = actor
         self._wrote_s = now_s
-        self._owed = min(self._owed + sum(data.count(each) for each in LINE_ENDS), EVERY)
-        if data and data[-1:] not in LINE_ENDS:
-            self._has_part = True
+        self._wrote_at = self.prompts
+        self._is_agents = True
+        self._is_open = data[-1:] not in LINE_ENDS
+
+    def _is_over(self, now_s: float) -> bool:
+        """Whether there was a prompt since, and the shell has waited at it for a while."""
+        return (
+            not self._is_open
+            and self.prompts > self._wrote_at
+            and self.has_settled(now_s)
+            and now_s - self._prompted_s >= IDLE_S
+        )
 
     def has_settled(self, now_s: float) -> bool:
         """Whether what an agent wrote last is long since through."""
@@ -137,26 +158,21 @@ class Gate:
         self._note(actor, line.encode("utf-8", "surrogatepass") + b"\r", self._wrote_s)
         if len(self._unjudged) >= MAX_UNJUDGED:
             self._unjudged.clear()
-            self._owed = EVERY
         self._unjudged.add(line.strip())
 
     def is_judged(self, line: str) -> bool:
         return line.strip() not in self._unjudged
 
     def take_actor(self) -> Actor | None:
-        """The agent whose line this may be; its line end, or its part in it, is taken with it."""
+        """The agent whose line this may be."""
         self._was_asked = True
-        if self._owed:
-            self._owed -= 0 if self._owed == EVERY else 1
-            return self._agent
-        agent = self._agent if self._has_part else None
-        self._has_part = False
-        return agent
+        return self._agent if self._is_agents else None
 
-    def note_prompt(self, *, gated: bool) -> str | None:
+    def note_prompt(self, *, gated: bool, now_s: float) -> str | None:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self.works, self._was_asked = self.works, gated, False
         self.prompts += 1
+        self._prompted_s = now_s
         if before and not gated:
             return "the shell's hook that asks before it runs a line was changed or removed"
         return None

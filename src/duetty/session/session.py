@@ -308,6 +308,8 @@ class Session:
         if self.gate is not None and not judged:
             now_s = self._clock.monotonic_s()
             self.gate.expect(data, actor=actor, now_s=now_s, is_all_read=self._is_all_read)
+        elif self.gate is not None:
+            self.gate.note_ends(data)
         self._input.write(data)
         if self._lane is not None and not judged:
             self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
@@ -596,7 +598,7 @@ class Session:
         """A gate that does not work says so."""
         reason = None
         if mark.kind is MarkKind.PROMPT:
-            reason = gate.note_prompt(gated=mark.gated)
+            reason = gate.note_prompt(gated=mark.gated, now_s=self._clock.monotonic_s())
         elif mark.kind is MarkKind.OUTPUT:
             reason = gate.note_output()
         if reason is not None:
