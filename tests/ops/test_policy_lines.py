@@ -9,6 +9,7 @@ import pytest
 
 from duetty.calls import Actor
 from duetty.config import Settings
+from duetty.session.gate import IDLE_S
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
@@ -111,6 +112,7 @@ async def test_a_persons_own_line_is_not_asked_about(home: Path, shell: str) -> 
     async with session_of(home, shell) as engine:
         await typed(engine, "echo armed\r")
         await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
+        await anyio.sleep(IDLE_S)  # nobody types sooner after a prompt
         line = {"session": "s", "data": f"{GRAVE}\r"}
         await engine.dispatcher.call(ANNA, "input.write", line)
 

@@ -13,7 +13,7 @@ from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.events import Degraded
 from duetty.session import Question, Session
-from duetty.session.gate import IDLE_S, SETTLED_S, Gate
+from duetty.session.gate import IDLE_S, Gate
 from tests.engine import Engine, running_engine, wait_phase
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells, pytest.mark.anyio]
@@ -47,8 +47,7 @@ async def see(session: Session, text: str) -> None:
 
 
 def a_while_ago(gate: Gate) -> None:
-    """As if all that was written, and the prompt, were of some time ago."""
-    gate._wrote_s -= SETTLED_S  # pyright: ignore[reportPrivateUsage]
+    """As if the prompt were of some time ago."""
     gate._prompted_s -= IDLE_S  # pyright: ignore[reportPrivateUsage]
 
 

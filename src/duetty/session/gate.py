@@ -38,7 +38,7 @@ SETTLED_S = 1.0
 LINE_ENDS = (b"\r", b"\n", b"\x0f")
 """What makes a shell take a line: Enter, and Ctrl-O of bash."""
 
-IDLE_S = 0.2
+IDLE_S = 0.1
 """Since a prompt: what a shell still had in store, of a macro perhaps, would have made a line by now."""
 
 MAX_UNJUDGED = 256
@@ -144,7 +144,6 @@ class Gate:
         return (
             not self._is_open
             and self.prompts > self._wrote_at
-            and self.has_settled(now_s)
             and now_s - self._prompted_s >= IDLE_S
         )
 
