@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.session.gate import IDLE_S
@@ -110,8 +111,13 @@ async def test_a_run_right_behind_a_refused_line_has_its_own_end(home: Path, she
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_a_persons_own_line_is_not_asked_about(home: Path, shell: str) -> None:
     async with session_of(home, shell) as engine:
+        session = engine.registry.find("s")
+        assert session.gate is not None
+        prompts = session.gate.prompts
         await typed(engine, "echo armed\r")
-        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
+        with anyio.fail_after(60):
+            while session.gate.prompts == prompts or session.phase is not Phase.INPUT:
+                await session.pulse.wait()
         await anyio.sleep(IDLE_S)  # nobody types sooner after a prompt
         line = {"session": "s", "data": f"{GRAVE}\r"}
         await engine.dispatcher.call(ANNA, "input.write", line)

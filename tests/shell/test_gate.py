@@ -635,3 +635,13 @@ def test_a_password_that_fish_reads_is_not_asked_about(tmp_path: Path) -> None:
         assert b"rm -rf" not in keeper.shell.output
         keeper.shell.read_until_quiet()
         keeper.refuse("touch forbidden")
+
+
+def test_enter_in_vi_mode_of_fish_goes_back_to_inserting(tmp_path: Path) -> None:
+    with gated(tmp_path, "fish") as keeper:
+        keeper.shell.run("fish_vi_key_bindings")
+        for keys in ("echo a", "\x1b", "\r", "echo b", "\r"):
+            keeper.shell.write(keys)
+            keeper.shell.read_until_quiet()
+
+        assert keeper.lines == ["fish_vi_key_bindings", "echo a", "echo b"]

@@ -116,8 +116,11 @@ if status is-interactive; and test -n "$_duetty_nonce"
             set -l words (string split ' ' -- $line)
             set -l mode default
             set -l at (contains --index -- -M $words); and set mode $words[(math $at + 1)]
+            # vi mode goes from normal to insert with it.
+            set -l after $mode
+            set -l at (contains --index -- -m $words); and set after $words[(math $at + 1)]
             # By `eval`, which reads the key as `bind` wrote it: \n would not come out of a substitution.
-            eval "bind --mode $mode $words[-2] _duetty_execute"
+            eval "bind --mode $mode --sets-mode $after $words[-2] _duetty_execute"
         end
     end
 
