@@ -1,6 +1,7 @@
 """Lines that agents type are decided on when the shell is about to run them."""
 
 import os
+import signal
 from contextlib import suppress
 from pathlib import Path
 
@@ -391,23 +392,27 @@ async def test_whatever_a_program_leaves_in_the_place_that_says_whether_to_ask_t
         assert not (home / "forbidden").exists()
 
 
-async def test_a_gate_that_somebody_filled_costs_its_line_and_nothing_else(home: Path) -> None:
+async def test_a_gate_that_somebody_fills_costs_its_line_and_nothing_else(home: Path) -> None:
     async with running_engine(home) as engine:
         asked = Asked()
+        asked.answer_now = anyio.Event()
         session = await open_gated(engine, asked, "bash")
         gate, _ = files_of_the_gate(home)
-        filling = os.open(gate, os.O_RDWR | os.O_NONBLOCK)
-        try:
-            with suppress(BlockingIOError):
-                while os.write(filling, b"x" * 4096):
-                    pass
-            session.write(f"touch {home}/forbidden\r".encode(), actor=AGENT)
-            with anyio.fail_after(60):
-                while not asked.questions:
-                    await session.pulse.wait()
-            await anyio.sleep(0.1)  # fifty tries to write the answer
-        finally:
-            os.close(filling)
+        session.write(f"touch {home}/forbidden\r".encode(), actor=AGENT)
+        with anyio.fail_after(60):
+            while not asked.questions:
+                await session.pulse.wait()
+        # bash reads what comes until it ends: stopped, it leaves the pipe full.
+        os.kill(session.profile.pid, signal.SIGSTOP)
+        filling = os.open(gate, os.O_WRONLY | os.O_NONBLOCK)
+        with suppress(BlockingIOError):
+            while os.write(filling, b"x" * 4096):
+                pass
+
+        asked.answer_now.set()
+        await anyio.sleep(0.1)  # fifty tries to write the answer
+        os.close(filling)
+        os.kill(session.profile.pid, signal.SIGCONT)
         await see(session, "this line was not run")
 
         assert not (home / "forbidden").exists()
