@@ -357,6 +357,28 @@ print(resource.getrlimit(resource.RLIMIT_CPU)[0])"""
     assert said == ["File too large", "Too many open files", "7"]
 
 
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_program_is_told_that_its_processor_time_is_over(level: Asked, ws: Path) -> None:
+    code = "import signal; signal.signal(signal.SIGXCPU, lambda *_: exit('over'))\nwhile True: pass"
+
+    said = python_inside(level, code, workspace=ws, limits=Limits(cpu_s=1))
+
+    assert said == "1: over\n"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("program", "code", "why"),
+    [("/bin/no such", 127, "No such file or directory"), ("/etc/passwd", 126, "Permission denied")],
+)
+def test_a_program_that_cannot_be_run_is_named(
+    level: Asked, ws: Path, program: str, code: int, why: str
+) -> None:
+    done = run_inside(level, [program], workspace=ws)
+
+    assert (done.returncode, done.stderr) == (code, f"duetty: {program}: {why}\n")
+
+
 def test_nothing_lives_on_after_the_sandbox(ws: Path) -> None:
     mark = f"duetty-test-{os.getpid()}"
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from duetty.sandbox import Asked, support
-from duetty.sandbox.seccomp import REFUSED, SHARED, numbers
+from duetty.sandbox.seccomp import ATTRIBUTES, REFUSED, SET_FLAGS, SHARED, numbers
+from duetty.sandbox.wrap import LAUNCHER
 from tests.sandbox.inside import python_inside, run_inside, settled_sockets
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
@@ -240,6 +241,156 @@ print(made(libc.msgget(0, 0o600)))
 
 @needs_both
 @pytest.mark.parametrize("level", LEVELS)
+def test_no_file_is_made_that_gives_its_owners_rights_to_whoever_runs_it(
+    level: Asked, ws: Path
+) -> None:
+    """It would stay: with a server of root, whoever runs it outside is root."""
+    attempts = {
+        "chmod": "name, mode",
+        "fchmod": "fd, mode",
+        "fchmodat": "-100, name, mode",
+        "fchmodat2": "-100, name, mode, 0",
+        "creat": "new, mode",
+        "open": "new, os.O_CREAT | os.O_WRONLY, mode",
+        "openat": "-100, new, os.O_CREAT | os.O_WRONLY, mode",
+        "mknod": "new, mode | 0o100000, 0",
+        "mknodat": "-100, new, mode | 0o100000, 0",
+    }
+    known = numbers(os.uname().machine)
+    lines = [
+        f"print(call({known[name]}, {arguments}))"
+        for name, arguments in attempts.items()
+        if name in known
+    ]
+    lines += [f"print(call({known['openat']}, -100, here, os.O_TMPFILE | os.O_WRONLY, mode))"]
+    (ws / "file").touch()
+    said = python_inside(
+        level,
+        f"""{CALLING}
+name, new, here = (ctypes.create_string_buffer(each) for each in (b'file', b'new', b'.'))
+fd = os.open('file', os.O_RDONLY)
+for mode in (0o4755, 0o2755, 0o6755, 0o2755 | 1 << 32):
+    {"; ".join(lines)}
+""",
+        workspace=ws,
+    )
+
+    assert said.splitlines() == ["Operation not permitted"] * 4 * len(lines)
+    assert [each.name for each in ws.iterdir()] == ["file"]
+    assert (ws / "file").stat().st_mode & 0o6000 == 0
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
+def test_modes_are_set_and_files_are_opened_as_ever(level: Asked, ws: Path) -> None:
+    """A mode that nobody reads may have any bits."""
+    (ws / "file").touch()
+    (ws / "d").mkdir()
+    said = python_inside(
+        level,
+        f"""{CALLING}
+name, here, how = (ctypes.create_string_buffer(each) for each in (b'file', b'.', bytes(24)))
+print(call({number("fchmodat")}, -100, name, 0o755))
+print(call({number("openat")}, -100, name, os.O_RDONLY, 0o6777))
+print(call({number("openat")}, -100, here, os.O_DIRECTORY, 0o6777))
+print(call({number("openat")}, -100, here, os.O_TMPFILE | os.O_WRONLY, 0o600))
+print(call({number("openat2")}, -100, name, how, 24))
+os.chmod('d', 0o1777)
+os.close(os.open('new', os.O_CREAT | os.O_WRONLY, 0o640))
+""",
+        workspace=ws,
+    )
+
+    assert said.splitlines() == ["DONE"] * 4 + ["Function not implemented"]
+    assert [(ws / name).stat().st_mode & 0o7777 for name in ("file", "d")] == [0o755, 0o1777]
+    assert (ws / "new").exists()
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "chmod 755 a && chmod +x a && chmod -R u+rwX,go= d",
+        "cp -a d e && cp -p a f && install -m 755 a g && mkdir -m 700 h && mktemp -p .",
+        "tar cf t.tar d a && mkdir x && tar xpf t.tar -C x && tar xf t.tar --xattrs -C x",
+        "git init -q r && cd r && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x"
+        " && git clone -q . ../c",
+        'python3 -c \'import shutil; shutil.copytree("d", "p"); shutil.copy2("a", "q")\'',
+        "touch -d yesterday d && ln d/b l",
+        "sed -i s/x/y/ d/b && sort -o d/b d/b",
+    ],
+)
+def test_everyday_programs_make_and_copy_files(level: Asked, command: str, ws: Path) -> None:
+    (ws / "a").write_text("x")
+    (ws / "d").mkdir()
+    (ws / "d/b").write_text("x")
+
+    done = run_inside(level, ["/bin/sh", "-c", command], workspace=ws)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@needs_landlock
+def test_attributes_and_flags_of_files_outside_cannot_be_set(ws: Path) -> None:
+    """Where bubblewrap stands before them, they are read-only by the mount."""
+    outside = Path(f"/var/tmp/duetty-flags-{os.getpid()}")
+    outside.touch()
+    try:
+        said = python_inside(
+            "landlock",
+            f"""{CALLING}
+import fcntl
+name = ctypes.create_string_buffer({str(outside)!r}.encode())
+key, value = ctypes.create_string_buffer(b'user.x'), ctypes.create_string_buffer(b'y')
+fd = os.open('own', os.O_CREAT | os.O_RDWR)
+for number in {[number(name) for name in ATTRIBUTES]!r}:
+    print(call(number, name, key, value, 1, 0, 0))
+for request in {SET_FLAGS!r}:
+    try:
+        print(fcntl.ioctl(fd, request, bytes(128)))
+    except OSError as error:
+        print(error.strerror)
+print(len(fcntl.ioctl(fd, 0x80086601, bytes(8))))
+""",
+            workspace=ws,
+        )
+    finally:
+        outside.unlink()
+
+    refused = ["Operation not supported"] * len(ATTRIBUTES)
+    assert said.splitlines() == [*refused, *["Operation not permitted"] * len(SET_FLAGS), "8"]
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
+def test_paths_without_links_are_told_inside_a_sandbox_too(level: Asked, ws: Path) -> None:
+    """There openat2 is missing, as on an old kernel: a server in a sandbox is as careful as any."""
+    (ws / "link").symlink_to("/etc")
+    paths = ["/", "/etc/passwd", f"{ws}", f"{ws}/link", f"{ws}/link/passwd", f"{ws}/none"]
+    said = python_inside(
+        level,
+        f"""
+import importlib.util, os
+spec = importlib.util.spec_from_file_location('launch', {str(LAUNCHER)!r})
+launch = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(launch)
+for path in {paths!r}:
+    try:
+        found, meant = os.fstat(launch.open_plain(path)), os.stat(path)
+        print((found.st_dev, found.st_ino) == (meant.st_dev, meant.st_ino))
+    except OSError as error:
+        print(error.strerror)
+""",
+        workspace=ws,
+    )
+
+    loop = "Too many levels of symbolic links"
+    assert said.splitlines() == ["True"] * 3 + [loop, loop, "No such file or directory"]
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
 def test_every_call_that_is_refused_is_refused(level: Asked, ws: Path) -> None:
     calls = {name: number(name) for name in (*REFUSED, *(SHARED if level == "landlock" else ()))}
     said = python_inside(
@@ -274,6 +425,9 @@ def test_numbers_are_those_of_the_kernel(machine: str) -> None:
         r"#define __NR(?:3264)?_(\w+)\s+(\d+)", HEADERS[machine].read_text(encoding="utf-8")
     )
     known = {name: int(value) for name, value in found}
-    newer = {"open_tree_attr": 467}
+    newer = {
+        "fchmodat2": 452, "setxattrat": 463, "removexattrat": 466, "open_tree_attr": 467,
+        "file_setattr": 469,
+    }  # fmt: skip
 
     assert numbers(machine) == {name: (known | newer)[name] for name in numbers(machine)}

@@ -16,7 +16,11 @@ import struct
 import sys
 from typing import Any
 
-FAILED = 125
+FAILED, NOT_RUN, NOT_FOUND = 125, 126, 127
+"""As shells have them: no sandbox; no program that could be run; no program."""
+
+CPU_GRACE_S = 2
+"""From the signal that says why (SIGXCPU) to the one that cannot be ignored."""
 
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _REFER, _TRUNCATE, _IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
@@ -53,7 +57,11 @@ def main(words: list[str]) -> None:
     if spec["drops_capabilities"]:
         drop_capabilities()
     install_filter(spec["seccomp"])
-    os.execvpe(command[0], command, spec["env"])  # noqa: S606 - its purpose
+    try:
+        os.execvpe(command[0], command, spec["env"])  # noqa: S606 - its purpose
+    except OSError as error:
+        sys.stderr.write(f"duetty: {command[0]}: {error.strerror}\n")
+        os._exit(NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_RUN)
 
 
 # --- mounts ---------------------------------------------------------------------
@@ -112,7 +120,12 @@ def limit(limits: dict[str, int]) -> None:
         number = getattr(resource, f"RLIMIT_{name.upper()}")
         _, hard = resource.getrlimit(number)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(number, (value, value))
+        most = value
+        if name == "cpu":
+            most = value + CPU_GRACE_S if hard == resource.RLIM_INFINITY else hard
+            most = min(most, value + CPU_GRACE_S)
+            value = min(value, max(1, most - 1))
+        resource.setrlimit(number, (value, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -169,7 +182,28 @@ def open_plain(path: str) -> int:
         OSError: if there is nothing, or a link on the way (ELOOP).
     """
     how = struct.pack("QQQ", os.O_PATH | os.O_CLOEXEC, 0, _NO_SYMLINKS | _NO_MAGIC_LINKS)
-    return call(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, ctypes.c_size_t(len(how)))
+    try:
+        return call(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, ctypes.c_size_t(len(how)))
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            raise
+    return _open_by_steps(path)  # in a sandbox ourselves
+
+
+def _open_by_steps(path: str) -> int:
+    fd = os.open("/" if path.startswith("/") else ".", os.O_PATH | os.O_CLOEXEC)
+    for name in path.split("/"):
+        if not name:
+            continue
+        try:
+            below = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = below
+        if stat.S_ISLNK(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return fd
 
 
 # --- powers ---------------------------------------------------------------------
@@ -211,9 +245,6 @@ def call(number: int, *arguments: Any) -> int:
 if __name__ == "__main__":
     try:
         main(sys.argv[1:])
-    except FileNotFoundError as error:
-        sys.stderr.write(f"duetty: {error.filename or error}: {error.strerror}\n")
-        os._exit(127)
     except Exception as error:  # noqa: BLE001 - whatever it is, the command is not started
         sys.stderr.write(f"duetty: the sandbox could not be made: {error}\n")
         os._exit(FAILED)

@@ -13,10 +13,19 @@ TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 CLONE_NEW = 0x7E020000
 """CLONE_NEW* of every namespace but time, which shares a bit with the exit signal."""
 
-_EPERM, _ENOSYS = 1, 38
+SET_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40806685)
+"""Of a file, by a descriptor that can only read: FS_IOC_SETFLAGS and its 32-bit form, FSSETXATTR, ENABLE_VERITY."""
+
+SET_ID = 0o6000
+"""S_ISUID and S_ISGID: whoever runs such a file becomes its owner, outside of every sandbox."""
+
+O_CREATES = 0o100 | 0o20000000
+"""O_CREAT, and the bit that only O_TMPFILE has: without them a mode is whatever was in the register."""
+
+_EPERM, _ENOSYS, _EOPNOTSUPP = 1, 38, 95
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCH, _ARG0, _ARG1, _ARG2 = 0, 4, 16, 24, 32
+_NUMBER, _ARCH, _ARG0, _ARG1, _ARG2, _ARG3 = 0, 4, 16, 24, 32, 40
 _HIGH = 4
 """From the low half of an argument to the high one, on little-endian machines: both of ours."""
 
@@ -42,6 +51,22 @@ SHARED = (
 )  # fmt: skip
 """Memory, semaphores and queues that are found by number or name, in all of the machine."""
 
+ATTRIBUTES = (
+    "setxattr", "lsetxattr", "fsetxattr", "setxattrat",
+    "removexattr", "lremovexattr", "fremovexattr", "removexattrat", "file_setattr",
+)  # fmt: skip
+"""Of files outside too, where nothing but Landlock stands before them, which knows nothing of these."""
+
+_MODES = {"chmod": _ARG1, "fchmod": _ARG1, "fchmodat": _ARG2, "fchmodat2": _ARG2,
+          "creat": _ARG1, "mknod": _ARG1, "mknodat": _ARG2}  # fmt: skip
+"""Which argument is the mode of a file."""
+
+_OPENS = {"open": (_ARG1, _ARG2), "openat": (_ARG2, _ARG3)}
+"""Which are flags and mode."""
+
+_UNREADABLE = ("clone3", "openat2")
+"""Their arguments are in memory, where a filter cannot look. Programs fall back to clone and openat."""
+
 _OF_A_PROCESS = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
 """Their first argument is a process; 0 is the one that calls."""
 
@@ -52,7 +77,8 @@ _SAME = {
     "pidfd_getfd": 438, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427,
     "open_tree": 428, "move_mount": 429, "fsopen": 430, "fsconfig": 431, "fsmount": 432,
     "fspick": 433, "mount_setattr": 442, "quotactl_fd": 443, "clone3": 435,
-    "process_madvise": 440, "open_tree_attr": 467,
+    "process_madvise": 440, "open_tree_attr": 467, "openat2": 437, "fchmodat2": 452,
+    "setxattrat": 463, "removexattrat": 466, "file_setattr": 469,
 }  # fmt: skip
 """Newer calls have one number everywhere."""
 
@@ -83,6 +109,10 @@ _ARCHITECTURES = {
             "mq_open": 240, "mq_unlink": 241, "setpriority": 141, "sched_setparam": 142,
             "sched_setscheduler": 144, "sched_setaffinity": 203, "ioprio_set": 251,
             "prlimit64": 302, "sched_setattr": 314,
+            "open": 2, "openat": 257, "creat": 85, "mknod": 133, "mknodat": 259,
+            "chmod": 90, "fchmod": 91, "fchmodat": 268,
+            "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190,
+            "removexattr": 197, "lremovexattr": 198, "fremovexattr": 199,
         },
     ),
     "aarch64": _Architecture(
@@ -104,6 +134,9 @@ _ARCHITECTURES = {
             "semtimedop": 192, "mq_open": 180, "mq_unlink": 181, "setpriority": 140,
             "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122,
             "ioprio_set": 30, "prlimit64": 261, "sched_setattr": 274,
+            "openat": 56, "mknodat": 33, "fchmod": 52, "fchmodat": 53,
+            "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7,
+            "removexattr": 14, "lremovexattr": 15, "fremovexattr": 16,
         },
     ),
 }  # fmt: skip
@@ -125,7 +158,8 @@ def filter_program(
     `own_namespaces` says whether processes, queues and shared memory inside are
     the sandbox's own. Where they are the machine's, a process changes limits and
     scheduling of nobody but itself, and there is no System V IPC. By default they
-    are its own where unix sockets may be opened: both need a place apart.
+    are its own where unix sockets may be opened: both need a place apart. So do
+    attributes of files, which are read-only there by the mount.
     """
     if own_namespaces is None:
         own_namespaces = AF_UNIX in families
@@ -141,16 +175,23 @@ def filter_program(
     ]
     if machine == "x86_64":
         steps += [_step(_AT_LEAST, _X32, 0, 1), _step(_RETURN, _ERRNO | _ENOSYS)]
-    # glibc falls back to clone, whose flags a filter can read.
-    steps += [_step(_EQUAL, number["clone3"], 0, 1), _step(_RETURN, _ERRNO | _ENOSYS)]
+    for name in _UNREADABLE:
+        steps += [_step(_EQUAL, number[name], 0, 1), _step(_RETURN, _ERRNO | _ENOSYS)]
     for name in REFUSED if own_namespaces else (*REFUSED, *SHARED):
         steps += [_step(_EQUAL, number[name], 0, 1), _step(_RETURN, _ERRNO | _EPERM)]
     steps += _only_if(number["clone"], _ARG0, [_step(_ANY_BIT, CLONE_NEW, 0, 1)])
-    steps += _only_if(
-        number["ioctl"], _ARG1, [_step(_EQUAL, TIOCSTI, 1, 0), _step(_EQUAL, TIOCLINUX, 0, 1)]
-    )
+    requests = [_step(_EQUAL, TIOCSTI, 1, 0), _step(_EQUAL, TIOCLINUX, 0, 1)]
+    if not own_namespaces:
+        others = [
+            _step(_EQUAL, each, len(SET_FLAGS) - at + 1, 0) for at, each in enumerate(SET_FLAGS)
+        ]
+        requests = [*others, *requests]
+    steps += _only_if(number["ioctl"], _ARG1, requests)
     if not own_namespaces:
         steps += _only_themselves(number)
+        for name in ATTRIBUTES:  # as where a file system has none: programs go on without
+            steps += [_step(_EQUAL, number[name], 0, 1), _step(_RETURN, _ERRNO | _EOPNOTSUPP)]
+    steps += _plain_modes(number)
     steps += _families(number["socket"], families)
     steps += _families(number["socketpair"], [AF_UNIX])
     steps.append(_step(_RETURN, _ALLOW))
@@ -161,6 +202,23 @@ def _only_if(number: int, argument: int, tests: list[bytes]) -> list[bytes]:
     """Refuse this call when the tests on the low half of an argument lead there."""
     body = [_step(_LOAD, argument), *tests, _step(_RETURN, _ERRNO | _EPERM), _step(_RETURN, _ALLOW)]
     return [_step(_EQUAL, number, 0, len(body)), *body]
+
+
+def _plain_modes(number: Mapping[str, int]) -> list[bytes]:
+    """No file that makes whoever runs it another user: it would stay when the sandbox is gone."""
+    steps: list[bytes] = []
+    for name, mode in _MODES.items():
+        if name in number:
+            steps += _only_if(number[name], mode, [_step(_ANY_BIT, SET_ID, 0, 1)])
+    for name, (flags, mode) in _OPENS.items():
+        if name in number:
+            tests = [
+                _step(_ANY_BIT, O_CREATES, 0, 3),
+                _step(_LOAD, mode),
+                _step(_ANY_BIT, SET_ID, 0, 1),
+            ]
+            steps += _only_if(number[name], flags, tests)
+    return steps
 
 
 def _only_themselves(number: Mapping[str, int]) -> list[bytes]:
