@@ -38,6 +38,34 @@ def settled_sockets(*, changing: bool = False) -> Generator[None]:
         yield
 
 
+@contextmanager
+def lasting_home() -> Generator[Path]:
+    """A home directory that no sandbox replaces, with a workspace `ws` in it."""
+    path = Path(f"/var/lib/duetty-home-{os.getpid()}")
+    try:
+        path.mkdir()
+    except PermissionError:
+        path = Path.home() / path.name
+        path.mkdir()
+    (path / "ws").mkdir()
+    (path / "outside").mkdir()
+    with settled_sockets(changing=True):
+        yield path
+        subprocess.run(["rm", "-rf", str(path)], check=True)
+
+
+def writes(*paths: Path | str) -> str:
+    """A program that tells for each file whether it could be written."""
+    return f"{ATTEMPT}\nprint([attempt(lambda: open(p, 'a').write('x')) for p in {[str(p) for p in paths]!r}])"
+
+
+def reads(*paths: Path | str) -> str:
+    """A program that prints each file that it can read."""
+    return (
+        f"{ATTEMPT}\nfor p in {[str(p) for p in paths]!r}: attempt(lambda: print(open(p).read()))"
+    )
+
+
 def run_inside(
     asked: Asked,
     argv: list[str],
@@ -49,11 +77,16 @@ def run_inside(
     user: int | None = None,
     home: Path | None = None,
     env: dict[str, str] | None = None,
+    protect: bool = True,
     whole_git: bool = False,
+    more_workspaces: tuple[Path, ...] = (),
     before: Callable[[], None] = lambda: None,
     timeout_s: float = 30,
 ) -> subprocess.CompletedProcess[str]:
-    """`before`: done when everything was looked at and nothing is started yet."""
+    """`home`: the person's, with what is hidden there; HOME is the workspace without one.
+
+    `before`: done when everything was looked at and nothing is started yet.
+    """
     env = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home or workspace),
@@ -67,10 +100,11 @@ def run_inside(
         cwd=str(workspace),
         order=SandboxOrder(
             asked=asked,
-            workspaces=(str(workspace),),
+            workspaces=tuple(map(str, (workspace, *more_workspaces))),
+            protect=protect,
             whole_git=whole_git,
             network=network,
-            home=str(home or workspace),
+            home=str(home or ""),
             limits=limits or Limits(),
         ),
         places=Places(hidden=hidden, private=private),

@@ -239,11 +239,52 @@ async def test_where_user_namespaces_are_off_the_best_is_landlock_and_it_says_so
         wrapped("bubblewrap")
 
 
-@pytest.mark.parametrize("workspace", ["/", "/nowhere/at/all", "/etc/passwd"])
-async def test_a_workspace_is_a_directory_and_not_all_of_them(home: Path, workspace: str) -> None:
-    async with sandboxed(home, sandbox_workspaces=(workspace,)) as engine:
-        with pytest.raises(BadArguments):
+@pytest.mark.parametrize(
+    ("workspace", "why"),
+    [
+        ("/", "whole machine"),
+        ("/nowhere/at/all", "No such file"),
+        ("/etc/passwd", "not a directory"),
+        ("/proc", "belongs to the kernel"),
+        ("/proc/self/fd", "belongs to the kernel"),
+        ("/sys", "belongs to the kernel"),
+        ("/dev", "belongs to the kernel"),
+        ("/dev/shm", "belongs to the kernel"),
+    ],
+)
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_workspace_is_a_directory_for_files_and_not_all_there_is(
+    home: Path, level: Asked, workspace: str, why: str
+) -> None:
+    async with sandboxed(home, session_sandbox=level, sandbox_workspaces=(workspace,)) as engine:
+        with pytest.raises(BadArguments, match=why):
             await engine.open()
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_server_that_is_started_later_is_hidden_too(home: Path, level: Asked) -> None:
+    """By its usual places: this one was told of others."""
+    token = home / ".local/state/duetty/default/token"
+    settings = home / ".config/duetty/config.toml"
+    async with sandboxed(home, session_sandbox=level) as engine:
+        await engine.open(cwd=str(home / "ws"))
+        await engine.run("true")
+        for file in (token, settings):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("SECRET")
+
+        read = await engine.run(f"cat {token} {settings}")
+
+        assert (read.exit_code, "SECRET" in read.output) == (1, False)
+        assert settings.parent.stat().st_mode & 0o777 == 0o700
+
+
+async def test_no_directory_is_made_where_no_sandbox_is_asked_for(home: Path) -> None:
+    async with sandboxed(home, session_sandbox="none") as engine:
+        await engine.open()
+
+        assert not (home / ".config/duetty").exists()
+        assert not (home / ".local/state/duetty").exists()
 
 
 async def test_the_servers_own_directory_is_no_workspace(home: Path) -> None:

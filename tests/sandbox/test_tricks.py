@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duetty.sandbox import Asked, Limits, Places, SandboxOrder, support, wrap
-from tests.sandbox.inside import ATTEMPT, python_inside, run_inside, settled_sockets
+from tests.sandbox.inside import ATTEMPT, lasting_home, python_inside, run_inside, writes
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 
@@ -21,23 +21,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def home() -> Iterator[Path]:
-    """A home directory that no sandbox replaces, with a workspace `ws` in it."""
-    path = Path(f"/var/lib/duetty-home-{os.getpid()}")
-    try:
-        path.mkdir()
-    except PermissionError:
-        path = Path.home() / path.name
-        path.mkdir()
-    (path / "ws").mkdir()
-    (path / "outside").mkdir()
-    with settled_sockets(changing=True):
+    with lasting_home() as path:
         yield path
-        subprocess.run(["rm", "-rf", str(path)], check=True)
-
-
-def writes(*paths: Path | str) -> str:
-    """A program that tells for each file whether it could be written."""
-    return f"{ATTEMPT}\nprint([attempt(lambda: open(p, 'a').write('x')) for p in {[str(p) for p in paths]!r}])"
 
 
 # --- links ----------------------------------------------------------------------
@@ -230,11 +215,26 @@ def test_git_files_modules_and_worktrees_are_protected(home: Path, level: Asked)
 
 
 def test_a_repository_can_be_kept_whole(home: Path) -> None:
-    subprocess.run(["git", "init", "-q", str(home / "ws")], check=True)
-    paths = (".git/index", ".git/commondir", ".git/config", "fine")
+    for words in (["ws"], ["--bare", "ws/.git/modules/deep/part"]):
+        subprocess.run(["git", "init", "-q", *words], cwd=home, check=True)
+    inner = (".git/modules/new", ".git/modules/deep/new", ".git/modules/deep/part/config")
+    paths = (".git/index", ".git/commondir", ".git/config", *inner, "fine")
 
     said = python_inside(
         "bubblewrap", writes(*paths), workspace=home / "ws", home=home, whole_git=True
+    )
+
+    assert said == str(["Read-only file system"] * 6 + ["DONE"])
+
+
+def test_what_is_hidden_in_something_protected_opens_nothing_on_the_way(home: Path) -> None:
+    (home / "ws/.vscode/deep/secret").mkdir(parents=True)
+
+    said = python_inside(
+        "bubblewrap",
+        writes(".vscode/new", ".vscode/deep/new", ".vscode/deep/secret/new", "fine"),
+        workspace=home / "ws",
+        hidden=(home / "ws/.vscode/deep/secret",),
     )
 
     assert said == str(["Read-only file system"] * 3 + ["DONE"])

@@ -42,7 +42,7 @@ def policing(
     """
     book = Rulebook(paths.config_file, RULE_NAMES)
     limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
-    registry.hidden = (*registry.hidden, *_of_every_instance(paths, Path(registry.home)))
+    registry.hidden = (*registry.hidden, *_of_every_instance(paths))
     with _opened(paths.audit, clock, limits, store) as trail:
         approvals = Approvals(
             store, trail, clock, wait_s=settings.approval_wait_s, ask=settings.approval_ask
@@ -60,22 +60,18 @@ def policing(
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
 
 
-def _of_every_instance(paths: Paths, home: Path) -> tuple[Path, ...]:
+def _of_every_instance(paths: Paths) -> tuple[Path, ...]:
     """Where servers of this person keep their things: none of them is for a sandbox's eyes.
 
     The settings' whole directory where it is ours alone: a file that somebody replaces, or
-    makes, while a sandbox runs is seen inside.
+    makes, while a sandbox runs is seen inside. The usual places of servers that keep them
+    elsewhere than this one are added by the sandbox itself, which makes them before it starts.
     """
     config = paths.config_file.parent if paths.config_file.parent.name == "duetty" else None
     if config is not None:
         with suppress(OSError):
             config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    usual = [
-        each
-        for each in (home / ".local/state/duetty", home / ".config/duetty")
-        if each.exists()  # another server's, perhaps
-    ]
-    return (paths.state.parent, paths.runtime.parent, config or paths.config_file, *usual)
+    return (paths.state.parent, paths.runtime.parent, config or paths.config_file)
 
 
 def _opened(directory: Path, clock: Clock, limits: Limits, store: Store) -> Trail:

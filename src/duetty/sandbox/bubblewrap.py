@@ -11,10 +11,11 @@ from pathlib import Path
 
 from duetty.errors import BadArguments, BadWorkingDirectory
 from duetty.sandbox import places as known
+from duetty.sandbox.guarding import guarded, other_paths
 from duetty.sandbox.launch import open_plain
+from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.places import is_within
-from duetty.sandbox.protecting import protected
 
 PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 """Settings of the whole machine: they belong to root, who may be running this server."""
@@ -26,6 +27,7 @@ class Mounts:
 
     words: list[str] = field(default_factory=list[str])
     expected: dict[str, list[int] | None] = field(default_factory=dict[str, "list[int] | None"])
+    kept: list[Path] = field(default_factory=list[Path])
 
     def bind(self, path: Path, *, writable: bool) -> None:
         """Raises:
@@ -48,10 +50,17 @@ class Mounts:
         self.words += ["--tmpfs", str(path)]
         self.expected[str(path)] = None
 
+    def keep(self, path: Path) -> None:
+        """Read-only, in a workspace."""
+        self.bind(path, writable=False)
+        self.kept.append(path)
+
     def pin(self, path: Path, workspace: Path) -> None:
         """What leads there from the workspace: a directory that is a mount cannot be renamed away."""
         for parent in reversed(path.relative_to(workspace).parents):
             above = workspace / parent
+            if is_within(above, self.kept):
+                return  # it cannot be anyway, and a mount of its own could be written
             if above != workspace and str(above) not in self.expected:
                 self.bind(above, writable=True)
 
@@ -79,11 +88,12 @@ def identity(path: Path) -> list[int]:
 def mounts_of(
     order: SandboxOrder,
     places: Places,
+    table: MountTable,
     *,
     cwd: Path,
     workspaces: Sequence[Path],
     shown: Sequence[Path],
-    homes: Iterable[Path],
+    homes: Sequence[Path],
 ) -> Mounts:
     """`shown`: what stands in a place that is replaced, and is needed all the same.
 
@@ -110,16 +120,17 @@ def mounts_of(
         [
             *(path.resolve() for path in places.hidden),
             *(Path(each).expanduser().resolve() for each in order.hidden),
+            *known.servers(homes),
             *known.credentials(homes),
         ]
     )
-    for workspace in workspaces if order.protect else ():
-        for path in protected(workspace, whole_git=order.whole_git):
-            if not is_within(path, hidden):
-                made.pin(path, workspace)
-                made.bind(path, writable=False)
+    hidden = _outermost([*hidden, *other_paths(hidden, table, workspaces=workspaces, homes=homes)])
+    for path, workspace in guarded(order, table, workspaces=workspaces, homes=homes).items():
+        if not is_within(path, hidden):
+            made.pin(path, workspace)
+            made.keep(path)
     emptied = [path for path in hidden if _hide(made, path, private, shown, workspaces)]
-    for socket in known.listening_sockets((*private, *hidden, *map(Path, ("/dev", "/proc")))):
+    for socket in _sockets(private, hidden, table):
         made.cover(socket)
     for file in places.shown:
         if file.exists():
@@ -159,6 +170,15 @@ def _hide(
         made.pin(path, around)
     made.cover(path)
     return path.is_dir()
+
+
+def _sockets(private: Sequence[Path], hidden: Sequence[Path], table: MountTable) -> list[Path]:
+    """Those of other programs that could be seen, by whatever path."""
+    beside = [*hidden, *map(Path, ("/dev", "/proc"))]
+    gone = private if not table.elsewhere(private) else ()
+    found = known.listening_sockets((*gone, *beside))
+    every = dict.fromkeys([*found, *table.elsewhere(found)])
+    return [path for path in every if not is_within(path, (*private, *beside))]
 
 
 def _check_cwd(cwd: Path, private: Sequence[Path], visible: Sequence[Path]) -> None:

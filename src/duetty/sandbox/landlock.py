@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from duetty.sandbox import places as known
+from duetty.sandbox.guarding import guarded, other_paths
+from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.places import is_within
-from duetty.sandbox.protecting import protected
 
 MAX_LISTED = 5_000
 """Entries of one directory that rules are made for."""
@@ -15,30 +16,28 @@ MAX_LISTED = 5_000
 def rules_of(
     order: SandboxOrder,
     places: Places,
+    table: MountTable,
     *,
     workspaces: Sequence[Path],
     shown: Sequence[Path],
-    homes: Iterable[Path],
+    homes: Sequence[Path],
 ) -> dict[str, object]:
     """What may be read and written; `shown` as in `bubblewrap`.
 
     Raises:
-        SandboxUnavailable: if there is too much to protect.
+        SandboxUnavailable: if there is too much to protect or to hide.
     """
     secret = {
         *(path.resolve() for path in places.hidden),
         *(Path(each).expanduser().resolve() for each in order.hidden),
+        *known.servers(homes),
         *known.credentials(homes),
     }
+    secret |= {*other_paths(secret, table, workspaces=workspaces, homes=homes)}
     hidden = {*secret, *known.private_places(), Path("/dev")}
-    guarded = {
-        path
-        for workspace in workspaces
-        if order.protect
-        for path in protected(workspace, whole_git=order.whole_git)
-    }
-    writable = [path for workspace in workspaces for path in _beside(workspace, guarded | hidden)]
-    readable = [*_beside(Path("/"), hidden), *guarded, *workspaces]
+    kept = {*guarded(order, table, workspaces=workspaces, homes=homes)}
+    writable = [path for workspace in workspaces for path in _beside(workspace, kept | hidden)]
+    readable = [*_beside(Path("/"), hidden), *kept, *workspaces]
     readable += [path for place in shown for path in _beside(place, hidden)]
     leading = _ancestors(hidden)
     # What is protected may be hidden, too.

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox.launch import plain_name
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
 """Where other programs leave sockets and files: each sandbox has its own, empty."""
@@ -17,8 +16,27 @@ CREDENTIALS = (
     ".config/op", ".password-store", ".netrc", ".git-credentials", ".pypirc", ".npmrc",
     ".config/rclone", ".vault-token", ".terraform.d/credentials.tfrc.json", ".mozilla",
     ".config/google-chrome", ".config/chromium", ".local/share/keyrings",
+    ".config/git/credentials", ".config/hub", ".config/glab-cli", ".config/containers/auth.json",
+    ".config/doctl", ".config/hcloud", ".config/stripe", ".config/sops", ".config/age", ".oci",
+    ".boto", ".s3cfg", ".rclone.conf", ".fly", ".terraformrc", ".pgpass", ".my.cnf",
+    ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".m2/settings.xml",
+    ".m2/settings-security.xml", ".gradle/gradle.properties", ".composer/auth.json",
+    ".config/composer/auth.json", ".config/pypoetry/auth.toml", ".subversion/auth",
+    ".cache/huggingface/token", ".huggingface/token", ".kaggle", ".authinfo", ".authinfo.gpg",
+    ".thunderbird", ".config/BraveSoftware", ".config/microsoft-edge", ".config/vivaldi",
+    ".config/keepassxc", ".local/share/kwalletd", ".gnome2/keyrings", ".putty", ".electrum",
+    ".bitcoin", ".ethereum", ".config/solana",
 )  # fmt: skip
 """In the home directory: hidden wherever they exist."""
+
+SERVERS = (".local/state/duetty", ".config/duetty")
+"""In the home directory: state and settings of servers that were told of no other place.
+
+Their sockets are in private places.
+"""
+
+SYSTEM = tuple(map(Path, ("/usr", "/bin", "/lib", "/etc", "/var", "/opt", "/nix")))
+"""Without them nothing runs."""
 
 DROPPED_ENVIRONMENT = frozenset(
     {"SSH_AUTH_SOCK", "SSH_AGENT_PID", "DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS",
@@ -33,7 +51,9 @@ MAX_PROCESSES = 5_000
 
 
 def is_within(path: Path, places: Iterable[Path]) -> bool:
-    return any(path == place or place in path.parents for place in places)
+    """As text: both are whole and plain, and this is asked hundreds of times at each start."""
+    text = f"{path}/"
+    return any(text.startswith(f"{str(place).rstrip('/')}/") for place in places)
 
 
 def private_places() -> tuple[Path, ...]:
@@ -43,19 +63,25 @@ def private_places() -> tuple[Path, ...]:
 
 def credentials(homes: Iterable[Path]) -> list[Path]:
     """Where they really are: a link to a directory elsewhere is no hiding place."""
-    found = {(home / name).resolve() for home in homes for name in CREDENTIALS}
+    # By plain strings: most are not there, and each start waits for this.
+    names = (f"{home}/{name}" for home in homes for name in CREDENTIALS)
+    found = {Path(name).resolve() for name in names if os.path.lexists(name)}
     return sorted(path for path in found if path.exists())
 
 
-def mount_points(within: Iterable[Path]) -> list[str]:
-    """What is mounted in these places on the machine itself."""
-    places = tuple(within)
-    with suppress(OSError):
-        text = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-        lines = [line for line in text.split("\n") if line]
-        points = [Path(plain_name(line.split(" ")[4])) for line in lines]
-        return [str(point) for point in points if is_within(point, places)]
-    return []
+def servers(homes: Iterable[Path]) -> list[Path]:
+    """Where servers of this person keep their things, made if they are not there yet.
+
+    What is not there cannot be covered, and another server may start while a sandbox runs.
+    """
+    found: list[Path] = []
+    for home in homes:
+        for name in SERVERS:
+            with suppress(OSError):
+                if home.is_dir():
+                    (home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            found.append((home / name).resolve())
+    return found
 
 
 def listening_sockets(beside: Iterable[Path]) -> list[Path]:

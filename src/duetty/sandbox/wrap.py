@@ -4,14 +4,18 @@ import marshal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from duetty.errors import BadArguments, SandboxUnavailable
 from duetty.sandbox import places as known
 from duetty.sandbox.bubblewrap import Mounts, mounts_of
 from duetty.sandbox.detect import Support, support
+from duetty.sandbox.guarding import other_paths
 from duetty.sandbox.landlock import rules_of
+from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Level, Limits, Places, SandboxOrder, Wrapped
+from duetty.sandbox.own import own_places
 from duetty.sandbox.places import is_within
 from duetty.sandbox.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 from duetty.shell import confined
@@ -25,6 +29,9 @@ PYTHON = str(Path(sys.executable).resolve())
 
 OWN_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """For bubblewrap and the launcher. What the command gets could make them run other code."""
+
+NO_WORKSPACE = tuple(map(Path, ("/proc", "/sys", "/dev")))
+"""Devices, processes and settings of the machine: made of files, and nothing to work in."""
 
 TRY_S = 10.0
 TRIES = 3
@@ -52,6 +59,9 @@ def wrap(
         return Wrapped(level="none", argv=tuple(argv), env=env)
     offered = offered or support()
     level = _level(order, offered)
+    table = MountTable()
+    every = [path.resolve() for path in places.hidden]
+    places = replace(places, hidden=(*places.hidden, *other_paths(every, table)))
     workspaces = _workspaces(order.workspaces, places)
     homes = [Path(order.home)] if order.home else []
     shown = _needed(homes)
@@ -64,7 +74,7 @@ def wrap(
             inside["TMPDIR"] = str(places.private)
         # No unix sockets: a path to one leads around Landlock, to our own server too.
         families = [AF_INET, AF_INET6, AF_NETLINK] if order.network else []
-        rules = rules_of(order, places, workspaces=workspaces, shown=shown, homes=homes)
+        rules = rules_of(order, places, table, workspaces=workspaces, shown=shown, homes=homes)
         spec |= {"landlock": rules, "mounts": None, "drops_capabilities": True}
         words = launcher
     else:
@@ -74,11 +84,11 @@ def wrap(
         mounts = _tried(
             began,
             lambda: mounts_of(
-                order, places, cwd=Path(cwd), workspaces=workspaces, shown=shown,
+                order, places, table, cwd=Path(cwd), workspaces=workspaces, shown=shown,
                 homes=homes,
             ),
         )  # fmt: skip
-        beside = known.mount_points(workspaces)
+        beside = table.points_within(workspaces)
         written = [*workspaces, *known.private_places(), *map(Path, ("/dev", "/proc"))]
         written += [path for path in places.shown if path.exists()]
         rules = {"read": None, "write": [str(path) for path in written], "network": True}
@@ -145,10 +155,25 @@ def _workspace(named: Path, places: Places) -> Path:
         path = named.resolve(strict=True)
     except OSError as error:
         raise BadArguments(f"workspace {str(named)!r}: {error.strerror}") from error
-    if not path.is_dir() or path == Path("/"):
-        raise BadArguments(f"workspace {str(named)!r} must be a directory, and not all of them")
+    if not path.is_dir():
+        raise BadArguments(f"workspace {str(named)!r} is not a directory")
+    if path == Path("/"):
+        raise BadArguments(
+            "workspace '/' is the whole machine, and a sandbox would hold nothing back",
+            hint="name the directories that are to be written",
+        )
+    if is_within(path, NO_WORKSPACE):
+        raise BadArguments(
+            f"workspace {str(named)!r} is no place for files: {path} belongs to the kernel",
+            hint="name a directory on a disk",
+        )
     if is_within(path, places.hidden):
         raise BadArguments(f"workspace {str(named)!r} is where the server keeps its own things")
+    if is_within(path, own_places()):
+        raise BadArguments(
+            f"workspace {str(named)!r} holds the code that this server runs",
+            hint="install Duetty elsewhere, or name another directory",
+        )
     return path
 
 

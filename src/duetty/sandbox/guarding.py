@@ -1,0 +1,69 @@
+"""What both levels hide and protect, by every path that leads there."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from duetty.sandbox.mounted import MountTable
+from duetty.sandbox.order import SandboxOrder
+from duetty.sandbox.own import own_code
+from duetty.sandbox.places import SYSTEM, is_within
+from duetty.sandbox.protecting import protected
+
+
+def other_paths(
+    hidden: Iterable[Path],
+    table: MountTable,
+    *,
+    workspaces: Sequence[Path] = (),
+    homes: Sequence[Path] = (),
+) -> list[Path]:
+    """By which hidden places can be seen, too: what is mounted twice.
+
+    Raises:
+        SandboxUnavailable: if there are too many.
+    """
+    needed = (*SYSTEM, *own_code(), *workspaces, *(home.resolve() for home in homes))
+    return table.elsewhere(hidden, needed=needed)
+
+
+def guarded(
+    order: SandboxOrder, table: MountTable, *, workspaces: Sequence[Path], homes: Sequence[Path]
+) -> dict[Path, Path]:
+    """What stays read-only in the workspaces, each with the one that it is in.
+
+    Our own code in any case: with another launcher a session would say that it has a
+    sandbox, and have none.
+
+    Raises:
+        SandboxUnavailable: if there is too much to protect.
+    """
+    found: dict[Path, Path] = {}
+    if order.protect:
+        home = homes[0] if homes else None
+        found = protected(workspaces, whole_git=order.whole_git, home=home)
+    found |= _in_workspaces(own_code(), workspaces)
+    # A path that leads to something protected is in a workspace only if one to a workspace is.
+    if any(
+        is_within(other, workspaces) or is_within(each, [other])
+        for other in table.elsewhere(workspaces)
+        for each in workspaces
+    ):
+        found |= _in_workspaces(table.elsewhere(found), workspaces)
+    return _outermost(found)
+
+
+def _outermost(found: dict[Path, Path]) -> dict[Path, Path]:
+    """Without those that are in another one, which come right after it in this order."""
+    kept: dict[Path, Path] = {}
+    last: Path | None = None
+    for path in sorted(found, key=lambda path: f"{path}/"):
+        if last is None or not is_within(path, [last]):
+            kept[path] = found[path]
+            last = path
+    return kept
+
+
+def _in_workspaces(paths: Iterable[Path], workspaces: Sequence[Path]) -> dict[Path, Path]:
+    return {
+        path: workspace for path in paths for workspace in workspaces if workspace in path.parents
+    }
