@@ -11,6 +11,7 @@ from duetty.errors import SandboxUnavailable
 from duetty.sandbox import Asked, support
 from duetty.sandbox.git_config import Named, parse_named
 from duetty.sandbox.protecting import protected
+from duetty.sandbox.reading import bytes_of
 from tests.sandbox.inside import lasting_home, python_inside, writes
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
@@ -76,6 +77,22 @@ def test_whatever_a_file_of_git_is_a_sandbox_starts(
     made(file)
 
     assert python_inside(level, "print('ok')", workspace=home / "ws", timeout_s=20) == "ok"
+
+
+def test_only_files_are_read_and_no_more_of_them_than_was_asked_for(home: Path) -> None:
+    os.mkfifo(home / "fifo")
+    (home / "file").write_bytes(b"x" * 100)
+    (home / "link").symlink_to("file")
+
+    for place in (home / "fifo", home, Path("/dev/null"), Path("/dev/zero")):
+        for through_links in (True, False):
+            with pytest.raises(OSError, match="no file"):
+                bytes_of(place, 10, through_links=through_links)
+    with pytest.raises(OSError, match="symbolic links"):
+        bytes_of(home / "link", 10, through_links=False)
+
+    assert bytes_of(home / "file", 10, through_links=False) == b"x" * 10
+    assert bytes_of(home / "link", 200, through_links=True) == b"x" * 100
 
 
 def test_what_follows_a_nul_is_not_part_of_the_name(home: Path) -> None:

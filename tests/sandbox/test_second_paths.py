@@ -108,11 +108,10 @@ def test_what_is_mounted_over_a_second_path_stays_as_it_is(
 def test_a_second_path_in_a_workspace_opens_nothing_that_is_protected(
     home: Path, level: Asked
 ) -> None:
-    for name in ("repo", "free", "other"):
+    for name in (".vscode", "free", "other"):
         (home / "ws" / name).mkdir()
-    subprocess.run(["git", "init", "-q", str(home / "ws/repo")], check=True)
-    paths = ("other/hooks/pre-commit", "other/config", "free/file")
-    with mounted("--bind", home / "ws/repo/.git", home / "ws/other"):
+    paths = ("other/tasks.json", ".vscode/tasks.json", "free/file")
+    with mounted("--bind", home / "ws/.vscode", home / "ws/other"):
         said = python_inside(level, writes(*paths), workspace=home / "ws", home=home)
 
     assert said.count("DONE") == 1
