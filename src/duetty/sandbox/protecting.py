@@ -47,6 +47,9 @@ MAX_REPOSITORIES = 256
 MAX_LOOKED_AT = 100_000
 """Entries of directories, and names in configurations of git's, that one look at a workspace takes in."""
 
+OF_GIT = 10
+"""What an entry of git's own counts: each is a directory to be opened, and nobody has many."""
+
 MAX_NAME_BYTES = 4_096
 MAX_CONFIG_BYTES = 256 << 10
 """Of one file: what a person has is far smaller."""
@@ -149,7 +152,7 @@ class _Look:
                     yield each, [git.parent]
             return
         tops = [git.parent] if git.name == ".git" else []
-        for worktree in self.entries(git / "worktrees"):
+        for worktree in self.entries(git / "worktrees", each=OF_GIT):
             if worktree.is_dir(follow_symlinks=False):
                 named = self.named(Path(worktree.path) / "gitdir")
                 top = [] if named is None else [named.parent]
@@ -164,7 +167,7 @@ class _Look:
         for _ in range(MODULE_DEPTH):
             below: list[str] = []
             for directory in level:
-                for entry in self.entries(directory):
+                for entry in self.entries(directory, each=OF_GIT):
                     if not entry.is_dir(follow_symlinks=False):
                         continue
                     if os.path.exists(f"{entry.path}/HEAD"):  # noqa: PTH110 - ten times as fast
@@ -250,17 +253,17 @@ class _Look:
 
     # --- the end of it --------------------------------------------------------------
 
-    def entries(self, directory: Path | str) -> Iterator["os.DirEntry[str]"]:
+    def entries(self, directory: Path | str, *, each: int = 1) -> Iterator["os.DirEntry[str]"]:
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
-                    self.count()
+                    self.count(each)
                     yield entry
         except OSError:
             return
 
-    def count(self) -> None:
-        self.looked_at += 1
+    def count(self, each: int = 1) -> None:
+        self.looked_at += each
         if self.looked_at > MAX_LOOKED_AT:
             raise self.too_much()
 
