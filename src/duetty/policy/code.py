@@ -7,6 +7,7 @@ then as good as unreadable.
 import re
 from typing import NamedTuple
 
+from duetty.policy.reading import UNKNOWN
 from duetty.policy.writes import IMPORTANT
 
 
@@ -71,6 +72,9 @@ _STRINGS = re.compile(
     re.DOTALL,
 )
 
+_HOLES = re.compile(r"[$#]?\{[^{}]*\}|%[sdr]|%\(\w+\)s")
+"""Where a language puts a value into a text."""
+
 _SQL = re.compile(
     r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)\b
       | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|returning\b|limit\b|order\s+by\b|using\b(?!.*\bwhere\b)|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
@@ -119,7 +123,11 @@ def code_findings(code: str) -> CodeFindings:
             next((part for part in found.groups() if part is not None), "")
             for found in _STRINGS.finditer(code)
         ]
-        commands = [*strings, " ".join(strings)]
+        joined = " ".join(strings)
+        holes = (_HOLES.sub(UNKNOWN, each) for each in strings)
+        # `"rm " $1`, `["rm", "-rf", d]`: what is put in or behind is not known.
+        open_ended = [f"{each}{UNKNOWN}" if each[-1:].isspace() else each for each in holes]
+        commands = [*strings, joined, *open_ended, f"{joined} {UNKNOWN}"]
     if _REACHES.search(code) or ((runs or shells_out) and _BUILDS.search(code)):
         unreadable = "code that makes code"
     return CodeFindings(tuple(findings), tuple(commands), unreadable)

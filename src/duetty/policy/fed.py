@@ -15,6 +15,7 @@ from duetty.policy.commands import (
 from duetty.policy.gaps import placeholder_of
 from duetty.policy.patterns import has_open_subcommand, matching
 from duetty.policy.printed import printed
+from duetty.policy.programs import STOPPING
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
 from duetty.policy.traits import AWK, SQL
 from duetty.policy.use import Scanner, Use
@@ -35,6 +36,8 @@ _TELLS_SHORTLY = frozenset("perl ruby node nodejs php lua bun".split())
 _TELLERS = frozenset(["at", "batch", "crontab"])
 """With an option they list, or take a file."""
 
+_KILLING = ("kill", "pkill", "killall")
+_ENGINES = ("docker", "podman", "nerdctl")
 _DELETING = ("rm", "unlink", "shred", "rmdir", "truncate")
 
 _PROJECT_SCRIPTS = {
@@ -101,7 +104,7 @@ def _xargs(scanner: Scanner, use: Use) -> None:
         program = program_name(called)
         if program in _DELETING:
             scanner.find("recursive_delete", " ".join(texts))
-        elif program == "kill":
+        elif program in _KILLING or (program in _ENGINES and words and words[0] in STOPPING):
             scanner.find("mass_kill", " ".join(texts))
         elif has_open_subcommand(
             program, [*(UNKNOWN if word == gap else word for word in words), UNKNOWN]

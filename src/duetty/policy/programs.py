@@ -4,7 +4,7 @@ Each function looks at one command and reports to whoever scans.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from posixpath import normpath
 
 from duetty.policy.code import sql_is_destructive
@@ -20,8 +20,51 @@ from duetty.policy.writes import (
     ROOTS,
     is_delicate,
     is_history,
-    written_class,
 )
+
+ENTERING = frozenset("cd chdir pushd popd z".split())
+
+
+def target_of(texts: Sequence[str]) -> str:
+    """Where `cd` and its like go; without a word that tells, somewhere else."""
+    operands = [text for text in texts[1:] if text[:1] not in ("-", "+", "")]
+    if operands and texts[0] != "popd":
+        return operands[-1]
+    return "~" if len(texts) == 1 and texts[0] in ("cd", "chdir") else ".."
+
+
+_GOING_BY: Mapping[str, tuple[str, ...]] = {
+    "env": ("-C", "--chdir"),
+    "sudo": ("-D", "--chdir"),
+    "bwrap": ("--chdir",),
+    "start-stop-daemon": ("-d", "--chdir"),
+    "systemd-run": ("--working-directory",),
+    "nsenter": ("--wd",),
+    "unshare": ("--wd",),
+    "parallel": ("--wd", "--workdir"),
+    "tmux": ("-c",),
+    "npm": ("-C", "--prefix"),
+    "npx": ("-C", "--prefix"),
+    "pnpm": ("-C", "--dir"),
+    "yarn": ("--cwd",),
+    "bun": ("--cwd",),
+    "uv": ("--directory",),
+    "poetry": ("-C", "--directory"),
+    "mise": ("-C", "--cd"),
+    "just": ("-d", "--working-directory"),
+}
+GOING = frozenset([*_GOING_BY, "git", "make", "gmake"])
+"""Programs that run others where one of their options says."""
+
+
+def _goes(scanner: Scanner, use: Use) -> None:
+    directory = use.value(*_GOING_BY.get(use.name, ("-C", "--directory")))
+    if directory is not None:
+        scanner.enter(directory)
+
+
+def _enters(scanner: Scanner, use: Use) -> None:
+    scanner.enter(target_of(use.texts))
 
 
 def _rm(scanner: Scanner, use: Use) -> None:
@@ -33,6 +76,14 @@ def _rm(scanner: Scanner, use: Use) -> None:
     for word in use.words[1:]:
         unknown = unknown or word.guessed or UNKNOWN in word.text
         globbed = globbed or word.glob
+    if scanner.bases:
+        # `cd X; rm Y` is `rm X/Y`.
+        operands += [
+            f"{base}/{path}"
+            for base in scanner.bases
+            for path in operands
+            if path[:1] not in ("/", "~")
+        ]
     for path in operands:
         plain = re.sub(r"/+", "/", path) if "//" in path else path
         if plain not in ("/", "~/"):
@@ -53,10 +104,16 @@ def _rm(scanner: Scanner, use: Use) -> None:
         if (
             unknown
             or globbed
+            or scanner.is_elsewhere
             or not all(REBUILT.fullmatch(path) and ".." not in path for path in operands)
         ):
             scanner.find("recursive_delete", use.what)
-    elif unknown or globbed or any(is_delicate(path) for path in operands):
+    elif (
+        unknown
+        or globbed
+        or scanner.is_elsewhere
+        or any(UNKNOWN in path or is_delicate(path) for path in operands)
+    ):
         scanner.find("delete_outside", use.what)
 
 
@@ -87,7 +144,7 @@ def _copy(scanner: Scanner, use: Use) -> None:
         if target == "/dev/null":
             scanner.find("overwrite", use.what)
         for source in sources:
-            if (written_class(source) or ROOTS.fullmatch(source)) and source not in (".", "*"):
+            if (scanner.class_of(source) or ROOTS.fullmatch(source)) and source not in (".", "*"):
                 scanner.find("system_file", use.what)
         if any(
             source in ("*", ".", "~", "/")
@@ -112,7 +169,7 @@ def _copy(scanner: Scanner, use: Use) -> None:
     if use.name in ("cp", "mv") and IMPORTANT.search(target) and ".env" not in target:
         scanner.find("overwrite", use.what)
     if len(operands) > 1 or into:
-        name = written_class(target)
+        name = scanner.class_of(target)
         if name is not None:
             scanner.find(name, use.what)
 
@@ -133,6 +190,12 @@ def _tee(scanner: Scanner, use: Use) -> None:
         scanner.made[normpath(path)] = "\n".join(UNKNOWN if text is None else text for text in said)
 
 
+_EVERY_LINE = r"(?:|[0-9]+,\$|[01]~1|[0-9$]+!|/(?!\^\$/)\^?(?:\.?[*+]?|\[\^?[^]]{0,8}\][*])\$?/|\\(.)\.[*]?\1)"
+_LEAVES_NOTHING = re.compile(
+    rf"(?:^|[;{{\n])\s*{_EVERY_LINE}\s*(?:[dDzQq]|c\b|c\\)\s*(?:$|[;}}\n]|(?<=\\))"
+)
+"""A script of sed that deletes lines whatever stands in them."""
+
 _REPLACES_ALL = re.compile(r"(?:^|[;{\s])s([/|,#!])\^?\.\*\$?\1\1")
 
 
@@ -140,7 +203,7 @@ def _in_place(scanner: Scanner, use: Use) -> None:
     """With `sed -i` and `perl -i` the operands are rewritten."""
     if use.has("i", "--in-place"):
         for path in use.operands():
-            name = written_class(path)
+            name = scanner.class_of(path)
             if name is not None:
                 scanner.find(name, use.what)
         if (
@@ -151,11 +214,13 @@ def _in_place(scanner: Scanner, use: Use) -> None:
             scanner.find("overwrite", use.what)  # nothing is printed back
         if any(_REPLACES_ALL.search(text) for text in use.texts[1:]):
             scanner.find("overwrite", use.what)
-        if use.name == "sed" and any(
-            text in ("d", "1,$d", "Q", "q") or re.fullmatch(r"[0-9]*,?\$?d", text)
-            for text in use.operands()[:1]
-        ):
-            scanner.find("overwrite", use.what)
+        if use.name in ("sed", "gsed"):
+            script = use.value("--expression") or "".join(use.operands()[:1])
+            prints = "p" in script or "w" in script or "=" in script
+            if _LEAVES_NOTHING.search(script) or (
+                use.has("n", "--quiet", "--silent") and not prints
+            ):
+                scanner.find("overwrite", use.what)
 
 
 _EMPTIES = re.compile(r"(?:%|(?:0|1)?,\$?)d(?:\b|elete)")
@@ -168,7 +233,7 @@ _EDITOR_DELETES = re.compile(
 def _editor(scanner: Scanner, use: Use) -> None:
     """ex, ed, vim -es: scripted edits of what the system needs, and what they run."""
     for path in use.operands():
-        name = written_class(path)
+        name = scanner.class_of(path)
         if name is not None:
             scanner.find(name, use.what)
     said = use.texts[1:] + use.simple.bodies
@@ -210,9 +275,19 @@ def _ends_with_file(scanner: Scanner, use: Use) -> None:
     scanner.written(use.texts[-1], use.what)
 
 
+_KEYS = re.compile(r"\.(?:pem|key|p12|pfx|crt|csr|cer|der)$", re.IGNORECASE)
+"""Important where another program writes them; it is by openssl that they are made."""
+
+
 def _output(scanner: Scanner, use: Use) -> None:
     path = use.value("-o", "--output", "-out", "--out") or use.clustered("o")
-    if path is not None:
+    if path is None:
+        return
+    if use.name == "openssl" and _KEYS.search(path):
+        name = scanner.class_of(path)
+        if name is not None:
+            scanner.find(name, use.what)
+    else:
         scanner.written(path, use.what)
 
 
@@ -252,7 +327,7 @@ def _sed(scanner: Scanner, use: Use) -> None:
 def _patched(scanner: Scanner, use: Use) -> None:
     """patch, cpio: the directory they work in."""
     into = use.value("-d", "-D", "--directory")
-    if into is not None and (written_class(into) or into in ("~", "/", "~/")):
+    if into is not None and (scanner.class_of(into) or into in ("~", "/", "~/")):
         scanner.find("system_file", use.what)
 
 
@@ -269,10 +344,10 @@ def _cmake(scanner: Scanner, use: Use) -> None:
 def _archive(scanner: Scanner, use: Use) -> None:
     if programs_of(use.simple.producers) & NETWORK:
         scanner.downloaded.add(UNPACKED)
-    if any(written_class(path) == "device_write" for path in use.operands()):
+    if any(scanner.class_of(path) == "device_write" for path in use.operands()):
         scanner.find("device_write", use.what)
     into = use.value("-C", "--directory") if use.name != "unzip" else use.value("-d")
-    if into is not None and (written_class(into) or into in ("~", "/", "~/")):
+    if into is not None and (scanner.class_of(into) or into in ("~", "/", "~/")):
         scanner.find("system_file", use.what)
     if use.name == "tar" and (
         use.has("", "--remove-files")
@@ -293,7 +368,7 @@ def _mode(scanner: Scanner, use: Use) -> None:
     operands = use.operands()
     takes_away = use.name == "chmod" and any(map(_TAKES_AWAY.fullmatch, use.texts[1:]))
     for path in operands if takes_away else operands[1:]:
-        if written_class(path) or path in ("~", "/"):
+        if scanner.class_of(path) or path in ("~", "/"):
             scanner.find("permissions", use.what)
     if (
         use.name == "chmod"
@@ -321,6 +396,118 @@ def _kill(scanner: Scanner, use: Use) -> None:
         or scanner.has_run("pgrep", "pidof", "ps", "lsof")
     ):
         scanner.find("mass_kill", use.what)
+
+
+_OF_MANY = (
+    " bash dash zsh fish tcsh ksh node nodejs python python2 python3 pypy java ruby perl php deno bun dotnet beam.smp mono"
+    " init systemd sshd ssh-agent dbus-daemon login getty agetty tmux screen zellij Xorg Xwayland gnome-shell plasmashell"
+    " kwin_x11 NetworkManager cron crond rsyslogd dockerd containerd supervisord launchd WindowServer "
+)
+"""Names under which the whole machine runs, or whatever somebody has started."""
+
+_SETS = re.compile(r"\[(.)\]|\[[^\]]*\]?")
+_SIGNS = re.compile(r"[.*+?^$(){}\\/\s-]")
+_LEAST = 3
+"""Letters of a pattern below which it is found nearly everywhere."""
+
+_VALUED_OF_PKILL = ("-t", "-g", "-G", "-P", "-s", "--signal", "--parent", "--terminal", "--group")
+
+
+_SIGNAL = re.compile(r"-(?:SIG)?[A-Z]{3,}[0-9]?")
+
+
+def _by_name(scanner: Scanner, use: Use) -> None:
+    """pkill, killall: by a name or a pattern that may be anybody's."""
+    patterns: list[str] = []
+    letters = before = ""
+    for text in use.texts[1:]:
+        if text[:1] == "-":
+            letters += "" if text[:2] == "--" or _SIGNAL.fullmatch(text) else text[1:]
+        elif before not in _VALUED_OF_PKILL:
+            patterns.append(text)
+        before = text
+    picks = "uUv" if use.name == "pkill" else "ur"
+    if (
+        any(letter in letters for letter in picks)
+        or (use.name == "pkill" and not patterns and any(each in letters for each in "tgGs"))
+        or (patterns and scanner.is_elsewhere)
+        or any(map(_is_broad, patterns))
+    ):
+        scanner.find("mass_kill", use.what)
+
+
+def _is_broad(pattern: str) -> bool:
+    """Whether it is found in more than one program's command line; no pattern of an agent's is run here."""
+    for part in pattern.split("|"):
+        letters = _SIGNS.sub("", _SETS.sub(r"\1", part))
+        if UNKNOWN in part or len(letters) < _LEAST or letters in _OF_MANY:
+            return True
+    return False
+
+
+def _before_host(texts: Sequence[str]) -> Sequence[str]:
+    """The options of ssh itself, not of what it runs elsewhere."""
+    inner = inner_of("ssh", texts)
+    return texts[1 : inner[0].start] if inner else texts[1:]
+
+
+_TUNNEL = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*R.*|-o(?:[Rr]emote[Ff]orward|[Tt]unnel).*")
+
+
+def _ssh(scanner: Scanner, use: Use) -> None:
+    """With -R, whoever reaches the other machine reaches this one."""
+    before = ""
+    for text in _before_host(use.texts):
+        if _TUNNEL.fullmatch(text) or (before == "-o" and _TUNNEL.fullmatch(f"-o{text}")):
+            scanner.find("remote_shell", use.what)
+        before = text
+
+
+_FROM_ELSEWHERE = re.compile(
+    r"(?:git\+)?(?:https?|ssh|ftp|git)://.*|(?:github|gitlab|bitbucket|gist):.*|git@.*|npm:.*://.*"
+)
+_IN_CLEAR = re.compile(
+    r"(?:.*[=@+\s])?(?:http|ftp|git)://(?!localhost\b|127\.|\[::1\]|0\.0\.0\.0).*"
+)
+"""Whoever is on the way can put something else there."""
+
+_RUNNING: Mapping[str, frozenset[str]] = {
+    "npx": frozenset(),
+    "bunx": frozenset(),
+    "pnpx": frozenset(),
+    "uvx": frozenset(),
+    "npm": frozenset(["exec", "x", "init", "create"]),
+    "pnpm": frozenset(["dlx", "create"]),
+    "yarn": frozenset(["dlx", "create"]),
+    "bun": frozenset(["x", "create"]),
+    "pipx": frozenset(["run"]),
+    "uv": frozenset(["run"]),
+    "deno": frozenset(["run", "test", "install"]),
+    "nix": frozenset(["run", "develop", "shell"]),
+}
+"""Programs that run what they download, with the subcommands that do so; none: always."""
+
+_INSTALLING = frozenset("install i add get update upgrade".split())
+
+
+def _runs_address(scanner: Scanner, use: Use) -> None:
+    """`npx https://…` runs what comes from there; `pip install http://…`, what anybody on the way puts there."""
+    if use.name in _GOING_BY:
+        _goes(scanner, use)
+    if ":" not in use.what:
+        return
+    operands = use.operands()
+    subcommands = _RUNNING.get(use.name)
+    package = ""
+    if subcommands is not None and (not subcommands or subcommands.intersection(operands[:1])):
+        package = "".join(operands[1:2] if subcommands else operands[:1])
+    named = use.value("-p", "--package", "--from", "--spec", "--with") or ""
+    if (
+        _FROM_ELSEWHERE.fullmatch(package)
+        or (package and _FROM_ELSEWHERE.fullmatch(named))
+        or (not _INSTALLING.isdisjoint(operands[:3]) and any(map(_IN_CLEAR.fullmatch, use.texts)))
+    ):
+        scanner.find("remote_code", use.what)
 
 
 def _fetched(scanner: Scanner, use: Use) -> None:
@@ -398,8 +585,26 @@ _GIT_RUNS = frozenset(
 _GIT_WATCHED = _GIT_RUNS | {"-c", "clone"}
 
 
+_FILE = re.compile(
+    r".*\.(?:py|pyi|ipynb|[cm]?[jt]sx?|json5?|jsonc|md|rst|txt|ya?ml|toml|lock|go|mod|sum|rs|[ch]|cc|cpp|cxx|hh|hpp|java|kts?|scala|rb|erb|php|css|scss|less|html?|vue|svelte"
+    r"|sh|bash|zsh|fish|sql|xml|cfg|ini|conf|env|csv|tsv|svg|png|jpe?g|gif|pdf|swift|mm?|dart|lua|pl|pm|ex|exs|erl|hs|ml|clj|tf|tfvars|proto|gradle|properties|cmake|mk|tex|snap)"
+    r"|(?:.*/)?(?:Makefile|Dockerfile|Gemfile|Rakefile|Procfile|LICENSE|README|CHANGELOG|\.[a-z][\w.-]*)|.+/|\./.*|.*[*?].*"
+)
+"""What hardly anybody calls a branch."""
+
+_NEW_BRANCH = ("-b", "-B", "--orphan", "-t", "--track", "--detach", "-d")
+
+
 def _git(scanner: Scanner, use: Use) -> None:
     texts = use.texts
+    if "-C" in texts:
+        _goes(scanner, use)
+    if "checkout" in texts and not any(text in _NEW_BRANCH for text in texts):
+        operands = use.operands()
+        if operands[0] == "checkout" and any(map(_FILE.fullmatch, operands[1:])):
+            scanner.find("git_discard", use.what)
+    if "branch" in texts and use.has("d", "--delete") and use.has("r", "--remotes"):
+        scanner.find("git_discard", use.what)  # of these git asks for nothing to be merged
     if _GIT_WATCHED.isdisjoint(texts):
         return
     for index in range(1, len(texts)):
@@ -413,7 +618,7 @@ def _git(scanner: Scanner, use: Use) -> None:
             text == "clone"
             and len(operands := use.operands()) > 2
             and operands[0] == "clone"
-            and written_class(f"{operands[-1].rstrip('/')}/x") == "persistence"
+            and scanner.class_of(f"{operands[-1].rstrip('/')}/x") == "persistence"
         ):
             scanner.find("persistence", use.what)
         if text in _GIT_RUNS and index + 1 < len(texts):
@@ -459,8 +664,15 @@ def _netcat(scanner: Scanner, use: Use) -> None:
                 scanner.find("remote_delete", text)
 
 
+STOPPING = frozenset("stop kill restart pause".split())
+
+
 def _container(scanner: Scanner, use: Use) -> None:
-    """With `docker run -v /:/host`, the host's root in a container."""
+    """With `docker run -v /:/host`, the host's root in a container; and whatever a list of them tells to stop."""
+    if not STOPPING.isdisjoint(use.texts[1:3]) and any(
+        word.inner and UNKNOWN in word.text for word in use.words
+    ):
+        scanner.find("mass_kill", use.what)
     for index, text in enumerate(use.texts[1:], 1):
         if (
             use.texts[index - 1] in ("-v", "--volume") and text.startswith("/:")
@@ -476,6 +688,16 @@ def _ansible(scanner: Scanner, use: Use) -> None:
         scanner.find("recursive_delete", use.what)
     if said:
         scanner.try_text(said, use.depth + 1)
+
+
+def _serves(scanner: Scanner, use: Use) -> None:
+    """A server of files: everybody who reaches the machine reads them."""
+    if "http.server" not in use.texts and "SimpleHTTPServer" not in use.texts:
+        return
+    given = use.value("-d", "--directory")
+    for directory in (*scanner.bases, *([] if given is None else [given])):
+        if ROOTS.fullmatch(directory.rstrip("/") or "/"):
+            scanner.find("exfiltration", use.what)
 
 
 def _tracks(scanner: Scanner, use: Use) -> None:
@@ -501,6 +723,7 @@ def _ftp(scanner: Scanner, use: Use) -> None:
 
 def _make(scanner: Scanner, use: Use) -> None:
     """Variables on the command line are commands to make; SHELL is the one that runs all others."""
+    _goes(scanner, use)
     for text in use.texts[1:]:
         name, sign, value = text.partition("=")
         if sign and name.isidentifier():
@@ -527,6 +750,8 @@ def _rmdir(scanner: Scanner, use: Use) -> None:
 
 
 SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
+    **dict.fromkeys(sorted(ENTERING), _enters),
+    **dict.fromkeys(_GOING_BY, _goes),
     "rm": _rm,
     "rimraf": _rm,
     "unlink": _rm,
@@ -581,7 +806,15 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "chmod": _mode,
     "chown": _mode,
     "chgrp": _mode,
+    **dict.fromkeys(["python", "python2", "python3"], _serves),
     "kill": _kill,
+    "pkill": _by_name,
+    "killall": _by_name,
+    "ssh": _ssh,
+    "autossh": _ssh,
+    **dict.fromkeys(
+        "npx bunx pnpx uvx npm pnpm yarn bun pipx uv deno nix pip pip3 gem".split(), _runs_address
+    ),
     "curl": _curl,
     "wget": _curl,
     **dict.fromkeys(

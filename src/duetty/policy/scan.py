@@ -32,6 +32,7 @@ from duetty.policy.gaps import filled
 from duetty.policy.paths import is_secret
 from duetty.policy.patterns import BY_PROGRAM, has_open_subcommand, matching
 from duetty.policy.printed import printed
+from duetty.policy.programs import ENTERING, GOING, target_of
 from duetty.policy.reader import positional, read
 from duetty.policy.reading import UNKNOWN, Reading, Simple, Word, exact
 from duetty.policy.recogniser import MAX_BYTES, RESERVED, Glob, Line
@@ -50,6 +51,9 @@ MAX_STEPS = 300
 
 MAX_TRIED = 8
 """Later words of one command that are tried as programs."""
+
+MAX_BASES = 16
+"""Directories that a line enters and that its paths are tried in."""
 
 MAX_SEGMENTS = 16
 """Parts of one text that are tried as commands."""
@@ -73,6 +77,8 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
         return scanner.result()
     before: Simple | None = None
     simples: list[Simple] = []
+    if any(command.words[0] in ENTERING for command in commands):
+        scanner.places([Simple([exact(word) for word in each.words]) for each in commands])
     for command, join in zip(commands, ("", *joins), strict=True):
         # As `exact` makes them.
         words = [new(Word, (word, type(word) is Glob, (), False)) for word in command.words]
@@ -208,9 +214,11 @@ class _Scanner:
         "aliases",
         "awaits_code",
         "awaits_sql",
+        "bases",
         "commands",
         "downloaded",
         "findings",
+        "is_elsewhere",
         "is_exact",
         "made",
         "seen",
@@ -228,6 +236,8 @@ class _Scanner:
         self.made: dict[str, str] = {}
         self.aliases: dict[str, str] = {}
         self.seen: list[tuple[str, ...]] = []
+        self.bases: list[str] = []
+        self.is_elsewhere = False
         self.steps = 0
         self.awaits_code = self.awaits_sql = False
         self.is_exact = False
@@ -258,6 +268,8 @@ class _Scanner:
         self.is_exact = False
         self.unreadable += reading.unreadable
         functions = reading.functions
+        if len(reading.commands) > 1:
+            self.places(reading.commands)
         for simple in reading.commands:
             if (
                 functions
@@ -274,6 +286,17 @@ class _Scanner:
                 continue
             self.command(simple, depth)
         self.fill(reading.commands, reading.functions, depth)
+
+    def places(self, commands: Sequence[Simple]) -> None:
+        """Where the line goes, before anything of it is looked at: a loop comes by again."""
+        for simple in commands:
+            if simple.words and simple.words[0].text in ENTERING:
+                self.enter(target_of([word.text for word in simple.words]))
+
+    def enter(self, directory: str) -> None:
+        if directory not in self.bases and len(self.bases) < MAX_BASES:
+            below = [f"{base}/{directory}" for base in self.bases if directory[:1] not in "/~"]
+            self.bases += [directory, *below]
 
     def fill(self, commands: Sequence[Simple], functions: Set[str], depth: int) -> None:
         if depth < MAX_DEPTH:
@@ -338,6 +361,8 @@ class _Scanner:
         other = _Scanner(self.whole)
         other.steps = self.steps
         other.seen = self.seen
+        other.bases = self.bases
+        other.is_elsewhere = self.is_elsewhere
         other.sweeps = sweeps
         look_at(other)
         self.steps = other.steps
@@ -361,6 +386,8 @@ class _Scanner:
     def _assigned(self, name: str, value: Word, simple: Simple, depth: int) -> None:
         if name == "IFS" and not simple.words:
             self.unreadable.append("changes how words are split")
+        if name == "CDPATH":
+            self.unreadable.append("changes where cd goes")
         if value.text:
             self.sweep(value.text, depth)
         if _ASSIGNED_COMMANDS.fullmatch(name):
@@ -389,6 +416,9 @@ class _Scanner:
             if not self.is_exact and has_open_subcommand(name, texts[1:]):
                 self.unreadable.append(f"what {name} is told to do is only known when it runs")
         listed = len(findings) > found
+        was_elsewhere, entered = self.is_elsewhere, len(self.bases)
+        if known.is_elsewhere:
+            self.is_elsewhere = True
         if known.special is not None:
             known.special(self, new(Use, (name, words, texts, simple, depth)))
         if known.is_subscripted:
@@ -420,6 +450,9 @@ class _Scanner:
             operands = [text for text in texts[1:] if text[:1] not in ("-", "")]
             if tells_to_delete(texts[1:], operands, catalogued=name in BY_PROGRAM):
                 self.find("other_delete", " ".join(texts))
+        self.is_elsewhere = was_elsewhere
+        if len(self.bases) > entered and name in GOING:
+            del self.bases[entered:]  # what comes behind it is where it was
 
     def _named_oddly(
         self, name: str, first: Word, words: Sequence[Word], simple: Simple, depth: int
@@ -681,9 +714,16 @@ class _Scanner:
         elif name in DECODERS or name in ("cat", "echo"):
             self.made[path] = UNKNOWN
 
+    def class_of(self, path: str) -> str | None:
+        name = written_class(path)
+        if name is None and self.bases and path[:1] not in ("/", "~"):
+            names = (written_class(f"{base}/{path}") for base in self.bases)
+            return next((each for each in names if each is not None), None)
+        return name
+
     def written(self, path: str, what: str, *, empties: bool = False) -> None:
         """A path is written to: which class is that?"""
-        name = written_class(path)
+        name = self.class_of(path)
         if name is None and (empties or (IMPORTANT.search(path) and not DUMPS.search(path))):
             name = None if path == "/dev/null" else "overwrite"
         if name is not None:

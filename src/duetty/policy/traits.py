@@ -10,7 +10,7 @@ from duetty.policy.programs import SPECIAL
 from duetty.policy.specs.coreutils import COREUTILS
 from duetty.policy.use import Scanner, Use
 from duetty.policy.verbs import EXEMPT
-from duetty.policy.wrappers import SHELLS, WRAPPERS
+from duetty.policy.wrappers import ELSEWHERE, SHELLS, WRAPPERS
 
 AWK = frozenset("awk gawk mawk nawk original-awk".split())
 
@@ -84,6 +84,8 @@ class Traits:
     """Whether a pattern of the catalogue may match."""
     special: Callable[[Scanner, Use], None] | None
     runs_others: bool
+    is_elsewhere: bool
+    """Whether what it runs has another user, machine or file system."""
     is_interpreter: bool
     sends: bool
     is_swept: bool
@@ -105,6 +107,7 @@ def traits(called: str) -> Traits:
         catalogued=name in BY_PROGRAM or bool(globbed(name)),
         special=SPECIAL.get(name),
         runs_others=name in _RUNS_OTHERS or interpreter,
+        is_elsewhere=name in RUNNERS or name in ELSEWHERE,
         is_interpreter=interpreter,
         sends=name in SENDERS,
         is_swept=name not in DATA,

@@ -25,11 +25,23 @@ class Scanner(Protocol):
     findings: list[Finding]
     whole: bool
     """Whether what has a class is searched for others all the same."""
+    bases: list[str]
+    """Directories that the line enters."""
+    is_elsewhere: bool
+    """Whether this runs as somebody else, on another machine, or in a container."""
 
     def find(self, name: str, what: str) -> None: ...
 
     def has_run(self, *names: str) -> bool:
         """Whether the line runs one of these programs before."""
+        ...
+
+    def enter(self, directory: str) -> None:
+        """From here on paths may begin there."""
+        ...
+
+    def class_of(self, path: str) -> str | None:
+        """The class of writing to this path, wherever the line goes; None for an ordinary file."""
         ...
 
     def written(self, path: str, what: str, *, empties: bool = False) -> None: ...

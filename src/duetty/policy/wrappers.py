@@ -189,6 +189,12 @@ WRAPPERS: dict[str, Wrapper] = {
     "make": _only_options("--eval", "-C -f -I -j -o -W"),
 }
 
+ELSEWHERE = frozenset(
+    "sudo doas su runuser pkexec gosu su-exec setpriv chroot nsenter unshare machinectl systemd-nspawn proot"
+    " ssh mosh autossh sshpass pdsh rsh adb ansible salt fab".split()
+)
+"""Those that run it as somebody else, on another machine or under another root; besides whatever starts containers."""
+
 _FIND_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 _FD_RUNS = frozenset(["-x", "-X", "--exec", "--exec-batch"])
 
