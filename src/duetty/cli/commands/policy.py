@@ -26,6 +26,7 @@ from duetty.policy import (
     Mode,
     Profile,
     RuleSet,
+    analyse,
     analyse_whole,
     decide,
     load_rules,
@@ -33,6 +34,7 @@ from duetty.policy import (
 )
 from duetty.policy.catalogue import CLASSES
 from duetty.policy.recogniser import Unproven
+from duetty.policy.shipped import in_force, may_hold
 from duetty.policy.specs import Proof, Refuted
 
 EXIT_ASKS, EXIT_DENIED = 10, 11
@@ -108,12 +110,11 @@ class _Judge:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.answers: dict[tuple[str, str], str] = {}
         self.mode = Mode(arguments.mode)
-        self.rules = _rules(arguments.rules) if arguments.rules else RuleSet()
+        self.own = _rules(arguments.rules) if arguments.rules else RuleSet()
         self.profile = (
-            Profile(arguments.profile)
-            if arguments.profile
-            else self.rules.profile or Profile.GUARDED
+            Profile(arguments.profile) if arguments.profile else self.own.profile or Profile.GUARDED
         )
+        self.rules = in_force(self.own, self.profile)
 
     def __call__(self, line: str, cwd: str) -> Decision:
         call = Judged(
@@ -124,7 +125,8 @@ class _Judge:
             cwd=cwd,
             command_line=line,
         )
-        return decide(call, self.rules, self.profile, can_ask=self.mode is Mode.INTERACTIVE)
+        rules = self.rules if may_hold(analyse(line, cwd)) else self.own
+        return decide(call, rules, self.profile, can_ask=self.mode is Mode.INTERACTIVE)
 
     def answer(self, identity: object, line: str, cwd: str) -> str:
         """As JSON; what was judged before is remembered."""
