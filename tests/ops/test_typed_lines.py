@@ -11,6 +11,7 @@ from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.ops.typed_lines import TypedLines
+from duetty.policy import analyse
 from duetty.session import Session
 from tests.engine import Engine, running_engine
 
@@ -57,6 +58,55 @@ async def test_a_destructive_line_is_not_typed_into_what_may_run_it(
                 await engine.call("input.write", session="s", data=key)
             with pytest.raises(PolicyDenied):
                 await engine.call("input.press", session="s", keys=["Enter"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'import os; os.system("rm -rf victim")',
+        'shutil.rmtree("victim")',
+        '    os.remove("a")',
+        'require("fs").rmSync("victim", {recursive: true})',
+        'FileUtils.rm_rf "victim"',
+        "unlink 'a'",
+        "DROP TABLE users;",
+        "delete from users;",
+        "FLUSHALL",
+        "db.users.drop()",
+    ],
+)
+def test_a_line_that_may_be_code_is_judged_as_such(line: str) -> None:
+    first, *others = TypedLines().lines("s", f"{line}\r")
+
+    assert first == line
+    [code] = others
+    assert analyse(code).scan.findings
+
+
+@pytest.mark.parametrize("line", ["print(1 + 1)", "x = [1, 2]", "select * from users;", "y = 'a'"])
+def test_code_that_destroys_nothing_is_left_alone(line: str) -> None:
+    for each in TypedLines().lines("s", f"{line}\r"):
+        assert not analyse(each).scan.findings
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_destructive_code_is_not_typed_into_an_interpreter(home: Path) -> None:
+    (home / "victim").mkdir()
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command="python3 -q", cwd=str(home))
+            await see(session, ">>>")
+            write = {"session": "s", "data": "import shutil, os\r"}
+            await engine.call("input.write", **write)
+            for code in ('shutil.rmtree("victim")', 'os.system("rm -rf victim")'):
+                with pytest.raises(PolicyDenied) as refused:
+                    await engine.call("input.write", session="s", data=f"{code}\r")
+                assert refused.value.details["reason"] == "destructive"
+            await engine.call("input.write", session="s", data='\x15print("har" + "mless")\r')
+
+            await see(session, "harmless")
+            assert (home / "victim").is_dir()
 
 
 async def nested(engine: Engine) -> Session:

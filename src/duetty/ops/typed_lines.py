@@ -2,23 +2,30 @@
 
 Rebuilding a line editor would promise what it cannot keep. What is kept is the text
 between two line ends, with what Backspace and Ctrl-U take away; arrow keys, history
-and completion of whatever program reads it are not followed.
+and completion of whatever program reads it are not followed. Whether that program is
+a shell or an interpreter of some language cannot be told either, so a line that may be
+code is judged as both. What is spread over several lines is not put together.
 """
 
 import re
 from base64 import b64decode
 from collections import OrderedDict
 from contextlib import suppress
+from shlex import quote
 from typing import Any
 
 from duetty.blocks import Phase
 from duetty.errors import DuettyError
+from duetty.policy.code import sql_is_destructive
 from duetty.session import Session
 
 MAX_CHARS = 8_192
 MAX_SESSIONS = 1_000
 
 _SEQUENCE = re.compile(r"\x1b(\[[0-?]*[ -/]*[@-~]|O.|.)?")
+_CODE = re.compile(r"[(;='\"`]")
+"""Signs without which hardly a line of code deletes or runs anything."""
+
 _ENDS = re.compile(r"[\r\n\x0f]")
 _KEYS = {
     "enter": "\r",
@@ -42,13 +49,21 @@ class TypedLines:
         self._begun: OrderedDict[str, str] = OrderedDict()
 
     def lines(self, session: str, text: str) -> list[str]:
-        """The lines that this text completes; what is left is kept for the next."""
+        """The command lines to judge for the lines that this text completes; what is left is kept for the next."""
         *whole, rest = _ENDS.split(self._begun.pop(session, "") + text)
         if rest:
             self._begun[session] = rest[-MAX_CHARS:]
             if len(self._begun) > MAX_SESSIONS:
                 self._begun.popitem(last=False)
-        return [line for each in whole if (line := _edited(each)).strip()]
+        lines = [line for each in whole if (line := _edited(each)).strip()]
+        return [command for line in lines for command in _commands(line)]
+
+
+def _commands(line: str) -> list[str]:
+    """As a shell would read it, and as if an interpreter were given it: the scan reads code of any language alike."""
+    if _CODE.search(line) or sql_is_destructive(line):
+        return [line, f"python3 -c {quote(line)}"]
+    return [line]
 
 
 def ends_line(text: str) -> bool:
