@@ -335,6 +335,37 @@ def test_records_are_found_by_what_they_say(tmp_path: Path) -> None:
     assert len(calls(before=2)) == 1
 
 
+def test_refused_is_what_did_not_run_whoever_said_no(tmp_path: Path) -> None:
+    asked = {"decision": "ask", "can_ask": False}
+    with Trail(tmp_path / "t", clock=CLOCK) as trail:
+        for call, decision, outcome in (
+            ("denied", {"decision": "deny"}, "policy_denied"),
+            ("nobody", asked, "policy_denied"),
+            ("covered", asked, "done"),
+            ("rejected", {"decision": "ask"}, "approval_rejected"),
+            ("expired", {"decision": "ask"}, "approval_expired"),
+            ("unanswered", {"decision": "ask"}, "approval_unanswered"),
+            ("granted", {"decision": "ask"}, "done"),
+            ("allowed", {"decision": "allow"}, "done"),
+            ("failed", {"decision": "allow"}, "session_exited"),
+        ):
+            trail.record("call", call=call, decision=decision, operation="command.run")
+            trail.record("approval", call=call, event="settled")
+            trail.record("outcome", call=call, outcome=outcome)
+        trail.record("call", call="gate", operation="session.open", outcome="scope_missing")
+
+    def calls(**filters: object) -> list[object]:
+        wanted = Filters(decision="refused", **filters)  # type: ignore[arg-type]
+        found = records(tmp_path / "t", wanted, limit=10)
+        assert {each.kind for each in found} == {"call"}
+        return [each.fields.get("call") for each in found]
+
+    assert calls() == ["gate", "unanswered", "expired", "rejected", "nobody", "denied"]
+    assert calls(operation="session.open") == ["gate"]
+    # Its outcome stands behind where the page begins.
+    assert calls(before=6) == ["nobody", "denied"]
+
+
 def test_an_export_is_every_line_as_it_stands(tmp_path: Path) -> None:
     directory = written(tmp_path / "t", 10, Limits(file_bytes=1_000, files=100))
 

@@ -10,6 +10,7 @@ from typing import Any, cast, get_args
 from duetty.audit.files import numbered, path_of
 from duetty.audit.opening import Damage, What
 from duetty.audit.record import GENESIS, Record, claimed_seq, parse_line
+from duetty.errors import ApprovalUnanswered, DuettyError, Refused
 from duetty.store import TrailAnchor
 
 MAX_PROBLEMS = 20
@@ -35,6 +36,8 @@ class Filters:
     session: str | None = None
     call: str | None = None
     decision: str | None = None
+    """As it was made, or `refused` for calls that did not run, whoever said no."""
+
     outcome: str | None = None
     text: str | None = None
     """Anywhere in the record."""
@@ -268,9 +271,40 @@ def _at(record: Record) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+REFUSED = "refused"
+"""As a decision to filter by: calls that did not run, by a rule, a person's no, or for want of an answer."""
+
+
+def _refusals(error: type[DuettyError] = Refused) -> set[str]:
+    """Codes of the errors that say so, by which outcomes are called."""
+    return {error.code}.union(*map(_refusals, error.__subclasses__()))
+
+
+class _Refused:
+    """Whether a call was refused: by its own record, or by that of its outcome, which comes later and is read before it."""
+
+    def __init__(self) -> None:
+        self._calls: set[object] = set()
+        self._codes = _refusals() | {ApprovalUnanswered.code}
+
+    def __call__(self, record: Record) -> bool:
+        fields = record.fields
+        refused = fields.get("outcome") in self._codes
+        if record.kind == "outcome" and refused:
+            self._calls.add(fields.get("call"))
+        if record.kind != "call":
+            return False
+        call = fields.get("call")
+        return refused or call in self._calls or _within(fields, "decision", "decision") == "deny"
+
+
 def _matcher(filters: Filters) -> Callable[[Record], bool]:
+    was_refused = _Refused() if filters.decision == REFUSED else None
+
     def matches(record: Record) -> bool:
         fields = record.fields
+        if was_refused is not None and not was_refused(record):
+            return False
         return (
             (filters.before is None or record.seq < filters.before)
             and (filters.until_ns is None or record.at_ns <= filters.until_ns)
@@ -279,7 +313,10 @@ def _matcher(filters: Filters) -> Callable[[Record], bool]:
             and _same(filters.session, fields.get("session"))
             and _same(filters.call, fields.get("call"))
             and _same(filters.outcome, fields.get("outcome"))
-            and _same(filters.decision, _within(fields, "decision", "decision"))
+            and (
+                was_refused is not None
+                or _same(filters.decision, _within(fields, "decision", "decision"))
+            )
             and _is_actor(filters.actor, fields)
             and (filters.text is None or _holds(filters.text, fields))
         )

@@ -99,7 +99,10 @@ class AuditParams(Params):
     operation: str | None = Field(None, max_length=100)
     session: str | None = Field(None, max_length=100)
     call: str | None = Field(None, max_length=64, description="all records of one call")
-    decision: Literal["allow", "ask", "deny"] | None = None
+    decision: Literal["allow", "ask", "deny", "refused"] | None = Field(
+        None,
+        description="as policy made it; `refused`: calls that did not run, by a rule, a person's no or for want of an answer",
+    )
     outcome: str | None = Field(None, max_length=100, description="done, or an error's code")
     text: str | None = Field(None, max_length=1_000, description="anywhere in the record")
     since_s: float | None = Field(None, ge=0, le=2**31, description="seconds ago, at most")

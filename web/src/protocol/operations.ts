@@ -1179,7 +1179,8 @@ export interface AuditParams {
   session?: string | null;
   /** all records of one call */
   call?: string | null;
-  decision?: "allow" | "ask" | "deny" | null;
+  /** as policy made it; `refused`: calls that did not run, by a rule, a person's no or for want of an answer */
+  decision?: "allow" | "ask" | "deny" | "refused" | null;
   /** done, or an error's code */
   outcome?: string | null;
   /** anywhere in the record */

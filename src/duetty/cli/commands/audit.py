@@ -16,7 +16,7 @@ from duetty.errors import BadArguments, StoreUnavailable
 
 EXAMPLES = (
     ("duetty audit", "the last 50 records"),
-    ("duetty audit --decision deny --since 1d", "what was refused today"),
+    ("duetty audit --decision refused --since 1d", "what did not run today, whoever said no"),
     ("duetty audit --actor bot --session build", "what one agent did in one session"),
     ("duetty audit --call 5e1f…", "one call from question to outcome"),
     ("duetty audit verify", "whether anything was changed"),
@@ -36,7 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--operation", help="for example command.run")
     parser.add_argument("-s", "--session")
     parser.add_argument("--call", help="all records of one call")
-    parser.add_argument("--decision", choices=("allow", "ask", "deny"))
+    parser.add_argument(
+        "--decision",
+        choices=("allow", "ask", "deny", "refused"),
+        help="as policy made it; refused: did not run, by a rule, a person's no or for want of an answer",
+    )
     parser.add_argument("--outcome", help="done, or an error's code")
     parser.add_argument("--text", help="anywhere in the record")
     parser.add_argument("--since", metavar="TIME", help="30min, 8h, 7d … ago, at most")
