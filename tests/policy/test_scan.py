@@ -469,3 +469,60 @@ def test_what_a_reviewer_found_to_run_unasked_is_found(text: str, name: str) -> 
 )
 def test_what_is_like_it_and_loses_nothing_is_left_alone(text: str) -> None:
     assert not scan(text).findings
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("sort notes.txt > notes.txt", "overwrite"),
+        ("sort notes.txt | uniq > notes.txt", "overwrite"),
+        ("cat a b > a", "overwrite"),
+        ("jq . a.json >| a.json", "overwrite"),
+        ("tee report.md < /dev/null", "overwrite"),
+        ("ls; tee report.md < /dev/null", "overwrite"),
+        (": | tee report.md", "overwrite"),
+        ("dd if=/dev/null of=report.md", "overwrite"),
+        ("dd if=a of=report.md count=0", "overwrite"),
+        ("sort -o report.md /dev/null", "overwrite"),
+        ("perl -pi -e '$_=\"\"' f", "overwrite"),
+        ("awk -i inplace 'END{}' f", "overwrite"),
+        ("awk -i inplace 0 f", "overwrite"),
+        ("ex -s -c 'g/./d' -c x f", "overwrite"),
+        ("python3 -c \"import pathlib; pathlib.Path('a.db').write_bytes(b'')\"", "overwrite"),
+        ("node -p \"require('fs').writeFileSync('a.db','')\"", "overwrite"),
+        ("cd / && tar xf /tmp/a.tar", "system_file"),
+        ("find . -name .git -execdir sh -c 'rm -rf build' \\;", "recursive_delete"),
+        ("yarn dlx del-cli src", "recursive_delete"),
+        ("cd ~ && npx http-server .", "exfiltration"),
+        ("php -S 0.0.0.0:80 -t /", "exfiltration"),
+    ],
+)
+def test_what_is_emptied_or_opened_in_passing_is_found(text: str, name: str) -> None:
+    assert name in scan(text).classes
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sort a.txt > b.txt",
+        "cat a >> a.log",
+        "echo notes.txt > notes.txt",
+        "make build > build",
+        "echo x | tee report.md",
+        "tee -a report.md < /dev/null",
+        "dd if=a of=b",
+        "sort -o names.txt names.txt",
+        "perl -pi -e 's/a/b/' f",
+        "awk -i inplace 'NR>1' f",
+        "awk -i inplace '{ $1=\"\" } 1' f",
+        "ex -s -c 'g/TODO/d' -c x f",
+        "python3 -c \"import pathlib; pathlib.Path('a.txt').write_text('x')\"",
+        "cd / && tar cf /tmp/a.tar srv",
+        "cd build && tar xf ../a.tar",
+        "find . -exec sh -c 'echo \"$1\"' _ {} \\;",
+        "npx http-server dist",
+        "php -S localhost:8000 -t public",
+    ],
+)
+def test_what_is_written_elsewhere_is_left_alone(text: str) -> None:
+    assert not scan(text).findings

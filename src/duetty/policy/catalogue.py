@@ -93,6 +93,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
         instead="list what would go first (`ls`, `find` without -delete), then name single paths, or move them aside",
         commands=(
             "rimraf",
+            "del-cli",
             "trash-empty",
             "systemd-tmpfiles  --remove --clean --purge",
             "gio trash",

@@ -66,7 +66,9 @@ _OPENS = re.compile(
     re.IGNORECASE,
 )
 
-_EMPTIES = re.compile(r"""open\(\s*["']([^"']+)["']\s*,\s*["']w""")
+_EMPTIES = re.compile(
+    r"""open\(\s*["']([^"']+)["']\s*,\s*["']w|Path\(\s*["']([^"']+)["']\s*\)\s*\.\s*write_(?:text|bytes)\(|(?:writeFile(?:Sync)?|file_put_contents|File\.write)\(\s*["']([^"']+)["']"""
+)
 _STRINGS = re.compile(
     r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|`([^`]*)`|[qQ]\{([^}]*)\}|(?:%x|qx)[\[({/]([^\])}/]*)',
     re.DOTALL,
@@ -105,7 +107,7 @@ def code_findings(code: str) -> CodeFindings:
     if opened := _OPENS.search(code):
         path = opened[1] or opened[2]
         findings.append(("device_write" if path.startswith("/dev/") else "system_file", shown))
-    if (emptied := _EMPTIES.search(code)) and IMPORTANT.search(emptied[1]):
+    if (emptied := _EMPTIES.search(code)) and IMPORTANT.search(emptied[emptied.lastindex or 0]):
         findings.append(("overwrite", shown))
     if _STOPS.search(code):
         findings.append(("shutdown", shown))

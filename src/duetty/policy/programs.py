@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from posixpath import normpath
 
 from duetty.policy.code import sql_is_destructive
-from duetty.policy.commands import NETWORK, program_name, programs_of
+from duetty.policy.commands import NETWORK, prints_nothing, program_name, programs_of
 from duetty.policy.printed import printed
 from duetty.policy.reading import UNKNOWN
 from duetty.policy.use import UNPACKED, Scanner, Use
@@ -53,7 +53,7 @@ _GOING_BY: Mapping[str, tuple[str, ...]] = {
     "mise": ("-C", "--cd"),
     "just": ("-d", "--working-directory"),
 }
-GOING = frozenset([*_GOING_BY, "git", "make", "gmake"])
+GOING = frozenset([*_GOING_BY, "git", "make", "gmake", "find", "gfind", "bfs"])
 """Programs that run others where one of their options says."""
 
 
@@ -174,23 +174,43 @@ def _copy(scanner: Scanner, use: Use) -> None:
             scanner.find(name, use.what)
 
 
+_EMPTY = "/dev/null"
+
+
+def _reads_nothing(use: Use) -> bool:
+    """Whether what it writes is the end of an empty file, or of a command that prints nothing."""
+    simple = use.simple
+    last = simple.producers[-1] if simple.producers else None
+    return any(sign == "<" and target.text == _EMPTY for sign, target in simple.redirects) or (
+        last is not None and prints_nothing(last)
+    )
+
+
 def _dd(scanner: Scanner, use: Use) -> None:
     for text in use.texts[1:]:
         if text.startswith("of="):
             path = text[3:]
-            scanner.written(path, use.what)
+            scanner.written(
+                path, use.what, empties="if=/dev/null" in use.texts or "count=0" in use.texts
+            )
             if UNKNOWN in path:
                 scanner.find("device_write", use.what)
 
 
 def _tee(scanner: Scanner, use: Use) -> None:
+    empties = not use.has("a", "--append") and _reads_nothing(use)
     for path in use.operands():
-        scanner.written(path, use.what)
+        scanner.written(path, use.what, empties=empties)
         said = [*use.simple.bodies, *(printed(each) for each in use.simple.producers[-1:] if each)]
         scanner.made[normpath(path)] = "\n".join(UNKNOWN if text is None else text for text in said)
 
 
 _EVERY_LINE = r"(?:|[0-9]+,\$|[01]~1|[0-9$]+!|/(?!\^\$/)\^?(?:\.?[*+]?|\[\^?[^]]{0,8}\][*])\$?/|\\(.)\.[*]?\1)"
+_PRINTS_NOTHING = re.compile(
+    r"""\$_\s*=\s*(?:''|""|undef)|undef\s*\(?\s*\$_|print\s+(?:if\s+0|unless\s+1)\b"""
+)
+"""Of perl's, for each line."""
+
 _LEAVES_NOTHING = re.compile(
     rf"(?:^|[;{{\n])\s*{_EVERY_LINE}\s*(?:[dDzQq]|c\b|c\\)\s*(?:$|[;}}\n]|(?<=\\))"
 )
@@ -212,6 +232,8 @@ def _in_place(scanner: Scanner, use: Use) -> None:
             and not any("print" in text or "say" in text for text in use.texts)
         ):
             scanner.find("overwrite", use.what)  # nothing is printed back
+        if use.name == "perl" and any(map(_PRINTS_NOTHING.search, use.texts[1:])):
+            scanner.find("overwrite", use.what)
         if any(_REPLACES_ALL.search(text) for text in use.texts[1:]):
             scanner.find("overwrite", use.what)
         if use.name in ("sed", "gsed"):
@@ -223,7 +245,7 @@ def _in_place(scanner: Scanner, use: Use) -> None:
                 scanner.find("overwrite", use.what)
 
 
-_EMPTIES = re.compile(r"(?:%|(?:0|1)?,\$?)d(?:\b|elete)")
+_EMPTIES = re.compile(r"(?:(?:%|(?:0|1)?,\$?)|\bg(?:lobal)?/\^?(?:\.\*?)?\$?/)\s*d(?:\b|elete)")
 _ESCAPES = re.compile(r"(?:^|[|:]|\bsilent!?\s)\s*!\s*(.+)", re.DOTALL)
 _EDITOR_DELETES = re.compile(
     r"\bdelete\(|\bsystem(?:list)?\(|delete-(?:file|directory)|shell-command|os\.(?:execute|remove)"
@@ -283,7 +305,9 @@ def _output(scanner: Scanner, use: Use) -> None:
     path = use.value("-o", "--output", "-out", "--out") or use.clustered("o")
     if path is None:
         return
-    if use.name == "openssl" and _KEYS.search(path):
+    if use.name == "sort" and _EMPTY in use.texts:
+        scanner.written(path, use.what, empties=True)
+    elif use.name == "openssl" and _KEYS.search(path):
         name = scanner.class_of(path)
         if name is not None:
             scanner.find(name, use.what)
@@ -315,6 +339,11 @@ _by_sed, _by_awk_script, _by_sql = map(
 def _by_awk(scanner: Scanner, use: Use) -> None:
     _by_awk_script(scanner, use)
     if use.value("-i", "--include") == "inplace":
+        program = next((text for text in use.operands() if text != "inplace"), "")
+        # Without an action a pattern prints its lines.
+        patterns = re.sub(r"\{[^{}]*\}|\bBEGIN\b|\bEND\b|[\s;]", "", program)
+        if "print" not in program and patterns in ("", "0"):
+            scanner.find("overwrite", use.what)
         for path in use.operands():
             scanner.written(path, use.what)
 
@@ -347,8 +376,10 @@ def _archive(scanner: Scanner, use: Use) -> None:
     if any(scanner.class_of(path) == "device_write" for path in use.operands()):
         scanner.find("device_write", use.what)
     into = use.value("-C", "--directory") if use.name != "unzip" else use.value("-d")
-    if into is not None and (scanner.class_of(into) or into in ("~", "/", "~/")):
-        scanner.find("system_file", use.what)
+    unpacks = use.name == "unzip" or "x" in use.texts[1][:8] or use.has("x", "--extract")
+    for place in [into] if into is not None else scanner.bases if unpacks else []:
+        if scanner.class_of(place) or place in ("~", "/", "~/"):
+            scanner.find("system_file", use.what)
     if use.name == "tar" and (
         use.has("", "--remove-files")
         or (use.has("P", "--absolute-names") and use.has("x", "--extract"))
@@ -563,6 +594,8 @@ def _find(scanner: Scanner, use: Use) -> None:
         target = use.value("-fprint", "-fprintf", "-fls", "-fprint0")
         if target:
             scanner.written(target, use.what)
+    if "-execdir" in use.texts or "-okdir" in use.texts:
+        scanner.enter("..")  # wherever it finds something
     for start, _, end in inner_of(use.name, use.texts):
         given = use.texts[start:end]
         words = innermost(program_name(given[0]), given)
@@ -690,13 +723,19 @@ def _ansible(scanner: Scanner, use: Use) -> None:
         scanner.try_text(said, use.depth + 1)
 
 
+_SERVING = frozenset(["http.server", "SimpleHTTPServer"])
+
+
 def _serves(scanner: Scanner, use: Use) -> None:
     """A server of files: everybody who reaches the machine reads them."""
-    if "http.server" not in use.texts and "SimpleHTTPServer" not in use.texts:
+    if use.name.startswith("python") and _SERVING.isdisjoint(use.texts):
         return
-    given = use.value("-d", "--directory")
-    for directory in (*scanner.bases, *([] if given is None else [given])):
-        if ROOTS.fullmatch(directory.rstrip("/") or "/"):
+    if use.name == "php" and not use.has("S"):
+        return
+    given = use.value("-d", "--directory", "-t", "-r", "--root")
+    named = [] if use.name.startswith(("python", "php")) else use.operands()
+    for directory in (*scanner.bases, *named, *([] if given is None else [given])):
+        if ROOTS.fullmatch(directory.rstrip("/") or "/") and directory not in ("", "*"):
             scanner.find("exfiltration", use.what)
 
 
@@ -806,7 +845,7 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "chmod": _mode,
     "chown": _mode,
     "chgrp": _mode,
-    **dict.fromkeys(["python", "python2", "python3"], _serves),
+    **dict.fromkeys("python python2 python3 php http-server live-server serve".split(), _serves),
     "kill": _kill,
     "pkill": _by_name,
     "killall": _by_name,

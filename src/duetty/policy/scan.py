@@ -34,10 +34,10 @@ from duetty.policy.patterns import BY_PROGRAM, has_open_subcommand, matching
 from duetty.policy.printed import printed
 from duetty.policy.programs import ENTERING, GOING, target_of
 from duetty.policy.reader import positional, read
-from duetty.policy.reading import UNKNOWN, Reading, Simple, Word, exact
+from duetty.policy.reading import UNKNOWN, Reading, Redirect, Simple, Word, exact
 from duetty.policy.recogniser import MAX_BYTES, RESERVED, Glob, Line
 from duetty.policy.sweeps import SWEPT, TRIED, segments, tried_after
-from duetty.policy.traits import FILES_ONLY, MESSENGERS, RUNNERS, SCRIPTED, traits
+from duetty.policy.traits import FILES_ONLY, FILTERS, MESSENGERS, RUNNERS, SCRIPTED, traits
 from duetty.policy.tree import look
 from duetty.policy.use import UNPACKED, Use
 from duetty.policy.values import new
@@ -59,6 +59,10 @@ MAX_SEGMENTS = 16
 """Parts of one text that are tried as commands."""
 
 
+_FROM_NOTHING = "</dev/null"
+_NOTHING = Redirect("<", exact("/dev/null"))
+"""The one redirection of a literal line that a program may notice."""
+
 HISTORY = "refers to the history"
 """Why a line cannot be read that a shell will still put its history into."""
 
@@ -73,7 +77,10 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
     commands, joins, _ = line
     if not joins:
         words = [new(Word, (word, type(word) is Glob, (), False)) for word in commands[0].words]
-        scanner.run(words, Simple(words), 0)
+        simple = Simple(words)
+        if _FROM_NOTHING in commands[0].redirects:
+            simple.redirects = [_NOTHING]
+        scanner.run(words, simple, 0)
         return scanner.result()
     before: Simple | None = None
     simples: list[Simple] = []
@@ -83,6 +90,8 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
         # As `exact` makes them.
         words = [new(Word, (word, type(word) is Glob, (), False)) for word in command.words]
         simple = Simple(words, joined_by=join)
+        if _FROM_NOTHING in command.redirects:
+            simple.redirects = [_NOTHING]
         if join == "|" and before is not None:
             simple.producers = [*before.producers, before]
         scanner.command(simple, 0)
@@ -205,6 +214,19 @@ def _said(simple: Simple) -> list[str]:
     if simple.words and (one := printed(Simple(simple.words))) is not None:
         said.append(one)
     return said
+
+
+def _reads(simple: Simple, path: str) -> bool:
+    """Whether a filter, here or before it in the pipe, is given this very file."""
+    for each in (*simple.producers, simple):
+        if (
+            each is not None
+            and len(each.words) > 1
+            and program_name(each.words[0].text) in FILTERS
+            and any(word.text == path for word in each.words[1:])
+        ):
+            return True
+    return False
 
 
 class _Scanner:
@@ -702,6 +724,8 @@ class _Scanner:
                 and (prints_nothing(simple) or prints_without_end(simple))
             )
             self.written(target.text, f"{sign} {target.text}", empties=empties)
+            if sign in (">", ">|", "&>") and _reads(simple, target.text):
+                self.find("overwrite", f"{sign} {target.text}, which is emptied before it is read")
             if simple.words and sign in (">", ">>", ">|") and target.text != "/dev/null":
                 self._makes(normpath(target.text), simple)
 

@@ -38,6 +38,12 @@ SCRIPTED = frozenset(
 )
 FILES_ONLY = frozenset("tee sponge patch psql mysql sqlite3".split())
 
+FILTERS = frozenset(
+    "cat tac sort uniq grep egrep fgrep rg sed gsed awk gawk mawk jq yq cut head tail nl fmt fold paste join comm tr rev column expand unexpand iconv shuf"
+    " base64 xxd strings perl envsubst xmllint tidy prettier black jsonlint csvcut mlr".split()
+)
+"""Programs that print what is in the files they are given."""
+
 SUBSCRIPTED = frozenset(
     "test [ [[ printf read declare typeset local export readonly let unset wait mapfile readarray".split()
 )
