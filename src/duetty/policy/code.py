@@ -7,6 +7,7 @@ then as good as unreadable.
 import re
 from typing import NamedTuple
 
+from duetty.policy.paths import is_secret
 from duetty.policy.reading import UNKNOWN
 from duetty.policy.writes import IMPORTANT
 
@@ -59,7 +60,7 @@ _CONTROL = re.compile(
     re.IGNORECASE,
 )
 _KILLS = re.compile(
-    r"os\.kill\(\s*-?1\b|fork\s*(?:\(\s*\))?\s*while|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork|fork\(\)\s*while|os\.fork\(\)"
+    r"os\.kill\(\s*-?1\b|\bloop\s*(?:do\b|\{)\s*fork\b|fork\s*(?:\(\s*\))?\s*while|while\s*(?:\(?\s*(?:1|True|true)\s*\)?)\s*[:{]?\s*(?:os\.)?fork|fork\(\)\s*while|os\.fork\(\)"
 )
 _OPENS = re.compile(
     r"""open\(\s*["'](/dev/(?!null|tty|std|u?random|zero)[^"']+|/etc/[^"']+|~?/?[^"']*\.(?:bashrc|zshrc|profile|ssh/[^"']*))["']\s*,\s*["'][wa+]|write_?(?:file|text|bytes)?(?:sync)?\(\s*["'](/dev/(?!null|tty|std)[^"']+|/etc/[^"']+)["']""",
@@ -91,6 +92,14 @@ def sql_is_destructive(text: str) -> bool:
     return len(text) < 65_536 and _SQL.search(text) is not None
 
 
+def _texts_in(code: str) -> list[str]:
+    """The string literals."""
+    return [
+        next((part for part in found.groups() if part is not None), "")
+        for found in _STRINGS.finditer(code)
+    ]
+
+
 def code_findings(code: str) -> CodeFindings:
     findings: list[tuple[str, str]] = []
     shown = code[:100]
@@ -102,6 +111,8 @@ def code_findings(code: str) -> CodeFindings:
     runs = _RUNS.search(code) is not None
     if runs and _REMOTE.search(code):
         findings.append(("remote_code", shown))
+    if _REMOTE.search(code) and any(map(is_secret, _texts_in(code))):
+        findings.append(("exfiltration", shown))
     if _KILLS.search(code):
         findings.append(("fork_bomb", shown))
     if opened := _OPENS.search(code):
@@ -121,10 +132,7 @@ def code_findings(code: str) -> CodeFindings:
     unreadable = None
     shells_out = _SHELLS_OUT.search(code) is not None
     if shells_out:
-        strings = [
-            next((part for part in found.groups() if part is not None), "")
-            for found in _STRINGS.finditer(code)
-        ]
+        strings = _texts_in(code)
         joined = " ".join(strings)
         holes = (_HOLES.sub(UNKNOWN, each) for each in strings)
         # `"rm " $1`, `["rm", "-rf", d]`: what is put in or behind is not known.

@@ -37,7 +37,10 @@ _TELLERS = frozenset(["at", "batch", "crontab"])
 """With an option they list, or take a file."""
 
 _KILLING = ("kill", "pkill", "killall")
-_ENGINES = ("docker", "podman", "nerdctl")
+_KEEPERS = frozenset(
+    "docker podman nerdctl tmux systemctl service supervisorctl pm2 lxc virsh".split()
+)
+"""Programs that end what others run in."""
 _DELETING = ("rm", "unlink", "shred", "rmdir", "truncate")
 
 _PROJECT_SCRIPTS = {
@@ -104,7 +107,7 @@ def _xargs(scanner: Scanner, use: Use) -> None:
         program = program_name(called)
         if program in _DELETING:
             scanner.find("recursive_delete", " ".join(texts))
-        elif program in _KILLING or (program in _ENGINES and words and words[0] in STOPPING):
+        elif program in _KILLING or (program in _KEEPERS and not STOPPING.isdisjoint(words[:2])):
             scanner.find("mass_kill", " ".join(texts))
         elif has_open_subcommand(
             program, [*(UNKNOWN if word == gap else word for word in words), UNKNOWN]

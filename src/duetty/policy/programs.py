@@ -207,14 +207,16 @@ def _tee(scanner: Scanner, use: Use) -> None:
 
 _EVERY_LINE = r"(?:|[0-9]+,\$|[01]~1|[0-9$]+!|/(?!\^\$/)\^?(?:\.?[*+]?|\[\^?[^]]{0,8}\][*])\$?/|\\(.)\.[*]?\1)"
 _PRINTS_NOTHING = re.compile(
-    r"""\$_\s*=\s*(?:''|""|undef)|undef\s*\(?\s*\$_|print\s+(?:if\s+0|unless\s+1)\b"""
+    r"""\$_\s*=\s*(?:''|""|undef)|undef[\s(]*\$_|print\s+(?:if\s+0|unless\s+1)\b"""
 )
 """Of perl's, for each line."""
 
 _LEAVES_NOTHING = re.compile(
-    rf"(?:^|[;{{\n])\s*{_EVERY_LINE}\s*(?:[dDzQq]|c\b|c\\)\s*(?:$|[;}}\n]|(?<=\\))"
+    rf"(?:^|[;{{\n]) ?{_EVERY_LINE} ?(?:[dDzQq]|c\b|c\\) ?(?:$|[;}}\n]|(?<=\\))"
 )
-"""A script of sed that deletes lines whatever stands in them."""
+"""A script of sed that deletes lines whatever stands in them; single blanks only."""
+
+_BLANKS = re.compile(r"[ \t]+")
 
 _REPLACES_ALL = re.compile(r"(?:^|[;{\s])s([/|,#!])\^?\.\*\$?\1\1")
 
@@ -239,7 +241,7 @@ def _in_place(scanner: Scanner, use: Use) -> None:
         if use.name in ("sed", "gsed"):
             script = use.value("--expression") or "".join(use.operands()[:1])
             prints = "p" in script or "w" in script or "=" in script
-            if _LEAVES_NOTHING.search(script) or (
+            if _LEAVES_NOTHING.search(_BLANKS.sub(" ", script)) or (
                 use.has("n", "--quiet", "--silent") and not prints
             ):
                 scanner.find("overwrite", use.what)
@@ -452,6 +454,8 @@ def _by_name(scanner: Scanner, use: Use) -> None:
     patterns: list[str] = []
     letters = before = ""
     for text in use.texts[1:]:
+        if before in ("-s", "--signal") and text.removeprefix("SIG") in ("KILL", "9"):
+            scanner.find("mass_kill", use.what)
         if text[:1] == "-":
             letters += "" if text[:2] == "--" or _SIGNAL.fullmatch(text) else text[1:]
         elif before not in _VALUED_OF_PKILL:
@@ -697,7 +701,7 @@ def _netcat(scanner: Scanner, use: Use) -> None:
                 scanner.find("remote_delete", text)
 
 
-STOPPING = frozenset("stop kill restart pause".split())
+STOPPING = frozenset("stop kill restart pause kill-session kill-window kill-pane".split())
 
 
 def _container(scanner: Scanner, use: Use) -> None:
@@ -739,10 +743,13 @@ def _serves(scanner: Scanner, use: Use) -> None:
             scanner.find("exfiltration", use.what)
 
 
+NO_HISTORY = ("HISTFILE=", "HISTSIZE=0")
+"""Assignments after which a shell keeps no record."""
+
+
 def _tracks(scanner: Scanner, use: Use) -> None:
     if any(
-        text in ("HISTFILE", "HISTSIZE") or text.startswith(("HISTFILE=", "HISTSIZE=0"))
-        for text in use.texts[1:]
+        text in ("HISTFILE", "HISTSIZE") or text.startswith(NO_HISTORY) for text in use.texts[1:]
     ):
         scanner.find("tracks", use.what)
 
@@ -777,7 +784,12 @@ def _truncates(scanner: Scanner, use: Use) -> None:
 
 
 def _mount(scanner: Scanner, use: Use) -> None:
-    if any("remount" in text for text in use.texts):
+    target = use.texts[-1]
+    if any("remount" in text for text in use.texts) or (
+        len(use.operands()) > 1
+        and ROOTS.fullmatch(target)
+        and not target.startswith(("/mnt", "/media", "/run", "/srv", "/opt"))
+    ):
         scanner.find("system_file", use.what)
 
 

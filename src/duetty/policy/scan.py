@@ -32,7 +32,7 @@ from duetty.policy.gaps import filled
 from duetty.policy.paths import is_secret
 from duetty.policy.patterns import BY_PROGRAM, has_open_subcommand, matching
 from duetty.policy.printed import printed
-from duetty.policy.programs import ENTERING, GOING, target_of
+from duetty.policy.programs import ENTERING, GOING, NO_HISTORY, target_of
 from duetty.policy.reader import positional, read
 from duetty.policy.reading import UNKNOWN, Reading, Redirect, Simple, Word, exact
 from duetty.policy.recogniser import MAX_BYTES, RESERVED, Glob, Line
@@ -115,6 +115,8 @@ def scan_text(text: str, *, whole: bool = False) -> Scan:
         scanner.unreadable.append(HISTORY)
     if "(" in text and _FORK_BOMB.search(text):
         scanner.find("fork_bomb", "a function that starts itself twice")
+    if "done" in text and "&" in text and _ENDLESS.search(text):
+        scanner.find("fork_bomb", "a loop that starts more and waits for none")
     reading = read(text)
     scanner.reading(reading, 0)
     if scanner.awaits_code or scanner.awaits_sql:
@@ -168,6 +170,11 @@ _SUBSTITUTED = re.compile(r"\s*\^[^\s^]+\^")
 _FORK_BOMB = re.compile(
     r"(?<![^\s(){}|&;])(?P<name>[^\s(){}|&;]{1,64})\s{0,8}\(\s{0,8}\)\s{0,8}\{?[^}]{0,64}?(?P=name)\s{0,8}\|\s{0,8}(?P=name)\s{0,8}&"
 )
+
+_ENDLESS = re.compile(
+    r"\b(?:while\s+(?:true|:|\[\s*1\s*\])|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*(?:;|\n)?\s*do\b(?:(?!\bwait\b|\bdone\b)[^\0]){0,200}?(?<!&)&\s*;?\s*done\b"
+)
+"""Loops whose only end is that of the machine."""
 
 _MESSAGE = re.compile(
     r"-[a-zA-Z]*[mbtFSGL]|--(?:message|body|title|grep|description|notes|subject|file|author|search)"
@@ -408,6 +415,8 @@ class _Scanner:
     def _assigned(self, name: str, value: Word, simple: Simple, depth: int) -> None:
         if name == "IFS" and not simple.words:
             self.unreadable.append("changes how words are split")
+        if name[:4] == "HIST" and f"{name}={value.text}".startswith(NO_HISTORY):
+            self.find("tracks", f"{name}={value.text}")
         if name == "CDPATH":
             self.unreadable.append("changes where cd goes")
         if value.text:
