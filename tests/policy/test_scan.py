@@ -349,6 +349,7 @@ def test_where_cd_goes_by_a_variable_is_not_known() -> None:
     [
         'pkill -f ""',
         "pkill -f a",
+        "pkill -f vq",
         "pkill -f /",
         "pkill -f .",
         "pkill -f '.*'",
