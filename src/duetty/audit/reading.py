@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -299,7 +299,9 @@ class _Refused:
 
 
 def _matcher(filters: Filters) -> Callable[[Record], bool]:
-    was_refused = _Refused() if filters.decision == REFUSED else None
+    was_refused = None
+    if filters.decision == REFUSED:
+        was_refused, filters = _Refused(), replace(filters, decision=None)
 
     def matches(record: Record) -> bool:
         fields = record.fields
@@ -313,10 +315,7 @@ def _matcher(filters: Filters) -> Callable[[Record], bool]:
             and _same(filters.session, fields.get("session"))
             and _same(filters.call, fields.get("call"))
             and _same(filters.outcome, fields.get("outcome"))
-            and (
-                was_refused is not None
-                or _same(filters.decision, _within(fields, "decision", "decision"))
-            )
+            and _same(filters.decision, _within(fields, "decision", "decision"))
             and _is_actor(filters.actor, fields)
             and (filters.text is None or _holds(filters.text, fields))
         )

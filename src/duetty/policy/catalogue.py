@@ -93,8 +93,8 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
         instead="list what would go first (`ls`, `find` without -delete), then name single paths, or move them aside",
         commands=(
             "rimraf",
-            "del-cli",
             "trash-empty",
+            "del-cli",
             "systemd-tmpfiles  --remove --clean --purge",
             "gio trash",
             "gio remove",

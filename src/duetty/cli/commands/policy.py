@@ -110,11 +110,13 @@ class _Judge:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.answers: dict[tuple[str, str], str] = {}
         self.mode = Mode(arguments.mode)
-        self.own = _rules(arguments.rules) if arguments.rules else RuleSet()
+        self.person = _rules(arguments.rules) if arguments.rules else RuleSet()
         self.profile = (
-            Profile(arguments.profile) if arguments.profile else self.own.profile or Profile.GUARDED
+            Profile(arguments.profile)
+            if arguments.profile
+            else self.person.profile or Profile.GUARDED
         )
-        self.rules = in_force(self.own, self.profile)
+        self.rules = in_force(self.person, self.profile)
 
     def __call__(self, line: str, cwd: str) -> Decision:
         call = Judged(
@@ -125,7 +127,7 @@ class _Judge:
             cwd=cwd,
             command_line=line,
         )
-        rules = self.rules if may_hold(analyse(line, cwd)) else self.own
+        rules = self.rules if may_hold(analyse(line, cwd)) else self.person
         return decide(call, rules, self.profile, can_ask=self.mode is Mode.INTERACTIVE)
 
     def answer(self, identity: object, line: str, cwd: str) -> str:
