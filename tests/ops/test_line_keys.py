@@ -1,6 +1,8 @@
 """Keys that make a line editor run code: refused while something that can run may be on the line."""
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -9,15 +11,15 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops.line_keys import LineKeys
-from tests.engine import Engine, running_engine, wait_phase
+from duetty.ops.line_keys import LineKeys, Where
+from tests.engine import Engine, child_env, running_engine, wait_phase
 
 UP, LEFT, ALT_O = "\x1b[A", "\x1b[D", "\x1bo"
 
 
 def runs(*writes: str, shown: str | None = "") -> list[bool]:
     keys = LineKeys()
-    return [keys.runs_code("s", each, prompts=1, shown=shown) for each in writes]
+    return [keys.runs_code("s", each, Where(prompts=1, shown=shown)) for each in writes]
 
 
 @pytest.mark.parametrize(
@@ -76,18 +78,108 @@ def test_what_is_shown_on_the_line_counts_whoever_typed_it() -> None:
     assert runs("\t", shown="ls $(x)") == [True]
     assert runs("\t", shown="ls fi") == [False]
     assert runs("\t", shown=None) == [True]
+
+
+def test_what_is_not_shown_is_there_all_the_same() -> None:
     keys = LineKeys()
-    assert not keys.runs_code("s", UP, prompts=1, shown="")
-    assert not keys.runs_code("s", "\t", prompts=1, shown="ls fi", settled=True)
+
+    keys.runs_code("s", "ls $(x)", Where(prompts=1))
+
+    assert keys.runs_code("s", "\t", Where(prompts=1, shown="", settled=True))
+    assert keys.runs_code("s", "\t", Where(prompts=1, shown="ls", settled=True))
 
 
 def test_a_new_prompt_is_a_new_line() -> None:
     keys = LineKeys()
 
-    assert not keys.runs_code("s", "echo $(x)\r", prompts=1, shown="")
-    assert keys.runs_code("s", "\t", prompts=1, shown="")
-    assert not keys.runs_code("s", "ls \t", prompts=2, shown="")
-    assert not keys.runs_code("other", "\t", prompts=1, shown="")
+    assert not keys.runs_code("s", "echo $(x)\r", Where(prompts=1))
+    assert keys.runs_code("s", "\t", Where(prompts=1))
+    assert not keys.runs_code("s", "ls \t", Where(prompts=2))
+    assert not keys.runs_code("other", "\t", Where(prompts=1))
+
+
+def test_a_prompt_that_was_not_drawn_after_the_keys_is_none() -> None:
+    """Typed while a command runs, they stand on the line of the next prompt, or of a later one."""
+    keys = LineKeys()
+    keys.runs_code("s", "true\recho $(x)", Where(prompts=1, at_prompt=False))
+
+    assert keys.runs_code("s", "\t", Where(prompts=2))
+    assert keys.runs_code("s", "\t", Where(prompts=3, settled=True))
+    assert not keys.runs_code("s", "ls \t", Where(prompts=4))
+
+
+def test_a_second_line_written_with_the_first_is_not_gone_with_it() -> None:
+    keys = LineKeys()
+    keys.runs_code("s", "true\recho $(x)", Where(prompts=1))
+
+    assert keys.runs_code("s", "\t", Where(prompts=2))
+
+
+@pytest.mark.parametrize("key", ["\x0f", "\x11"])
+def test_what_a_key_may_carry_to_the_next_line_is_not_gone_with_this_one(key: str) -> None:
+    keys = LineKeys()
+    assert not keys.runs_code("s", "ls" + key, Where(prompts=1))
+
+    assert keys.runs_code("s", "\t", Where(prompts=1, settled=True))
+    assert keys.runs_code("s", "\t", Where(prompts=2, settled=True))
+    assert not keys.runs_code("s", "\t", Where(prompts=3, settled=True))
+
+
+def test_what_somebody_else_wrote_may_be_anything_until_the_next_prompt() -> None:
+    keys = LineKeys()
+
+    assert keys.runs_code("s", "\t", Where(prompts=1, strange=True, settled=True))
+    assert not keys.runs_code("s", "\x03", Where(prompts=1, strange=True, settled=True))
+    assert not keys.runs_code("s", "ls \t", Where(prompts=2))
+
+
+def test_of_a_session_that_is_not_known_the_line_is_not_either() -> None:
+    assert LineKeys().runs_code("s", "\t", Where(prompts=1, touched=True))
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        ["\x18\x05"],
+        ["rm x", "\x18e"],
+        ["\x1bv"],
+        ["\x1be"],
+        ["\x1b", "o"],
+        ["\x1bh"],
+        ["\x1bx"],
+        ["\x1bOP"],
+    ],
+)
+def test_keys_that_start_programs_or_macros_are_never_pressed(writes: list[str]) -> None:
+    assert runs(*writes)[-1]
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        ["\x1b", "k", ":expand-word"],
+        ["\x1b[H", "v"],
+        ["\x1bk@x"],
+        ["\x1b", "\x1b[200~iecho $(x)\x1b[201~"],
+        ["\x1b[200~x\x1b\x05\x1b[201~", "$(x)\x1b[200~\x1b\x05\x1b[201~"],
+        ["echo @-1:*\t\t"],
+        ["echo $(x)\x07"],
+        ["echo $(x)\x0e"],
+        ["echo $(x)\x11"],
+        ["echo $(x)\x1b[H"],
+        ["echo $(x)\x00"],
+    ],
+)
+def test_a_key_is_what_it_is_in_the_worst_of_keymaps(writes: list[str]) -> None:
+    assert runs(*writes)[-1]
+
+
+def test_a_paste_for_a_shell_that_takes_none_is_keys() -> None:
+    keys = LineKeys()
+
+    pasted = "\x1b[200~if x; then\n\techo $(y)\nfi\x1b[201~"
+    assert not keys.runs_code("s", pasted, Where(prompts=1))
+    assert keys.runs_code("t", pasted, Where(prompts=1, pastes=False))
 
 
 async def gated(engine: Engine, shell: str) -> None:
@@ -137,6 +229,142 @@ async def test_no_key_runs_what_an_agent_typed(
         assert refused.value.details["rule"] == "gate"
         assert ran.output == "fine"
         assert not (home / "made").exists()
+
+
+async def settle(engine: Engine) -> None:
+    """Until the shell has had all the time that it could show or hide a line in."""
+    session = engine.registry.find("s")
+    while not session.is_settled_at_prompt():
+        await anyio.sleep(0.05)
+
+
+BEFORE: dict[str, Callable[[Engine], Awaitable[Any]]] = {
+    "small": lambda engine: engine.call("session.resize", session="s", rows=2, cols=20),
+    "no echo": lambda engine: engine.run("stty -echo"),
+    "dumb": lambda engine: engine.run("TERM=dumb"),
+    "as it is": lambda engine: engine.run("true"),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize(
+    ("shell", "before", "line", "key"),
+    [
+        ("zsh", "as it is", "echo $(touch made)" + "a" * 3_000, "\t"),
+        ("zsh", "small", "echo $(touch made)" + "a" * 300, "\t"),
+        ("bash", "small", "echo $(touch made)" + "a" * 300, "\x1b\x05"),
+        ("bash", "no echo", "echo $(touch made)", "\x1b\x05"),
+        ("bash", "dumb", "echo $(touch made)" + "a" * 300, "\x1b\x05"),
+        ("fish", "small", "ls (touch made)" + "a" * 300, "\x1bo"),
+        ("zsh", "as it is", "echo $(touch made)\x16\r", "\t"),
+        ("zsh", "as it is", "echo $(touch made)", "\x11"),
+    ],
+)
+async def test_a_line_that_is_not_to_be_seen_is_not_run_by_a_key(
+    home: Path, shell: str, before: str, line: str, key: str
+) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, shell)
+            await BEFORE[before](engine)
+            await wait_phase(engine.registry.find("s"), Phase.INPUT)
+            await engine.call("input.write", session="s", data=line)
+            if not line.endswith("\r"):
+                await settle(engine)
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data=key)
+
+        assert refused.value.details["rule"] == "gate"
+        assert not (home / "made").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize(
+    ("shell", "line", "key"),
+    [
+        ("bash", "echo $(touch made)", "\x1b\x05"),
+        ("zsh", "echo $(touch made)", "\t"),
+        ("fish", "ls (touch made)", "\x1bo"),
+    ],
+)
+async def test_a_persons_part_of_the_line_is_not_run_by_an_agents_key(
+    home: Path, shell: str, line: str, key: str
+) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    person = Actor(kind="person", name="anna")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, shell)
+            await engine.call("session.resize", session="s", rows=2, cols=20)
+            hidden = {"session": "s", "data": line + "a" * 300}
+            await engine.dispatcher.call(person, "input.write", hidden)
+            await settle(engine)
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.write", session="s", data=key)
+            session = engine.registry.find("s")
+            before = session.prompts
+            while session.prompts == before or session.phase is not Phase.INPUT:
+                # More than once: fish drops it now and then when it is busy with a line.
+                await engine.call("input.write", session="s", data="\x03")
+                await settle(engine)
+            await engine.call("input.write", session="s", data="ls ma\t")
+
+        assert not (home / "made").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+async def test_no_key_of_vi_runs_what_an_agent_typed(home: Path) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    env = {**child_env(home), "EDITOR": "vi"}
+    async with running_engine(home, settings=settings, env=env) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "zsh")
+            for key in ("\x07", "\x04", "\x1b=", "\x1b:expand-word\r", "\x1b[H:expand-word\r"):
+                with pytest.raises(PolicyDenied):
+                    await engine.call("input.write", session="s", data="echo $(touch made)" + key)
+
+        assert not (home / "made").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+async def test_an_editor_that_runs_the_line_is_not_started(home: Path) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "bash")
+            await engine.call("input.write", session="s", data="touch made")
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.write", session="s", data="\x18\x05")
+
+        assert not (home / "made").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+async def test_what_a_program_leaves_to_the_shell_is_judged_by_its_text(home: Path) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "zsh")
+            (home / "precious").mkdir()
+            await engine.run("read -k1", max_wait_ms=5_000)
+            await engine.call("session.wait", session="s", state=["awaiting_input"])
+            data = f"xecho $(rm -rf {home}/precious)\t"
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data=data)
+
+        assert refused.value.details["reason"] == "destructive"
+        assert (home / "precious").exists()
 
 
 @pytest.mark.anyio

@@ -11,9 +11,10 @@ from json import dumps
 from posixpath import join, normpath
 from typing import Any
 
+from duetty.blocks import Phase
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
-from duetty.ops.line_keys import LineKeys
+from duetty.ops.line_keys import LineKeys, Where
 from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
 from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing
 from duetty.ops.rules import ProjectRules, other_places, stricter
@@ -51,6 +52,7 @@ MAX_TOLD_CHARS = 4_000
 """Of a line that a shell tells when it asks; of longer ones it says only that there is one."""
 
 
+_AT_PROMPT = (Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
 _READING = ("awaiting_input", "awaiting_password", "fullscreen")
 
 TYPED_LINE = "input.line"
@@ -292,11 +294,18 @@ class Judging:
         if is_at_gate(session) or session.alternate_active:
             return made
         for line in lines:
-            found = self.decide(replace(made.judged, command_line=line, is_raw_input=False))
-            if found.decision.classes and not isinstance(found.decision, Allow):
-                detail = f"typed into a program that may run it: {found.decision.detail}"
-                return replace(found, decision=replace(found.decision, detail=detail))
+            found = self._of_text(made, line, session)
+            if not isinstance(found.decision, Allow):
+                return found
         return made
+
+    def _of_text(self, made: Made, text: str, session: Session) -> Made:
+        """Typed into a program that may run it: for what is destructive only."""
+        found = self.decide(replace(made.judged, command_line=text, is_raw_input=False))
+        if not found.decision.classes or isinstance(found.decision, Allow):
+            return made
+        detail = f"typed into a program that may run it: {found.decision.detail}"
+        return replace(found, decision=replace(found.decision, detail=detail))
 
     def _of_line_keys(self, made: Made, keys: str, session: Session) -> Made:
         """Keys for a shell's line editor, now or when the shell comes to read them."""
@@ -306,19 +315,24 @@ class Judging:
             or made.judged.actor.kind == "person"
             or made.profile is Profile.OPEN
             or not isinstance(made.decision, Allow)
-            or (session.alternate_active and not is_at_gate(session))
         ):
             return made
-        if not self._line_keys.runs_code(
-            session.profile.id,
-            keys,
+        touched = session.line.is_touched
+        where = Where(
             prompts=gate.prompts,
             shown=session.shown_line() if not keys.isprintable() else "",
+            at_prompt=session.phase in _AT_PROMPT,
             settled=session.is_settled_at_prompt(),
-        ):
+            strange=session.is_continuing or (touched and session.actor.kind == "person"),
+            touched=touched,
+            pastes=session.bracketed_paste,
+        )
+        if not self._line_keys.runs_code(session.profile.id, keys, where):
             return made
-        if not is_at_gate(session) and session.state().word in _READING:
-            return made  # a program reads them, not the shell
+        if session.phase is Phase.RUNNING and session.state().word in _READING:
+            # A program reads them; but it may leave them to the shell, whose question comes too late.
+            text = self._line_keys.take(session.profile.id, keys, where)
+            return self._of_text(made, text, session)
         return replace(
             made,
             decision=Deny(

@@ -2,96 +2,244 @@
 
 Tab in zsh expands `$(…)`, so does Esc Ctrl-E in bash, and Alt-O in fish runs what stands in brackets.
 The shell's hook sees lines, not keys; so an agent may not press such a key while something that can
-run may stand in the line. What the line holds is known as far as it was typed or is shown; after a key
-that brings text from elsewhere (history, a yank) it may hold anything, and so it may between the end of
-a line, however it ended, and the next prompt.
+run may stand in the line. What is on the screen can raise that suspicion and never end it: a line can
+stand there unseen (a small screen, a clear, no echo). Only a new prompt does, drawn after the shell had
+read the keys. A key that is not known to be harmless in every keymap of every shell is such a key.
 """
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _RUNS = re.compile(r"[$`(!^]")
 """Without one of these no expansion runs anything: substitutions, glob qualifiers, history."""
 
+_RICH = re.compile(r"[^\w\s./~+:,=-]")
+"""What completion may make something else of: globs, quotes, a history character of one's own."""
+
 _EXPANDS = 0x85
 """Meta-Ctrl-E as one byte, where bash takes the eighth bit for Meta (LC_ALL=C): part of a letter elsewhere."""
 
+_COMMANDS = re.compile(r"[v=:@*K\\]")
+"""Keys of vi's command mode that run, complete, or call a command by its name or its alias."""
+
+_ALWAYS = re.compile(r"\x18|\x1b(?:[vVeEhHoxXz?]|OP|\[11~|\[\[A)")
+"""Ctrl-X (macros, an editor that runs the line), and keys that start an editor, a pager or a manual, which
+a variable may name. `\\x1bo` is Alt-O; with a capital it begins the keys of a keypad."""
+
+EDITS = "\x01\x02\x08\x0b\x0c\x15\x17\x1c\x7f"
+"""Move, or take away: harmless in every keymap, whatever stands on the line."""
+
+BRINGS = "\x05\x06\x12\x13\x14\x19\x1a\x1f"
+"""Bring text from elsewhere (history, a yank, what fish suggests), and run nothing."""
+
+ARROWS = "ABCD"
+"""Known to every keymap; of other sequences vi's insert mode takes the Escape alone."""
+
 _KEY = re.compile(
-    r"(?P<paste>\x1b\[200~(?P<pasted>.*?)(?:\x1b\[201~|\Z))"
-    r"|(?P<end>[\r\n\x03\x0f])"
-    r"|(?P<edits>[\x01\x02\x05\x06\x07\x08\x0b\x0c\x15\x17\x1a\x1c\x7f]|\x1b[\[O][CD])"
-    r"|(?P<quotes>[\x11\x16])"
-    r"|(?P<brings>[\x0e\x10\x12\x13\x14\x19\x1f]|\x1b(?:\[(?:[ABFH]|[1-8](?:;[2-8])?[~ABCDFH]|[IO])|O[ABFH]))"
+    r"(?P<paste>\x1b\[200~(?P<pasted>.*?)(?:(?P<pasted_all>\x1b\[201~)|\Z))"
+    r"|(?P<end>[\r\n\x03])"
+    rf"|(?P<edits>[{EDITS}]|\x1b[\[O]D)"
+    rf"|(?P<brings>[{BRINGS}]|\x1b[\[O][ABC])"
+    r"|(?P<quotes>\x16)"
+    r"|(?P<carries>[\x0f\x11])"
+    r"|(?P<completes>[\t\x0e\x10])"
     r"|(?P<text>[^\x00-\x1f\x7f\ufffd]+)"
     r"|(?P<other>\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|\x1b?[^\x1b])?|[\x00-\x1f\ufffd])",
     re.DOTALL,
 )
-"""A paste; what ends a line, changes it in a known way, takes the next key as text, brings text into it,
-is text; and everything else, bytes that are no text among it."""
+"""A paste; what ends a line, changes it in a known way, brings text into it, takes the next key as text,
+may put text on the next line, completes; text; and everything else, bytes that are no text among it."""
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")
+
+_PLAIN, _IS_RICH, _MAY_RUN = range(3)
 
 MAX_SESSIONS = 1_000
+MAX_CHARS = 8_192
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """What is known of a shell when keys are written to it."""
+
+    prompts: int
+    """Drawn so far."""
+
+    shown: str | None = ""
+    """What stands on its line; None if nobody can tell."""
+
+    at_prompt: bool = True
+    """It edits the line of the last prompt, and runs nothing."""
+
+    settled: bool = False
+    """It does, and has read all that agents wrote."""
+
+    strange: bool = False
+    """Somebody else wrote last, or the line was begun before: it may hold anything."""
+
+    touched: bool = False
+    """Keys were written to it, by whomever."""
+
+    pastes: bool = True
+    """It takes a bracketed paste as text."""
 
 
 @dataclass(slots=True)
 class _Line:
-    """What an agent's keys may have left on the line."""
+    """What keys may have left on the line, or on one to come."""
 
-    prompts: int
-    may_run: bool = False
-    has_ended: bool = False
-    """A line was ended, and no prompt drawn since: nobody knows what is on the next one."""
+    level: int = _PLAIN
+    gone_after: int | None = None
+    """The prompt whose line has it: with the next it is gone. None if nobody knows which."""
 
-    is_quoting: bool = False
-    """The next key, an Escape perhaps, may be taken as text: what follows it are keys."""
+    not_before: int = 0
+    """What was carried to a next line is on none before this prompt."""
+
+    ends: int = 0
+    """Line ends on their way."""
+
+    ended_at: int = 0
+    """The prompt at which the first of them was written."""
+
+    odd: bool = False
+    """After a key that nobody knows: another keymap, a search, a key taken as text."""
+
+    begun: bool = False
+    """The last key was an Escape, which goes with what follows."""
+
+    text: str = ""
+    """Typed since the last line end."""
+
+    def suspect(self, level: int, where: Where) -> None:
+        is_known = where.settled or not where.strange
+        is_here = where.at_prompt and not self.ends and is_known
+        if not self.level or self.gone_after is not None:
+            self.gone_after = where.prompts if is_here else None
+        self.level = max(self.level, level)
+
+    def catch_up(self, where: Where) -> None:
+        """A new prompt, or a shell that has read everything, tells what is left."""
+        if self.gone_after is not None and where.prompts > self.gone_after:
+            self.level, self.gone_after, self.odd, self.begun = _PLAIN, None, False, False
+        if where.settled:
+            self.ends = 0
+            if self.level and self.gone_after is None and where.prompts >= self.not_before:
+                self.gone_after = where.prompts
+        elif self.ends == 1 and where.prompts > self.ended_at:
+            self.ends = 0
+        if where.strange:
+            self.suspect(_MAY_RUN, where)
+
+    def end(self, where: Where) -> None:
+        if not self.ends:
+            self.ended_at = where.prompts
+        # Typed ahead of a prompt, that prompt says nothing of it.
+        self.ends += 1 if where.at_prompt else 2
+        self.text = ""
 
 
 class LineKeys:
     def __init__(self) -> None:
         self._lines: OrderedDict[str, _Line] = OrderedDict()
 
-    def runs_code(
-        self, session: str, keys: str, *, prompts: int, shown: str | None, settled: bool = False
-    ) -> bool:
-        """Whether one of these keys might run what is on the line; they are taken into account.
+    def runs_code(self, session: str, keys: str, where: Where) -> bool:
+        """Whether one of these keys might run what is on the line; if none does, they are taken."""
+        line = self._line(session, where)
+        line.catch_up(where)
+        after = replace(line)
+        runs = _takes_all(after, keys, where)
+        if not runs:
+            self._lines[session] = after
+        return runs
 
-        `prompts` counts what the shell has drawn; `shown` is what stands on its line now, None if nobody
-        can tell. `settled`: the shell has had time to show all that was typed.
-        """
-        line = self._line(session, prompts)
-        if settled and shown is not None:
-            line.may_run = line.has_ended = line.is_quoting = False
-        is_shown_code = shown is None or _RUNS.search(shown) is not None
-        for key in _KEY.finditer(keys):
-            was_quoting, line.is_quoting = line.is_quoting, False
-            match key.lastgroup:
-                case "paste" if was_quoting:
-                    return True
-                case "paste":
-                    line.may_run = line.may_run or _RUNS.search(key["pasted"]) is not None
-                case "text":
-                    line.may_run = line.may_run or _RUNS.search(key[0]) is not None
-                    if _EXPANDS in key[0].encode("utf-8", "replace") and line.may_run:
-                        return True
-                case "end":
-                    line.has_ended, line.may_run = True, line.may_run and key[0] == "\x03"
-                case "quotes":
-                    line.is_quoting = line.may_run = True
-                case "brings":
-                    line.may_run = True
-                case "other":
-                    if line.may_run or line.has_ended or is_shown_code:
-                        return True
-                    line.may_run = line.is_quoting = key[0] != "\t"
-                case _:
-                    pass
-        return False
+    def take(self, session: str, keys: str, where: Where) -> str:
+        """Such keys are written all the same, for a program; what was typed since the last line end."""
+        line = self._line(session, where)
+        _takes_all(line, keys, where)
+        return line.text
 
-    def _line(self, session: str, prompts: int) -> _Line:
-        line = self._lines.pop(session, None) or _Line(prompts)
+    def _line(self, session: str, where: Where) -> _Line:
+        line = self._lines.pop(session, None)
+        if line is None:
+            line = _Line()
+            if where.touched:
+                line.suspect(_MAY_RUN, Where(prompts=where.prompts, strange=True))
         self._lines[session] = line
         if len(self._lines) > MAX_SESSIONS:
             self._lines.popitem(last=False)
-        if line.prompts != prompts:
-            line.prompts, line.has_ended = prompts, False
         return line
+
+
+def _takes_all(line: _Line, keys: str, where: Where) -> bool:
+    runs = line.begun and _ALWAYS.match("\x1b" + keys) is not None
+    line.begun = False
+    for key in _KEY.finditer(keys):
+        runs = _takes(line, key, where) or runs
+    return runs
+
+
+def _takes(line: _Line, key: re.Match[str], where: Where) -> bool:
+    """Note one key; whether it might run code."""
+    is_suspect = (
+        line.level == _MAY_RUN
+        or line.ends > 0
+        or where.shown is None
+        or _RUNS.search(where.shown) is not None
+    )
+    match key.lastgroup:
+        case "paste":
+            return _takes_paste(line, key, where, is_suspect=is_suspect)
+        case "text":
+            return _takes_text(line, key[0], where)
+        case "end":
+            line.end(where)
+        case "brings":
+            line.suspect(_MAY_RUN, where)
+        case "quotes":
+            line.suspect(_MAY_RUN, where)
+            line.odd = True
+        case "carries":
+            line.suspect(_MAY_RUN, where)
+            line.gone_after, line.not_before = None, where.prompts + 1
+            line.end(where)
+            return is_suspect
+        case "completes":
+            if key[0] != "\t" or line.level:
+                line.suspect(_MAY_RUN, where)
+            return is_suspect
+        case "other":
+            was_plain = line.level == _PLAIN
+            line.suspect(_MAY_RUN, where)
+            line.odd = True
+            line.begun = key[0] == "\x1b"
+            return is_suspect or not was_plain or _ALWAYS.match(key[0]) is not None
+        case _:
+            pass
+    return False
+
+
+def _takes_text(line: _Line, text: str, where: Where) -> bool:
+    was_odd = line.odd
+    line.text = (line.text + text)[-MAX_CHARS:]
+    if _RUNS.search(text):
+        line.suspect(_MAY_RUN, where)
+    elif _RICH.search(text):
+        line.suspect(_IS_RICH, where)
+    if was_odd and _COMMANDS.search(text):
+        return True
+    return line.level == _MAY_RUN and _EXPANDS in text.encode("utf-8", "replace")
+
+
+def _takes_paste(line: _Line, key: re.Match[str], where: Where, *, is_suspect: bool) -> bool:
+    """Text, where the shell takes a paste as such; or else keys, of which only plain words are let through."""
+    pasted = key["pasted"]
+    is_text = where.pastes and not line.odd and not _CONTROL.search(pasted)
+    line.text = (line.text + pasted)[-MAX_CHARS:]
+    if _RUNS.search(pasted) or not is_text:
+        line.suspect(_MAY_RUN, where)
+    elif _RICH.search(pasted):
+        line.suspect(_IS_RICH, where)
+    if key["pasted_all"] is None or not is_text:
+        line.odd = True
+    return not is_text and (is_suspect or not pasted.isprintable() or bool(_RUNS.search(pasted)))
