@@ -1,6 +1,7 @@
 """Lines typed where no shell asks: judged by their text, which can only block."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -199,3 +200,82 @@ async def test_what_is_typed_at_a_password_prompt_is_neither_judged_nor_kept(hom
 
             trail = engine.services.trail.directory
             assert not any(DESTRUCTIVE.encode() in each.read_bytes() for each in trail.iterdir())
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_shell_on_the_other_screen_is_typed_nothing_destructive_either(home: Path) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command="bash")
+            await engine.run("true")
+            line = "printf '\\033[?1049h'; PS1='in''ner> ' bash --norc\r"
+            await engine.call("input.write", session="s", data=line)
+            await see(session, "inner>")
+
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
+
+            assert refused.value.details["reason"] == "destructive"
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_program_on_the_other_screen_gets_its_keys_but_no_command_for_a_shell(
+    home: Path,
+) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command="bash")
+            await engine.run("true")
+            await engine.call("input.write", session="s", data="printf '\\033[?1049h'; cat\r")
+            await engine.call("session.wait", session="s", state=["fullscreen"])
+
+            for keys in (
+                "ggdGifoo (bar)\t$x\r",
+                "\x1b:%s/foo/bar/\r",
+                "dd\r",
+                ":q!\r",
+                "/dev/sda\r",
+            ):
+                await engine.call("input.write", session="s", data=keys)
+            for keys in (f":!{DESTRUCTIVE}\r", f"!{DESTRUCTIVE}\r", f":r !{DESTRUCTIVE}\r"):
+                with pytest.raises(PolicyDenied):
+                    await engine.call("input.write", session="s", data=keys)
+
+            assert session.alternate_active
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize(
+    ("shell", "reads"),
+    [
+        ("bash", "read -s word"),
+        ("zsh", "read -s word"),
+        ("fish", "read -s word"),
+        ("bash", "python3 -c 'import tty; tty.setraw(0); input()'"),
+    ],
+)
+async def test_what_nobody_sees_is_in_no_record_though_it_looks_like_a_command(
+    home: Path, shell: str, reads: str
+) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command=shell)
+            await engine.run("true")
+            await engine.run(reads, max_wait_ms=3_000)
+            await engine.call(
+                "session.wait", session="s", state=["awaiting_input", "awaiting_password"]
+            )
+            while session.echo_and_canonical()[0]:
+                await anyio.sleep(0.01)
+
+            with suppress(PolicyDenied):
+                await engine.call("input.write", session="s", data="rm -rf /home/SEKRET\r")
+
+            records = await engine.dispatcher.call(ANNA, "audit.list", {"limit": 1_000})
+            trail = engine.services.trail.directory
+            assert "SEKRET" not in str(records)
+            assert not any(b"SEKRET" in each.read_bytes() for each in trail.iterdir())

@@ -16,7 +16,7 @@ from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.ops.line_keys import LineKeys, Where
 from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
-from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing
+from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing, is_secret_input
 from duetty.ops.rules import ProjectRules, other_places, stricter
 from duetty.ops.rules_book import Rulebook
 from duetty.ops.shell_hooks import touched_hook
@@ -291,21 +291,34 @@ class Judging:
         if not isinstance(made.decision, Allow) or (canonical and not echo):
             return made  # a password; a line editor shows by itself, and is not canonical
         lines = self._typed.lines(session.profile.id, text)
-        if is_at_gate(session) or session.alternate_active:
+        if is_at_gate(session):
             return made
         for line in lines:
-            found = self._of_text(made, line, session)
-            if not isinstance(found.decision, Allow):
-                return found
+            for each in _commands(line) if session.alternate_active else (line,):
+                found = self._of_text(made, each, session)
+                if not isinstance(found.decision, Allow):
+                    return found
         return made
 
     def _of_text(self, made: Made, text: str, session: Session) -> Made:
         """Typed into a program that may run it: for what is destructive only."""
         found = self.decide(replace(made.judged, command_line=text, is_raw_input=False))
-        if not found.decision.classes or isinstance(found.decision, Allow):
+        decision = found.decision
+        if not decision.classes or isinstance(decision, Allow):
             return made
-        detail = f"typed into a program that may run it: {found.decision.detail}"
-        return replace(found, decision=replace(found.decision, detail=detail))
+        if is_secret_input(session, raw=True):
+            # A shell behind ssh and a program that reads a password look the same from here: what was
+            # typed is in no question and in no record.
+            decision = Deny(
+                rule=decision.rule,
+                reason=decision.reason,
+                detail="what is typed into a program that shows nothing of it could be a destructive command",
+                classes=decision.classes,
+                instead="run the command line as a call of its own, or let a person type it",
+            )
+            return replace(made, decision=decision)
+        detail = f"typed into a program that may run it: {decision.detail}"
+        return replace(found, decision=replace(decision, detail=detail))
 
     def _of_line_keys(self, made: Made, keys: str, session: Session) -> Made:
         """Keys for a shell's line editor, now or when the shell comes to read them."""
@@ -362,6 +375,12 @@ class Judging:
             return unread.unproven("the shell could not tell what it is about to run")
         made = [self._wherever(self._with_comments(each, session)) for each in made]
         return max(made, key=lambda each: STRICTNESS[type(each.decision)])
+
+
+def _commands(line: str) -> tuple[str, ...]:
+    """What a line is to a program with a screen of its own: a shell's line, or what an editor hands to one."""
+    _, shouted, behind = line.partition("!")
+    return (line, behind) if shouted and behind.strip() else (line,)
 
 
 def _line(session: Session, actor: Actor, line: str | None) -> Judged:
