@@ -148,6 +148,9 @@ def test_of_a_session_that_is_not_known_the_line_is_not_either() -> None:
         ["\x1bh"],
         ["\x1bx"],
         ["\x1bOP"],
+        ["\x1b@x"],
+        ["\x1b", "@x"],
+        ["\x1b:expand-word"],
     ],
 )
 def test_keys_that_start_programs_or_macros_are_never_pressed(writes: list[str]) -> None:

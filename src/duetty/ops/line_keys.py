@@ -23,9 +23,10 @@ _EXPANDS = 0x85
 _COMMANDS = re.compile(r"[v=:@*K\\]")
 """Keys of vi's command mode that run, complete, or call a command by its name or its alias."""
 
-_ALWAYS = re.compile(r"\x18|\x1b(?:[vVeEhHoxXz?]|OP|\[11~|\[\[A)")
+_ALWAYS = re.compile(r"\x18|\x1b(?:[vVeEhHoxXz?=:@*K\\]|OP|\[11~|\[\[A)")
 """Ctrl-X (macros, an editor that runs the line), and keys that start an editor, a pager or a manual, which
-a variable may name. `\\x1bo` is Alt-O; with a capital it begins the keys of a keypad."""
+a variable may name; an Escape with one of `_COMMANDS`. `\\x1bo` is Alt-O; with a capital it begins the keys
+of a keypad."""
 
 EDITS = "\x01\x02\x08\x0b\x0c\x15\x17\x1c\x7f"
 """Move, or take away: harmless in every keymap, whatever stands on the line."""
