@@ -434,3 +434,17 @@ def test_a_record_that_would_be_too_large_stays_and_says_so(tmp_path: Path) -> N
     assert verify(tmp_path / "t").intact
     [call] = records(tmp_path / "t", Filters(kind="call"), limit=1)
     assert (call.fields["call"], call.fields["left_out"]) == ("a", ["arguments"])
+
+
+def test_a_server_killed_between_a_new_file_and_its_first_record_is_no_tampering(
+    tmp_path: Path,
+) -> None:
+    store = RememberingStore()
+    with Trail(tmp_path / "t", clock=CLOCK, store=store, sync_s=3_600) as trail:
+        trail.sync()
+        remembered = store.anchor
+        trail.record("call", operation="command.run")  # of which the store does not hear
+    (tmp_path / "t/trail-000002.jsonl").touch()
+
+    with Trail(tmp_path / "t", clock=CLOCK, store=RememberingStore(remembered)) as trail:
+        assert trail.degraded is None

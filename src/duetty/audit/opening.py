@@ -147,7 +147,8 @@ def _has_head(directory: Path, end: End, anchor: TrailAnchor) -> bool:
                 return record is None or record.hash == anchor.head_hash
             if claimed == anchor.head_seq + 1 and (record := parse_line(line)) is not None:
                 followed = followed or record.prev == anchor.head_hash
-        if claimed_seq(lines[0]) <= anchor.head_seq:
+        # The newest file may have nothing yet: its writer was killed between the two.
+        if 0 < claimed_seq(lines[0]) <= anchor.head_seq:
             break
     return followed
 
