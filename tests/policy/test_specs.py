@@ -33,17 +33,16 @@ def proves(text: str, cwd: str = "") -> bool:
         ("sed -n 1,5p a", "sed -n '1w b' a"),
         ("sed s/a/b/g a", "sed s/a/b/e a"),
         ("sed s/a/b/ a", "sed -i s/a/b/ a"),
-        ("rg -n x src", "rg --pre ./x y"),
+        ("rg -n xy src", "rg --pre ./x y"),
         ("grep -E x a", "grep -P x a"),
-        ("grep -rn x .", "grep -f /etc/shadow a"),
+        ("grep -rn xy .", "grep -f /etc/shadow a"),
         ("grep -rn TODO .", "grep -rn password ."),
         ("grep password src/form.py", "grep -R 'API[_-]KEY' src"),
-        ("grep -rn x .", "grep -r '' ."),
+        ("grep -rn xy .", "grep -r '' ."),
         ("grep -c . a", "grep -rh . ."),
-        ("rg x src", "rg -uuu ."),
-        ("rg x src", "rg -i -e secret"),
-        ("git grep x", "git grep -n 'BEGIN RSA PRIVATE KEY'"),
-        ("ag x", "ag password"),
+        ("rg xy src", "rg -uuu ."),
+        ("rg xy src", "rg -i -e secret"),
+        ("git grep xy", "git grep -n 'BEGIN RSA PRIVATE KEY'"),
         ("find / -name core", "find / -name id_rsa"),
         ("find . -name '*.txt'", "find . -iname '*.PEM'"),
         ("find . -not -name .env", "find . -type f -path '*/.ssh/*'"),
@@ -130,9 +129,45 @@ def test_git_runs_without_pager_hooks_and_helpers() -> None:
     assert isinstance(proof, Proof)
 
     argv = proof.hardened[0].words
-    assert argv[:2] == ("git", "--no-pager")
+    assert argv[:5] == ("env", "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "git", "--no-pager")
     assert "core.fsmonitor=false" in argv
     assert argv[-4:] == ("diff", "--no-ext-diff", "--no-textconv", "HEAD")
+
+
+def test_options_are_put_to_the_subcommand_that_takes_them() -> None:
+    for text, ending in {
+        "git reflog -p": ("reflog", "--no-ext-diff", "--no-textconv", "-p"),
+        "git reflog show -p": ("reflog", "show", "--no-ext-diff", "--no-textconv", "-p"),
+        "git stash list -p": ("stash", "list", "--no-ext-diff", "--no-textconv", "-p"),
+        "git reflog --grep list -p": (
+            *("reflog", "--no-ext-diff", "--no-textconv"),
+            *("--grep", "list", "-p"),
+        ),
+        "git -P log -p": ("-P", "log", "--no-ext-diff", "--no-textconv", "-p"),
+    }.items():
+        line = recognise(text)
+        assert isinstance(line, Line)
+        proof = prove(line)
+        assert isinstance(proof, Proof)
+
+        assert proof.hardened[0].words[-len(ending) :] == ending
+
+
+def test_a_line_that_needs_nothing_runs_as_given() -> None:
+    for text in (
+        "ls",
+        "grep -n xy a",
+        "git --version",
+        "git config --get user.name",
+        "diff -q a b",
+    ):
+        line = recognise(text)
+        assert isinstance(line, Line)
+        proof = prove(line)
+        assert isinstance(proof, Proof)
+
+        assert proof.is_as_given, text
+        assert proof.hardened == line.commands
 
 
 def test_no_specification_is_for_a_program_that_runs_others() -> None:
@@ -156,7 +191,7 @@ def test_hardened_git_still_works(tmp_path: Path) -> None:
         "git stash list",
         "git branch -a",
         "git reflog -1",
-        "git grep x",
+        "git grep xy",
     ):
         line = recognise(text)
         assert isinstance(line, Line)

@@ -5,8 +5,7 @@ there for them).
 """
 
 import re
-from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, lru_cache
 from posixpath import join, normpath
 from typing import NamedTuple
 
@@ -30,7 +29,7 @@ class Place(NamedTuple):
 _NAMES = r"""(?:^|/)(?:
       \.env (?! \.(?:example|sample|template|dist|defaults?)$ ) (?:[.\-_][^/]*)?
     | \.?envrc | [._]netrc | \.pgpass | \.my\.cnf | \.npmrc | \.pypirc | \.yarnrc\.yml | \.htpasswd | \.s3cfg | \.boto
-    | \.git-credentials | \.git/config | \.vault-token | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
+    | \.git-credentials | \.git/(?:[^/]+/)*config(?:\.worktree)? | \.vault-token | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
     | \.ssh | \.gnupg | \.aws | \.azure | \.kube | \.docker | \.config | \.oci | \.password-store | \.mozilla | \.local | keyrings
     | \.[a-z_]*_?history | \.histfile | fish_history | \.lesshst | \.viminfo
     | (?:ssh_host_)?[a-z0-9_]*(?:rsa|dsa|ecdsa|ed25519)(?:_key)? | authorized_keys | known_hosts
@@ -52,12 +51,48 @@ def _secret_in_any_case() -> "re.Pattern[str]":
     return re.compile(_NAMES, re.VERBOSE | re.IGNORECASE)
 
 
-_SECRET_SAMPLES = (
-    ".env .env.local .netrc .npmrc .ssh .aws .git-credentials .bash_history id_rsa id_ed25519"
-    " credentials credentials.json secrets.yaml secret.txt password.txt token.txt tokens.json server.key cert.pem"
-    " shadow sudoers gshadow terraform.tfstate prod.tfvars service-account.json environ"
-).split()
-"""A glob that would find one of these is not a plain one."""
+_DIRECTORIES = """.ssh .gnupg .aws .azure .kube .docker .config .oci .password-store .mozilla .local keyrings""".split()
+
+_CREDENTIALS = [
+    owner + word + end
+    for owner in ("", "aws_", "db_", "gcp_")
+    for word in ("credential", "credentials", "creds")
+    for end in ("", ".*")
+]
+SECRET_GLOBS = [
+    *""".env .env[._-]* .envrc envrc [._]netrc .pgpass .my.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials
+    .vault-token .terraformrc *.tfstate *.tfstate.backup *.tfvars .*history .histfile fish_history .lesshst .viminfo
+    *rsa *dsa *ed25519 *rsa_key *dsa_key *ed25519_key authorized_keys known_hosts
+    token tokens token.txt tokens.txt token.json tokens.json token.y*ml tokens.y*ml token.env tokens.env token.ini tokens.ini
+    shadow shadow- gshadow gshadow- sudoers
+    *.pem *.key *.p12 *.pfx *.jks *.keystore *.kdbx *.ppk *.ovpn *.asc *.gpg *.cer
+    wp-config.php environ kcore mem docker.sock kubeconfig wallet.dat auth.json local.settings.json .dockercfg""".split(),
+    *_CREDENTIALS,
+]
+"""The same names as globs, no fewer; but for those that only a part of the name gives away."""
+
+_TELLING = """secret passwd password api_key api-key apikey access_token access-token accesstoken private_key private-key privatekey
+    service_account service-account serviceaccount""".split()
+
+_CODE_ENDS = (
+    ".py", ".js", ".ts", ".tsx", ".jsx", ".go", ".rs", ".java", ".rb", ".md", ".c", ".h", ".cpp"
+)  # fmt: skip
+"""A file of one of these is about secrets, and holds none."""
+
+LEFT_OUT_DIRECTORIES = (".git", *_DIRECTORIES)
+LEFT_OUT = """.env* envrc [._]netrc .pgpass .my.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials .vault-token .terraformrc
+    *.tfstate* *.tfvars [.f]*history .histfile .lesshst .viminfo *[dr]sa *[dr]sa_key *ed25519 *ed25519_key authorized_keys known_hosts
+    token tokens token.[eiy]* tokens.[eiy]* token.txt tokens.txt token.json tokens.json *shadow *shadow- sudoers
+    *.p[ep][mk] *.p12 *.pfx *.key *.keystore *.jks *.kdbx *.ovpn *.asc *.gpg *.cer
+    wp-config.php environ kcore mem docker.sock kubeconfig wallet.dat auth.json local.settings.json .dockercfg
+    *credential *credentials *creds *cred*.json *cred*.y*ml *cred*.[it][nx]* *secret *secrets *secret*.json *secret*.y*ml *secret*.[it][nx]* *secret*.env
+    *passw*.json *passw*.y*ml *passw*.[it][nx]* *service?account*.json""".split()
+"""What a search through a tree leaves out: globs of names, for programs that take such.
+
+Of names that only a part gives away (`secrets.yaml`) those with the commonest endings of data:
+a search that left out `secrets.py` would not tell the truth about the code. As few as can be,
+since `diff` prints them.
+"""
 
 _PUBLIC = re.compile(
     r"/dev/null"
@@ -78,13 +113,15 @@ _SOUGHT = re.compile(
     r"passw(?:or)?d|passphrase|secret|credential|(?:api|access|private|auth|aws)\W?.{0,6}(?:key|token)|akia",
     re.IGNORECASE,
 )
-_EVERYTHING = re.compile(r"[.^$*+=]*")
+_INDEFINITE = re.compile(r"\\.|\[\^?\]?[^]]*\]|.?[*?]|\{[0-9,]*\}")
+_SPECIFIC = re.compile(r"[^\W_].*[^\W_]")
 
 
 def search_problem(pattern: str) -> str | None:
     """Why a search through whole trees for this is not shown unasked: among the files may be any."""
-    if _EVERYTHING.fullmatch(pattern):
-        return "shows every file below, whatever it holds"
+    # One letter is in nearly every line; what may be there or not says nothing.
+    if not all(_SPECIFIC.search(_INDEFINITE.sub("_", each)) for each in pattern.split("|")):
+        return "shows most of every file below, whatever it holds"
     if _SOUGHT.search(pattern):
         return f"{pattern!r} looks for secrets"
     return None
@@ -99,8 +136,8 @@ def content_problem(path: str, place: Place) -> str | None:
     resolved = place.resolve(path)
     if is_secret(resolved) or (path != resolved and is_secret(path)):
         return f"{path!r} may hold secrets"
-    if type(path) is Glob and _finds_secrets(resolved):
-        return f"{path!r} may find secrets"
+    if type(path) is Glob and (why := _glob_problem(path, resolved)):
+        return why
     if resolved.startswith("//"):
         resolved = resolved[1:]
     if resolved.startswith("/"):
@@ -115,12 +152,90 @@ def content_problem(path: str, place: Place) -> str | None:
     return None
 
 
-def _finds_secrets(pattern: str) -> bool:
-    for part in pattern.split("/"):
-        if ("*" in part or "?" in part) and any(
-            # A leading dot is found only by a leading dot.
-            fnmatchcase(sample, part) and (sample[0] != "." or part[0] == ".")
-            for sample in _SECRET_SAMPLES
+def _glob_problem(pattern: str, resolved: str) -> str | None:
+    """What may be found by a pattern, whatever is there: a secret, or the directory above."""
+    parts = resolved.lower().split("/")
+    if any(_is_wild(part) and meet(part, "..") for part in pattern.split("/")):
+        return f"{pattern!r} may find what is outside the workspace"
+    if any(_is_wild(part) and may_be_secret(part) for part in parts) or _is_git_config(parts):
+        return f"{pattern!r} may find secrets"
+    return None
+
+
+def pathspec_problem(pattern: str) -> str | None:
+    """The same of git's own patterns, in which a leading dot and `/` are like any other sign."""
+    pattern = pattern.lower()
+    for part in {pattern, pattern.rpartition("/")[2], *pattern.split("/")}:
+        if _is_wild(part) and (
+            may_be_secret(part)
+            or (not part.endswith(_CODE_ENDS) and part[0] in "*?[" and may_be_secret("." + part))
         ):
+            return f"{pattern!r} may find secrets"
+    return None
+
+
+def _is_wild(part: str) -> bool:
+    return "*" in part or "?" in part or "[" in part
+
+
+def _is_git_config(parts: list[str]) -> bool:
+    """Whether these can be a `config` somewhere below a `.git`."""
+    return (
+        any(meet(part, ".git") for part in parts[:-1])
+        and any(meet(parts[-1], name) for name in ("config", "config.worktree"))
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def may_be_secret(part: str) -> bool:
+    """Whether a glob for one name, in small letters, can find a secret; a leading dot finds only itself."""
+    is_code = part.endswith(_CODE_ENDS)
+    for name in (*_DIRECTORIES, *SECRET_GLOBS):
+        if meet(part, name) and not (is_code and name in _CREDENTIALS):
             return True
+    return not is_code and any(meet(part, f"*{word}*") for word in _TELLING)
+
+
+_SIGN = re.compile(r"\[[^]]*\]|.", re.DOTALL)
+
+
+def meet(pattern: str, names: str) -> bool:
+    """Whether a shell may find by the pattern, in one directory, a name that the other glob describes.
+
+    To a shell a dot at the beginning is found by itself only; to who says which names are meant
+    it is a sign like any other.
+    """
+    one, two = _SIGN.findall(pattern), _SIGN.findall(names)
+    if two[:1] == ["."] and one[:1] != ["."]:
+        return False
+    reached = {0}
+    # Places in `two` that can be reached together with each place in `one`.
+    for sign in [*one, ""]:
+        pending = list(reached)
+        while pending:  # a star of the second is left out
+            at = pending.pop()
+            if at < len(two) and two[at] == "*" and at + 1 not in reached:
+                reached.add(at + 1)
+                pending.append(at + 1)
+        if sign == "":
+            return len(two) in reached
+        if sign == "*":
+            # It takes whatever the second goes on with.
+            reached = set(range(min(reached), len(two) + 1)) if reached else reached
+        else:
+            reached = {
+                at if two[at] == "*" else at + 1
+                for at in reached
+                if at < len(two) and _same(sign, two[at])
+            }
     return False
+
+
+def _same(sign: str, other: str) -> bool:
+    if sign in "*?" or other in "*?":
+        return True
+    if len(sign) > 1 and len(other) > 1:
+        return True
+    if len(other) > 1:
+        sign, other = other, sign
+    return other in sign[1:-1] if len(sign) > 1 else sign == other

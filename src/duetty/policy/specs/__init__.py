@@ -13,8 +13,8 @@ from duetty.policy.specs.coreutils import (
     test_problem,
 )
 from duetty.policy.specs.git import GIT
-from duetty.policy.specs.spec import Spec, problem
-from duetty.policy.specs.tools import EXACT, TOOLS
+from duetty.policy.specs.spec import Spec, deepest, problem
+from duetty.policy.specs.tools import EXACT, EXACT_VARIABLES, TOOLS
 from duetty.policy.values import new
 
 __all__ = ["PROGRAMS", "Proof", "Refuted", "prove", "use_problem"]
@@ -45,6 +45,11 @@ class Proof(NamedTuple):
     line: Line
     hardened: tuple[Command, ...]
     """What to run: the same words, and those that keep a program from doing more."""
+
+    @property
+    def is_as_given(self) -> bool:
+        """Whether the line only reads as it stands, without those words."""
+        return self.hardened == self.line.commands
 
 
 class Refuted(NamedTuple):
@@ -90,7 +95,8 @@ def use_problem(words: tuple[str, ...], place: Place) -> str | None:
         if by_words is not None:
             if any(type(word) is Glob and word[:1] == "-" for word in words):
                 return "an option with a glob"
-            return by_words(words[1:])
+            why = by_words(words[1:])
+            return why if why and (program, *words[1:]) not in EXACT else None
     elif program == "cd":
         return (
             "cd without a plain directory"
@@ -111,14 +117,34 @@ def use_problem(words: tuple[str, ...], place: Place) -> str | None:
 
 def _harden(command: Command) -> Command:
     words = command.words
-    found = PROGRAMS.get(words[0].rpartition("/")[2])
-    if found is None or not (found.hardened or found.hardened_options):
+    program = words[0].rpartition("/")[2]
+    if program in _EXACT_PROGRAMS and (program, *words[1:]) in EXACT:
+        variables = EXACT_VARIABLES.get(program)
+        return Command(("env", *variables, *words), command.redirects) if variables else command
+    found = PROGRAMS.get(program)
+    if found is None or program not in _HARDENED:
         return command
-    for index, word in enumerate(words[1:], 1):
-        below = found.subcommands.get(word)
-        if below is not None:
-            rest = (*words[1 : index + 1], *below.hardened_options, *words[index + 1 :])
-            return Command((words[0], *found.hardened, *rest), command.redirects)
-    if found.subcommands:
+    last, count = deepest(found, words[1:], _NOWHERE)
+    if last.plain:
         return command
-    return Command((words[0], *found.hardened, *words[1:]), command.redirects)
+    at = count + 1
+    ending = last.hardened_last
+    if ending and last.hardened_when and not last.hardened_when(words[1:]):
+        ending = ()
+    before = ("env", *found.variables) if found.variables else ()
+    options = last.hardened_options
+    made = (
+        *before, words[0], *found.hardened, *words[1:at], *options, *words[at:], *ending
+    )  # fmt: skip
+    return command if made == words else Command(made, command.redirects)
+
+
+def _is_hardened(found: Spec) -> bool:
+    return bool(
+        found.hardened or found.hardened_options or found.hardened_last or found.variables
+    ) or any(map(_is_hardened, found.subcommands.values()))
+
+
+_NOWHERE = Place()
+_HARDENED = frozenset(name for name, found in PROGRAMS.items() if _is_hardened(found))
+"""Programs that run with more words than they were given."""

@@ -6,8 +6,16 @@ never ends (`tail -f`, `yes`), what shows the environment, and every interpreter
 """
 
 import re
+from collections.abc import Sequence
 
-from duetty.policy.paths import content_problem, is_secret, search_problem
+from duetty.policy.paths import (
+    LEFT_OUT,
+    LEFT_OUT_DIRECTORIES,
+    content_problem,
+    is_secret,
+    search_problem,
+)
+from duetty.policy.recogniser import Glob
 from duetty.policy.specs.spec import Spec, Use, spec
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
@@ -17,12 +25,20 @@ _CONVERSIONS = re.compile(r"%(?:%|[-+ 0#]*[0-9]*(?:\.[0-9]*)?(?P<letter>[a-zA-Z(
 
 
 _ESCAPES = re.compile(r"\\[eExuU0-9c]")
+_CONTROL = "prints control characters"
+
+
+def glob_problem(words: Sequence[str]) -> str | None:
+    """For programs of which each word counts by its place."""
+    if any(type(word) is Glob for word in words):
+        return "a glob may be more words than one"
+    return None
 
 
 def echo_problem(words: tuple[str, ...]) -> str | None:
     r"""Some shells turn `\e` into an escape even without `-e`; a terminal would obey it."""
     if any(_ESCAPES.search(word) for word in words):
-        return "prints control characters"
+        return _CONTROL
     return None
 
 
@@ -30,6 +46,8 @@ def printf_problem(words: tuple[str, ...]) -> str | None:
     """`%n` and `-v` assign, and zsh computes the arguments of `%d`: only text and plain numbers."""
     if not words or words[0].startswith("-"):
         return "printf that does more than print"
+    if why := glob_problem(words):
+        return why
     letters = [found["letter"] for found in _CONVERSIONS.finditer(words[0]) if found["letter"]]
     if not set(letters) <= _PRINTED:
         return "a printf conversion that does more than print"
@@ -49,6 +67,8 @@ _BINARY_NUMBER = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
 
 def test_problem(words: tuple[str, ...]) -> str | None:
     """`test` and `[`: `-v` looks into an array subscript, and zsh computes numbers."""
+    if why := glob_problem(words):
+        return why
     if words[:1] == ("!",):
         words = words[1:]
     match words:
@@ -72,7 +92,32 @@ def _date(use: Use) -> str | None:
     return None
 
 
-_TR_SET = re.compile(r"[ -~\\]{0,256}")
+_TR_PRINTS = re.compile(r"\\(?!0{1,3}(?![0-7]))[0-7]")
+
+
+def _tr(use: Use) -> str | None:
+    """What stands second is printed; NUL between names is for `xargs -0` and its like."""
+    return _CONTROL if any(map(_TR_PRINTS.search, use.operands[1:])) else None
+
+
+def _stat(use: Use) -> str | None:
+    if any(name == "--printf" and _ESCAPES.search(value or "") for name, value in use.options):
+        return _CONTROL
+    return None
+
+
+def binutils_problem(use: Use) -> str | None:
+    """A word `@FILE` stands for options that are in the file, and some load a plugin."""
+    given = (*use.operands, *(value for _, value in use.options if value is not None))
+    return "options out of a file" if any(word.startswith("@") for word in given) else None
+
+
+_SLEEP = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,9})?[sm]?")
+
+
+def _sleep(use: Use) -> str | None:
+    return None if all(map(_SLEEP.fullmatch, use.operands)) else "sleep without an end in sight"
+
 
 _SED_ADDRESS = r"(?:[0-9]+|\$|/[^/\\\n;{}]+/)"
 _SED_SCRIPT = re.compile(
@@ -80,6 +125,9 @@ _SED_SCRIPT = re.compile(
     r"|(?:[0-9]+(?:,[0-9]+)?)?s(?P<mark>[/|,#:@])(?:(?!(?P=mark))[^\n\\]|\\[^\n])*(?P=mark)"
     r"(?:(?!(?P=mark))[^\n\\]|\\[^\n])*(?P=mark)[gpIi0-9]*"
 )
+
+
+_SED_ESCAPES = re.compile(r"\\[xodc]")
 
 
 def _sed(use: Use) -> str | None:
@@ -90,7 +138,11 @@ def _sed(use: Use) -> str | None:
         if not use.operands:
             return "sed without a script"
         scripts, paths = [use.operands[0]], use.operands[1:]
+    if why := glob_problem(scripts):
+        return why
     for script in scripts:
+        if _SED_ESCAPES.search(script):
+            return _CONTROL
         for part in script.split(";") if "s" not in script else [script]:
             if not _SED_SCRIPT.fullmatch(part.strip(" ")):
                 return "a sed script that is not known to only print"
@@ -124,6 +176,8 @@ def find_problem(words: tuple[str, ...]) -> str | None:
     for word in remaining:
         if in_paths and word[:1] not in ("-", "(", "!"):
             continue
+        if type(word) is Glob:
+            return "a glob may be more words than one"
         if word in _FIND_FLAGS:
             in_paths = in_paths and word in ("-H", "-L", "-P")
         elif word in _FIND_TESTS or _NEWER.fullmatch(word):
@@ -131,6 +185,10 @@ def find_problem(words: tuple[str, ...]) -> str | None:
             value = next(remaining, None)
             if value is None:
                 return f"{word} needs a value"
+            if type(value) is Glob:
+                return "a glob may be more words than one"
+            if word == "-printf" and _ESCAPES.search(value):
+                return _CONTROL
             if word in _FIND_NAMES and before not in ("!", "-not") and is_secret(value):
                 return f"find {word} {value} looks for secrets"
         else:
@@ -149,7 +207,7 @@ _JQ_NAMES = frozenset(
     sort sort_by group_by unique unique_by min max min_by max_by add any all range floor sqrt to_entries from_entries
     with_entries has in inside contains startswith endswith ltrimstr rtrimstr split join ascii_downcase
     ascii_upcase test match capture scan sub gsub tostring tonumber type empty first last nth limit flatten reverse
-    index rindex indices tojson fromjson paths leaf_paths values del explode implode recurse ascii abs
+    index rindex indices tojson fromjson paths leaf_paths values del explode recurse abs
     arrays objects strings numbers booleans nulls iterables scalars @csv @tsv @json @text @html @uri @sh @base64
     todate fromdate""".split()
 )
@@ -161,6 +219,8 @@ def _jq(use: Use) -> str | None:
         return None
     position = 0
     form = use.operands[0]
+    if "\\u" in form:
+        return _CONTROL
     opened: list[str] = []
     before = ""
     while position < len(form):
@@ -201,8 +261,8 @@ _SUM = (
 _LS = (
     "-aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ1 -I:text -w:count -T:count --all --almost-all --author --escape"
     " --block-size=code --ignore-backups --color?code --directory --dired --classify?code --file-type --format=code"
-    " --full-time --group-directories-first --no-group --human-readable --si --dereference-command-line --hide=text"
-    " --hyperlink?code --indicator-style=code --inode --ignore=text --kibibytes --dereference --numeric-uid-gid"
+    " --full-time --group-directories-first --no-group --human-readable --si --dereference-command-line --hide=patterns"
+    " --hyperlink?code --indicator-style=code --inode --ignore=patterns --kibibytes --dereference --numeric-uid-gid"
     " --literal --hide-control-chars --show-control-chars --quote-name --quoting-style=code --reverse --recursive"
     " --size --sort=code --time=code --time-style=text --tabsize=count --width=count --context --zero"
 )
@@ -213,7 +273,7 @@ _GREP = (
     " --word-regexp --line-regexp --count --color?code --colour?code --files-without-match --files-with-matches"
     " --max-count=count --only-matching --quiet --silent --no-messages --byte-offset --with-filename --no-filename"
     " --label=text --line-number --initial-tab --null --after-context=count --before-context=count --context=count"
-    " --text --binary-files=code --exclude=text --exclude-dir=text --include=text --recursive"
+    " --text --binary-files=code --exclude=patterns --exclude-dir=patterns --include=patterns --recursive"
     " --dereference-recursive --line-buffered --null-data --binary --devices=code --directories=code"
 )
 
@@ -244,7 +304,7 @@ COREUTILS: dict[str, Spec] = {
     "times": spec(""),
     "umask": spec("-S"),
     "ulimit": spec("-aHScdfflmnpstuv", "count", check=_ulimit),
-    "sleep": spec("", "code", at_most=1),
+    "sleep": spec("", "code", at_most=1, check=_sleep),
     # names and attributes of files
     "ls": spec(_LS, "names"),
     "dir": spec(_LS, "names"),
@@ -265,6 +325,7 @@ COREUTILS: dict[str, Spec] = {
     "stat": spec(
         "-LftZ -c:text --dereference --file-system --format=text --printf=text --terse --cached=code -x -s",
         "names",
+        check=_stat,
     ),
     "file": spec(
         "-bhikLNprSv0 -e:code -F:text --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension --separator=text --keep-going --raw --version --no-buffer --no-pad --print0",
@@ -281,7 +342,7 @@ COREUTILS: dict[str, Spec] = {
         "names",
     ),
     "du": spec(
-        "-0abcDhHklLmPsSx -B:code -d:count -t:code --null --all --apparent-size --bytes --total --dereference-args --max-depth=count --human-readable --inodes --dereference --no-dereference --separate-dirs --si --summarize --threshold=code --time?code --time-style=text --exclude=text --one-file-system --block-size=code",
+        "-0abcDhHklLmPsSx -B:code -d:count -t:code --null --all --apparent-size --bytes --total --dereference-args --max-depth=count --human-readable --inodes --dereference --no-dereference --separate-dirs --si --summarize --threshold=code --time?code --time-style=text --exclude=patterns --one-file-system --block-size=code",
         "names",
     ),
     "df": spec(
@@ -324,6 +385,7 @@ COREUTILS: dict[str, Spec] = {
         "-af -n:count -t:code -e:code --all --bytes=count --radix=code --print-file-name --encoding=code",
         "content",
         digits=True,
+        check=binutils_problem,
     ),
     "cut": spec(
         "-nsz -b:text -c:text -d:text -f:text --bytes=text --characters=text --delimiter=text --fields=text --complement --only-delimited --output-delimiter=text --zero-terminated",
@@ -346,13 +408,16 @@ COREUTILS: dict[str, Spec] = {
         at_most=4,
     ),
     "diff": spec(
-        "-qsceunyptTlrNwbBiEZadH -c?count -u?count -C:count -U:count -W:count -x:text -I:text -L:text -F:text --normal --brief --report-identical-files --context?count --unified?count"
+        "-qsceunyptTrNwbBiEZadH -c?count -u?count -C:count -U:count -W:count -x:text -I:text -L:text -F:text --normal --brief --report-identical-files --context?count --unified?count"
         " --side-by-side --width=count --left-column --suppress-common-lines --show-c-function --show-function-line=text --label=text --expand-tabs --initial-tab --tabsize=count --recursive"
-        " --no-dereference --new-file --unidirectional-new-file --ignore-file-name-case --exclude=text --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change"
+        " --no-dereference --new-file --unidirectional-new-file --ignore-file-name-case --exclude=patterns --ignore-case --ignore-tab-expansion --ignore-trailing-space --ignore-space-change"
         " --ignore-all-space --ignore-blank-lines --ignore-matching-lines=text --text --strip-trailing-cr --minimal --speed-large-files --color?code",
         "content",
         at_most=2,
         at_least=2,
+        # Two directories are compared file by file, with or without -r.
+        hardened_last=tuple(f"-x{name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT)),
+        hardened_when=lambda words: not {"-q", "--brief", "-rq", "-qr"}.intersection(words),
     ),
     "sdiff": spec(
         "-iWbBasl -w:count --width=count --suppress-common-lines --left-column --ignore-case --ignore-all-space",
@@ -378,6 +443,7 @@ COREUTILS: dict[str, Spec] = {
         "text",
         at_most=2,
         at_least=1,
+        check=_tr,
     ),
     "rev": spec("-0 --zero", "content"),
     "fold": spec("-bs -w:count --bytes --spaces --width=count", "content", digits=True),
@@ -418,7 +484,7 @@ COREUTILS: dict[str, Spec] = {
     "look": spec("-df", "text+content", at_most=2),
     "sed": spec(
         "-nrEsuz -e:text --quiet --silent --regexp-extended --expression=text --separate --null-data --posix",
-        "text",
+        "listed",
         check=_sed,
     ),
     "jq": spec(
@@ -426,9 +492,20 @@ COREUTILS: dict[str, Spec] = {
         "text+content",
         check=_jq,
     ),
-    "grep": spec(_GREP, "text", digits=True, check=lambda use: grep_problem(use)),
-    "egrep": spec(_GREP, "text", digits=True, check=lambda use: grep_problem(use)),
-    "fgrep": spec(_GREP, "text", digits=True, check=lambda use: grep_problem(use)),
+    **{
+        name: spec(
+            _GREP,
+            "listed",
+            digits=True,
+            check=lambda use: grep_problem(use),
+            hardened_last=(
+                *(f"--exclude-dir={name}" for name in LEFT_OUT_DIRECTORIES),
+                *(f"--exclude={name}" for name in LEFT_OUT),
+            ),
+            hardened_when=lambda words: goes_through_trees(words),
+        )
+        for name in ("grep", "egrep", "fgrep")
+    },
     # the machine and who is on it
     "date": spec(
         "-uR -d:text -I?code -r:names --utc --universal --date=text --iso-8601?code --rfc-3339=code --rfc-email --reference=names",
@@ -457,7 +534,7 @@ COREUTILS: dict[str, Spec] = {
         "names",
     ),
     "lsmem": spec("-abJnPr --all --summary?code"),
-    "lspci": spec("-vtnkmq -s:code"),
+    "lspci": spec("-vtnkm -s:code"),
     "lsusb": spec("-vt -s:code"),
     "lsmod": spec(""),
     "lsb_release": spec("-aidrcsv --all --id --description --release --codename --short"),
@@ -531,6 +608,14 @@ COREUTILS: dict[str, Spec] = {
 }
 
 
+_RECURSIVE = re.compile(r"--(?:recursive|dereference-recursive|directories.*)|-[^-]*[rRd].*")
+
+
+def goes_through_trees(words: Sequence[str]) -> bool:
+    """Whether a `grep` of these words may; a word that only looks like it does no harm."""
+    return any(map(_RECURSIVE.fullmatch, words))
+
+
 def grep_problem(use: Use) -> str | None:
     """The first operand is the pattern, unless `-e` gave one; the others are read."""
     return searched(
@@ -541,18 +626,36 @@ def grep_problem(use: Use) -> str | None:
 
 
 def searched(use: Use, *, through_trees: bool) -> str | None:
-    """A search for its first operand, or what `-e` gives, in the other operands."""
+    """A search for its first operand, or what `-e` gives, in the other operands.
+
+    A tree is searched without the files that are secret by their names (`LEFT_OUT`, which
+    are put to the command when it runs). What is secret otherwise is not looked for,
+    and not shown by showing everything.
+    """
     paths = use.operands
     patterns = [value or "" for name, value in use.options if name in ("-e", "--regexp")]
     if not patterns:
         if not paths:
             return "a search without a pattern"
         patterns, paths = [paths[0]], paths[1:]
+    if why := glob_problem(patterns):
+        return why
     if through_trees:
+        if use.has("-v", "--invert-match") and not use.has("-c", "--count"):
+            return "shows most of every file below, whatever it holds"
         for pattern in patterns:
             if why := search_problem(pattern):
                 return why
+        if why := next(map(_inner_problem, filter(_INNER.search, paths)), None):
+            return why
     for path in paths:
         if why := content_problem(path, use.place):
             return why
     return None
+
+
+_INNER = re.compile(r"(?:^|/)\.git(?:/|$)")
+
+
+def _inner_problem(path: str) -> str:
+    return f"{path!r} has the repository's own settings below it"

@@ -1,15 +1,17 @@
 """Read-only uses of git.
 
-A repository's own configuration can make even these run programs (`core.fsmonitor`,
-external diffs, textconv, gpg), so they run hardened: no pager, no hooks, no external
-diff, no signature check. Filters of a hostile `.git/config` remain; the sandbox is
-there for them.
+A repository's own configuration can make even these run programs, so every one of them
+runs with the same words and variables (`_HARDENED`, `_VARIABLES`): no pager, no hooks, no
+monitor, no signature check, no fetching of what is missing; and those that show changes
+without external diffs and text converters. A subcommand to which that cannot be said (`range-diff`,
+`status -v`) is not here. Filters (`filter.*.clean`) of a hostile `.git/config` remain:
+nothing switches them off, and the sandbox is there for them.
 """
 
 import re
 
 from duetty.policy.specs.coreutils import searched
-from duetty.policy.specs.spec import Spec, Use, spec
+from duetty.policy.specs.spec import Spec, Use, revision_problem, spec
 
 _DIFF = (
     "-psurtabwRzWBD -U:count -M?code -C?code -S:text -G:text -X?code -l:count"
@@ -25,7 +27,7 @@ _DIFF = (
 )
 _LOG = (
     _DIFF
-    + " -gimEF -n:count -L:text --oneline --graph --decorate?code --no-decorate --decorate-refs=text --all --branches?text --tags?text --remotes?text --glob=text --exclude=text"
+    + " -gimEF -n:count -L:lines --oneline --graph --decorate?code --no-decorate --decorate-refs=text --all --branches?text --tags?text --remotes?text --glob=text --exclude=text"
     " --max-count=count --skip=count --since=text --after=text --until=text --before=text --author=text --committer=text --grep=text --grep-reflog=text"
     " --all-match --invert-grep --regexp-ignore-case --basic-regexp --extended-regexp --fixed-strings --merges --no-merges --min-parents=count --max-parents=count"
     " --first-parent --pretty?text --format=text --abbrev-commit --no-abbrev-commit --date=text --relative-date --reverse --follow --full-diff --full-history"
@@ -35,13 +37,42 @@ _LOG = (
 )
 _REFS = "--sort=text --format=text --contains?text --no-contains?text --merged?text --no-merged?text --points-at=text --color?code --no-color --column?code --no-column -i --ignore-case --count=count --omit-empty"
 
-_GPG = re.compile(r"%-?G")
+_SIGNATURE = re.compile(r"%[-+ ]?G|%\(\*?signature")
+"""In a format: runs gpg, and which gpg is the repository's choice."""
+
+_CONTROL_SIGN = r"(?!00|09|0a|0d)(?:[01][0-9a-f]|7f|[89a-f][0-9a-f])"
+_CONTROL = re.compile(rf"%[-+ ]?x{_CONTROL_SIGN}", re.IGNORECASE)
+_CONTROL_OF_REFS = re.compile(rf"%x?{_CONTROL_SIGN}", re.IGNORECASE)
+
+_FORMAT = re.compile(
+    r"(?:oneline|short|medium|full|fuller|reference|email|mboxrd|raw|t?format:.*|.*%.*)?\Z",
+    re.DOTALL,
+)
+"""A name that git itself gives a meaning, or a format in words."""
+
+_NESTED = frozenset({"remerge", "r"})
+"""Ways to show a merge that make it again, with the repository's merge drivers."""
 
 
-def _no_signatures(use: Use) -> str | None:
-    """`%G?` in a format runs gpg, and which gpg is the repository's choice."""
-    if any(value is not None and _GPG.search(value) for _, value in use.options):
-        return "a format that checks signatures runs a program"
+def _format(use: Use) -> str | None:
+    return _said(use, _CONTROL)
+
+
+def _said(use: Use, control: re.Pattern[str]) -> str | None:
+    for name, value in use.options:
+        if value is None:
+            continue
+        if name in ("--format", "--pretty") and not _FORMAT.match(value) and control is _CONTROL:
+            return f"{value!r} is a format that the repository's settings may define"
+        if name in ("--format", "--pretty", "--sort", "--group"):
+            if _SIGNATURE.search(value):
+                return "a format that checks signatures runs a program"
+            if control.search(value):
+                return "prints control characters"
+        elif name == "--diff-merges" and value in _NESTED:
+            return "merging anew runs merge drivers"
+        elif name == "--submodule" and value not in ("short", "log"):
+            return "changes within submodules are shown with their text converters"
     return None
 
 
@@ -53,17 +84,30 @@ def _listing(use: Use) -> str | None:
     """Without `--list` a name is a thing to make."""
     if use.operands and not use.has("--list", *_LISTING):
         return "a name without --list would be made"
-    return _no_signatures(use)
+    return _refs(use)
 
 
 def _tag(use: Use) -> str | None:
     if use.operands and not use.has("--list", "-l", *_LISTING):
         return "a name without --list would be made"
-    return _no_signatures(use)
+    return _refs(use)
+
+
+def _refs(use: Use) -> str | None:
+    return _said(use, _CONTROL_OF_REFS)
 
 
 def _dry(use: Use) -> str | None:
     return None if use.has("-n", "--dry-run") else "git clean without --dry-run deletes"
+
+
+def _grep(use: Use) -> str | None:
+    """In what is tracked: what is committed is shown by every other subcommand too."""
+    if use.has("-e"):
+        for operand in use.operands[:1]:  # no pattern then
+            if why := revision_problem(operand, use.place):
+                return why
+    return searched(use, through_trees=True)
 
 
 _CONFIG_KEY = re.compile(
@@ -80,52 +124,69 @@ def _config(use: Use) -> str | None:
     return "git config may set, and may show secrets"
 
 
-_QUIET = ("--no-ext-diff", "--no-textconv")
+_HARDENED = (
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.pager=cat",
+    "core.sshCommand=/bin/false",
+    "diff.external=",
+    "diff.submodule=short",
+    "status.submoduleSummary=false",
+    "log.diffMerges=separate",
+    "log.showSignature=false",
+    "format.pretty=medium",
+    "gpg.program=/bin/false",
+    "gpg.openpgp.program=/bin/false",
+    "gpg.x509.program=/bin/false",
+    "gpg.ssh.program=/bin/false",
+)
+"""Settings that a repository's own do not count against."""
 
-_SHOW = spec(_LOG, "revision", digits=True, check=_no_signatures, hardened_options=_QUIET)
+_VARIABLES = ("GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1")
+"""A partial clone fetches what is missing when it is looked at, by whatever way its settings name: by none."""
+
+_QUIET = ("--no-ext-diff", "--no-textconv")
+"""Whatever shows changes: drivers have names of their own, so no setting switches them off."""
+
+_SHOW = spec(_LOG, "revision", digits=True, check=_format, hardened_options=_QUIET)
 
 GIT: Spec = spec(
     "-vP --version --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs",
     hardened=(
         "--no-pager",
         "--no-optional-locks",
-        "-c",
-        "core.fsmonitor=false",
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "diff.external=",
-        "-c",
-        "log.showSignature=false",
-        "-c",
-        "gpg.program=false",
+        *(f for each in _HARDENED for f in ("-c", each)),
     ),
+    variables=_VARIABLES,
     subcommands={
         "version": spec("--build-options"),
         "status": spec(
-            "-sbvz -u?code --short --branch --porcelain?code --long --verbose --untracked-files?code --ignored?code --column?code --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?code --show-stash --ignore-submodules?code",
+            "-sbz -u?code --short --branch --porcelain?code --long --untracked-files?code --ignored?code --column?code --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?code --show-stash --ignore-submodules?code",
             "revision",
         ),
         "log": _SHOW,
         "show": _SHOW,
-        "whatchanged": _SHOW,
         "diff": spec(
             _DIFF + " -123q --cached --staged --merge-base --base --ours --theirs -0",
             "revision",
+            check=_format,
             hardened_options=_QUIET,
         ),
         "diff-tree": spec(
-            _LOG + " --root --stdin --no-commit-id", "revision", hardened_options=_QUIET
+            _LOG + " --root --stdin --no-commit-id",
+            "revision",
+            check=_format,
+            hardened_options=_QUIET,
         ),
         "diff-index": spec(
-            _DIFF + " -m --cached --merge-base", "revision", hardened_options=_QUIET
+            _DIFF + " -m --cached --merge-base",
+            "revision",
+            check=_format,
+            hardened_options=_QUIET,
         ),
-        "diff-files": spec(_DIFF + " -q -0", "revision", hardened_options=_QUIET),
-        "range-diff": spec(
-            _DIFF + " --creation-factor=count --no-dual-color", "revision", hardened_options=_QUIET
-        ),
+        "diff-files": spec(_DIFF + " -q -0", "revision", check=_format, hardened_options=_QUIET),
         "rev-list": spec(
-            _LOG + " --count --header --objects", "revision", digits=True, check=_no_signatures
+            _LOG + " --count --header --objects", "revision", digits=True, check=_format
         ),
         "rev-parse": spec(
             "-q --verify --quiet --short?count --abbrev-ref?code --symbolic --symbolic-full-name --all --branches?text --tags?text --remotes?text --show-toplevel --show-prefix --show-cdup --show-superproject-working-tree --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --shared-index-path --git-path=code --revs-only --no-revs --flags --no-flags --default=code --path-format=code --show-object-format?code",
@@ -138,7 +199,7 @@ GIT: Spec = spec(
             check=_listing,
         ),
         "tag": spec("-l -n?count --list --create-reflog " + _REFS, "text", check=_tag),
-        "for-each-ref": spec(_REFS + " --shell --perl --python", "text", check=_no_signatures),
+        "for-each-ref": spec(_REFS + " --shell --perl --python", "text", check=_refs),
         "show-ref": spec(
             "-hds --head --heads --branches --tags --verify --hash?count --abbrev?count -q --quiet --dereference",
             "text",
@@ -160,10 +221,12 @@ GIT: Spec = spec(
         "ls-files": spec(
             "-cdmoisukztvf -x:text --cached --deleted --modified --others --ignored --stage --unmerged --killed --resolve-undo --exclude=text --exclude-standard --error-unmatch --full-name --recurse-submodules --abbrev?count --directory --no-empty-directory --eol --deduplicate --sparse --format=text",
             "names",
+            check=_refs,
         ),
         "ls-tree": spec(
             "-drtlz --name-only --name-status --object-only --long --full-name --full-tree --abbrev?count --format=text",
             "text",
+            check=_refs,
         ),
         "cat-file": spec("-tspe --batch-check", "revision", at_most=2, at_least=1),
         "blame": spec(
@@ -175,30 +238,32 @@ GIT: Spec = spec(
         "shortlog": spec(
             "-nsec -w?code --numbered --summary --email --committer --group=text --all --no-merges --merges --since=text --until=text --author=text --format=text",
             "revision",
-            check=_no_signatures,
+            check=_format,
         ),
         "reflog": spec(
             _LOG,
             "none",
             digits=True,
-            check=_no_signatures,
+            check=_format,
+            hardened_options=_QUIET,
             subcommands={"show": _SHOW, "list": spec("")},
         ),
         "grep": spec(
-            "-nivwlLchHEFGaIopWqrz -e:text -A:count -B:count -C:count -m:count --line-number --column --ignore-case --invert-match --word-regexp --files-with-matches --name-only --files-without-match --count --extended-regexp --basic-regexp --fixed-strings --cached --untracked --exclude-standard --no-exclude-standard --text --max-depth=count --recursive --no-recursive --full-name --null --only-matching --color?code --no-color --break --heading --show-function --function-context --after-context=count --before-context=count --context=count --threads=count --and --or --not --all-match --quiet --max-count=count",
+            "-nivwlLchHEFGaIopWqrz -e:text -A:count -B:count -C:count -m:count --line-number --column --ignore-case --invert-match --word-regexp --files-with-matches --name-only --files-without-match --count --extended-regexp --basic-regexp --fixed-strings --cached --text --max-depth=count --recursive --no-recursive --full-name --null --only-matching --color?code --no-color --break --heading --show-function --function-context --after-context=count --before-context=count --context=count --threads=count --and --or --not --all-match --quiet --max-count=count",
             "text+revision",
             digits=True,
-            check=lambda use: searched(use, through_trees=True),
+            check=_grep,
         ),
         "stash": spec(
             "",
             bare=False,
             subcommands={
-                "list": spec(_LOG, digits=True, check=_no_signatures, hardened_options=_QUIET),
+                "list": spec(_LOG, digits=True, check=_format, hardened_options=_QUIET),
                 "show": spec(
                     _DIFF + " -u --include-untracked --only-untracked",
                     "text",
                     at_most=1,
+                    check=_format,
                     hardened_options=_QUIET,
                 ),
             },
@@ -217,6 +282,7 @@ GIT: Spec = spec(
         "config": spec(
             "--get=text --local --global --system --worktree --show-origin --show-scope --type=code --bool --int --default=text",
             check=_config,
+            plain=True,
         ),
         "count-objects": spec("-vH --verbose --human-readable"),
         "check-ignore": spec("-vqnz --verbose --quiet --non-matching --no-index", "names"),

@@ -8,6 +8,12 @@ said as in a manual page, in one line:
 `-abc` are flags, `-n:count` and `--lines=count` need a value, `-u?` and `--color?`
 may have one attached. Values and operands have a kind (see `_KINDS`). Long options
 are matched whole: an abbreviation is another option as far as we know.
+
+A glob becomes any number of words. So it may stand only where any number of words of
+one kind may: among the files to read of a program that takes as many as there are, or
+(`--include=*.py`) as one of the patterns that may be given again and again. Never as
+an option's value, a pattern, a script, a name of something that is not a file, or
+where the program counts.
 """
 
 import re
@@ -15,10 +21,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from duetty.policy.paths import Place, content_problem
+from duetty.policy.paths import Place, content_problem, pathspec_problem
+from duetty.policy.recogniser import Glob
 from duetty.policy.values import new
 
 Check = Callable[["Use"], "str | None"]
+
+ANY_NUMBER = 64
+"""Operands of a program that takes as many as there are."""
 
 
 class Use(NamedTuple):
@@ -41,7 +51,7 @@ class Spec:
     long: Mapping[str, str] = field(default_factory=dict[str, str])
     operands: str = "none"
     """Kind of every operand, or `first+rest`."""
-    at_most: int = 64
+    at_most: int = ANY_NUMBER
     at_least: int = 0
     digits: bool = False
     """Whether `-20` is an option."""
@@ -52,14 +62,22 @@ class Spec:
     hardened: tuple[str, ...] = ()
     """Words put before the others when it runs."""
     hardened_options: tuple[str, ...] = ()
-    """Options put right after the subcommand when it runs."""
+    """Options put right after the last subcommand when it runs."""
+    hardened_last: tuple[str, ...] = ()
+    """Options put after all words when it runs, where the last one given counts."""
+    hardened_when: Callable[[Sequence[str]], bool] | None = None
+    """Which words need those; all do, unless it says."""
+    variables: tuple[str, ...] = ()
+    """Variables that it runs with."""
+    plain: bool = False
+    """A subcommand that needs nothing of this, and would show it."""
 
 
 def spec(
     options: str = "",
     operands: str = "none",
     *,
-    at_most: int = 64,
+    at_most: int = ANY_NUMBER,
     at_least: int = 0,
     digits: bool = False,
     check: Check | None = None,
@@ -67,6 +85,10 @@ def spec(
     bare: bool = True,
     hardened: tuple[str, ...] = (),
     hardened_options: tuple[str, ...] = (),
+    hardened_last: tuple[str, ...] = (),
+    hardened_when: Callable[[Sequence[str]], bool] | None = None,
+    variables: tuple[str, ...] = (),
+    plain: bool = False,
 ) -> Spec:
     short: dict[str, str] = {}
     long: dict[str, str] = {}
@@ -90,6 +112,10 @@ def spec(
         bare=bare,
         hardened=hardened,
         hardened_options=hardened_options,
+        hardened_last=hardened_last,
+        hardened_when=hardened_when,
+        variables=variables,
+        plain=plain,
     )
 
 
@@ -130,7 +156,27 @@ def problem(found: Spec, words: Sequence[str], place: Place) -> str | None:
                 return why
     if found.subcommands and not operands and not found.bare and not options:
         return "no subcommand"
+    if ended and found.hardened_last and (not found.hardened_when or found.hardened_when(words)):
+        return "-- leaves no place for the options that it must end with"
     return _operands(found, new(Use, (tuple(options), tuple(operands), place)))
+
+
+def deepest(found: Spec, words: Sequence[str], place: Place) -> tuple[Spec, int]:
+    """The specification of the last subcommand, and how many words lead to it."""
+    remaining = iter(words)
+    for word in remaining:
+        if not found.subcommands or word == "--":
+            break
+        if word[:1] != "-" or word == "-":
+            below = found.subcommands.get(word)
+            if below is None:
+                break
+            rest = list(remaining)
+            last, further = deepest(below, rest, place)
+            return last, len(words) - len(rest) + further
+        if not (found.digits and word[1:].isdigit()):  # what takes the next word for its value
+            (_long if word.startswith("--") else _short)(found, word, remaining, [], place)
+    return found, 0
 
 
 def _long(
@@ -157,6 +203,10 @@ def _long(
         if following is None:
             return f"option {name} needs a value"
         value = following
+        if type(value) is Glob:
+            return f"a glob where option {name} takes one value"
+    elif type(word) is Glob and kind != "patterns":
+        return f"a glob where option {name} takes one value"
     options.append((name, value))
     return _KINDS[kind.removeprefix("?")](value, place)
 
@@ -186,6 +236,8 @@ def _short(
             value = next(remaining, None)  # type: ignore[call-overload]
             if value is None:
                 return f"option -{letter} needs a value"
+        if type(value) is Glob or type(word) is Glob:
+            return f"a glob where option -{letter} takes one value"
         options.append(("-" + letter, value))
         return _KINDS[kind.removeprefix("?")](value, place)
     return None
@@ -195,15 +247,14 @@ def _operands(found: Spec, use: Use) -> str | None:
     if not found.at_least <= len(use.operands) <= found.at_most:
         return "not the number of operands that only reads"
     if use.operands:
-        first, _, rest = found.operands.partition("+")
-        why = _KINDS[first](use.operands[0], use.place)
-        if why:
-            return why
-        following = _KINDS[rest or first]
-        for operand in use.operands[1:]:
-            why = following(operand, use.place)
+        kind, _, rest = found.operands.partition("+")
+        for operand in use.operands:
+            if type(operand) is Glob and (kind not in _MANY or found.at_most < ANY_NUMBER):
+                return f"a glob where {operand!r} may be more or other words than one file"
+            why = _KINDS[kind](operand, use.place)
             if why:
                 return why
+            kind = rest or kind
     return found.check(use) if found.check else None
 
 
@@ -236,11 +287,19 @@ def _none(value: str, place: Place) -> str | None:
     return f"operand {value!r} is not known to only read"
 
 
-def _revision(value: str, place: Place) -> str | None:
+def revision_problem(value: str, place: Place) -> str | None:
     """What git takes for a commit or a path of the repository; outside of one it reads any file."""
     if value.startswith(("/", "../")) or value == "..":
         return f"{value!r} is outside the workspace"
-    return content_problem(value.rpartition(":")[2], place)
+    if value.startswith(":("):
+        return f"{value!r} may name a file in another way"
+    path = value.rpartition(":")[2]
+    return content_problem(path, place) or pathspec_problem(path)
+
+
+def _lines(value: str, place: Place) -> str | None:
+    """`10,20:FILE` and `:FUNCTION:FILE` of git, or `10,20` alone."""
+    return revision_problem(value, place) if ":" in value else None
 
 
 _KINDS: dict[str, Callable[[str, Place], str | None]] = {
@@ -249,6 +308,12 @@ _KINDS: dict[str, Callable[[str, Place], str | None]] = {
     "content": content_problem,  # a path of which the content is shown
     "count": _count,
     "code": _code,
-    "revision": _revision,
+    "revision": revision_problem,
+    "lines": _lines,
+    "patterns": _text,  # globs for the program itself, as many as are given
+    "listed": _text,  # operands of which the program's own check judges each
     "none": _none,
 }
+
+_MANY = frozenset({"content", "names", "listed"})
+"""Kinds of operands of which a glob may be any number."""

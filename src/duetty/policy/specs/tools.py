@@ -1,38 +1,49 @@
 """Search programs, and the one question most tools answer harmlessly: which version."""
 
-from duetty.policy.paths import content_problem
-from duetty.policy.specs.coreutils import searched
+import re
+
+from duetty.policy.paths import LEFT_OUT, LEFT_OUT_DIRECTORIES, content_problem
+from duetty.policy.specs.coreutils import binutils_problem, searched
 from duetty.policy.specs.spec import Spec, Use, spec
 
 _VERSIONS = """
-python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 pypy pypy3 pip pip3 pipx uv uvx poetry pdm hatch conda mamba ruff black mypy
-pyright isort flake8 pylint pytest tox nox pre-commit node nodejs npm npx yarn pnpm corepack bun deno tsc eslint prettier jest vite webpack ruby gem bundle
-bundler rake rails irb perl php composer cargo rustc rustup rustfmt clippy-driver gofmt java javac jshell kotlin kotlinc scala sbt dotnet swift
-swiftc ghc cabal stack ocaml opam elixir mix erl lua luajit julia R Rscript gcc g++ cc c++ clang clang++ clang-format clang-tidy ld gold lld make gmake cmake
-ninja meson bazel autoconf automake libtool pkg-config m4 bison flex gdb lldb strace valgrind git hg svn docker podman buildah kubectl helm terraform
-tofu ansible vagrant packer aws gcloud az gh glab heroku bash zsh fish dash ksh tmux screen vim nvim nano emacs curl wget openssl ssh
-rsync tar gzip bzip2 xz zip unzip jq yq rg fd fdfind ag fzf bat batcat tree sed gawk awk grep find sort ls cat head tail
-sqlite3 psql mysql mariadb mongosh redis-cli redis-server postgres nginx apache2 httpd systemctl ffmpeg convert magick pandoc hugo shellcheck
-env printenv man ldd bc split less xargs timeout nice nohup tee cp mv rm mkdir rmdir touch chmod chown ln install gzip bunzip2 zcat patch
-shfmt protoc grpcurl nvim code just task direnv mise asdf nix brew apt apt-get dpkg rpm dnf yum pacman apk zypper snap flatpak duetty
+python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 pypy pypy3 pip pip3 uv ruff
+node nodejs npm ruby gem perl php java javac gcc cc clang clang-format ld gold lld make gmake cmake ninja
+autoconf automake libtool pkg-config m4 bison flex gdb strace git svn docker podman buildah gh bash zsh fish ksh tmux screen
+vim nvim nano emacs curl wget openssl ssh rsync tar gzip bzip2 xz zip unzip jq yq rg fd fdfind ag fzf bat batcat tree sed gawk awk grep find
+sort ls cat head tail sqlite3 psql mysql mariadb redis-cli redis-server postgres systemctl shellcheck shfmt protoc
+env printenv man ldd bc split less xargs timeout nice nohup tee cp mv rm mkdir rmdir touch chmod chown ln install bunzip2 zcat patch
+brew apt apt-get dpkg rpm dnf yum pacman apk zypper snap flatpak duetty
 """.split()
-"""Programs whose `--version` prints one line and ends."""
+"""Programs whose `--version` prints one line and ends, and reads nothing of the directory it is in.
+
+Many more print a version, but run the project's code first, fetch or run the version that it asks for,
+or look there for another copy of themselves: rustup's (`rustc`, `cargo`), yarn, pnpm, bundler, tox,
+flake8, pytest, pylint, poetry, pdm, composer, hg, rails, bazel, dotnet, sbt, erl, elixir, jest,
+webpack, terraform, ansible, mise. What is not known not to is not here either.
+"""
+
+_PLUSES = [f"{name}+{'+'}" for name in ("g", "c", "clang")]
+"""Said so that nobody reads a regular expression."""
 
 _EXACT = """
-go version; go env GOPATH; go env GOROOT; terraform version; helm version --client; openssl version; cargo version; cargo -V; rustc -V; rustc -vV; node -v; nodejs -v; npm -v; yarn -v; pnpm -v; bun -v
-python -V; python3 -V; pip -V; pip3 -V; ruby -v; perl -v; php -v; java -version; javac -version; java --version; scala -version; kotlin -version
-tmux -V; ssh -V; nginx -v; docker -v; docker version; gem -v; make -v; gcc -v; vim --version; kubectl version --client; rustup show; nvim -v; rustup toolchain list
-deno -V; curl -V; psql -V; mysql -V; ansible --version; code -v; dotnet --list-sdks; dotnet --info; swift -version; lua -v; clang -v; tsc -v; gcc -dumpversion; gcc -dumpmachine; composer -V
-xcode-select -p; sw_vers; brew --prefix; dpkg --print-architecture; dpkg -l; apt list --installed; rpm -qa; npm prefix; npm root; npm root -g; npm config get registry
+go version; go env GOPATH; go env GOROOT; openssl version; node -v; nodejs -v; npm -v
+python -V; python3 -V; pip -V; pip3 -V; ruby -v; perl -v; php -v; java -version; javac -version; gem -v
+tmux -V; ssh -V; nginx -v; docker -v; docker version; make -v; gcc -v; kubectl version --client; helm version --client; nvim -v
+curl -V; psql -V; mysql -V; clang -v; gcc -dumpversion; gcc -dumpmachine
+xcode-select -p; sw_vers; brew --prefix; dpkg --print-architecture; dpkg -l; apt list --installed; rpm -qa
 """
 """Whole lines that are known, and nothing but them."""
+
+EXACT_VARIABLES: dict[str, tuple[str, ...]] = {"go": ("GOTOOLCHAIN=local",)}
+"""What such a line runs with: a `go.mod` may ask for another Go, which would be fetched and run."""
 
 _RG = (
     "-cFHIiLlnNoqsSUvVwxpu0. -A:count -B:count -C:count -e:text -g:text -M:count -m:count -r:text -t:code -T:code -d:count -j:count -E:code"
     " --count --count-matches --fixed-strings --with-filename --no-filename --ignore-case --follow --files --files-with-matches --files-without-match"
     " --line-number --no-line-number --only-matching --quiet --no-messages --smart-case --case-sensitive --multiline --multiline-dotall --invert-match"
-    " --word-regexp --line-regexp --pretty --unrestricted --null --after-context=count --before-context=count --context=count --regexp=text --glob=text"
-    " --iglob=text --glob-case-insensitive --max-columns=count --max-columns-preview --max-count=count --replace=text --type=code --type-not=code"
+    " --word-regexp --line-regexp --pretty --unrestricted --null --after-context=count --before-context=count --context=count --regexp=text --glob=patterns"
+    " --iglob=patterns --glob-case-insensitive --max-columns=count --max-columns-preview --max-count=count --replace=text --type=code --type-not=code"
     " --type-list --max-depth=count --threads=count --encoding=code --color=code --colors=code --column --no-column --heading --no-heading --hidden"
     " --no-hidden --no-ignore --no-ignore-vcs --no-ignore-parent --no-ignore-dot --no-ignore-global --json --stats --sort=code --sortr=code --trim --vimgrep"
     " --text --byte-offset --crlf --passthru --no-config --one-file-system --max-filesize=code --context-separator=text --field-match-separator=text"
@@ -40,7 +51,15 @@ _RG = (
 )
 
 
+_RG_ESCAPES = re.compile(r"\\[xuU]")
+
+
 def _rg(use: Use) -> str | None:
+    if any(
+        name.endswith("-separator") and _RG_ESCAPES.search(value or "")
+        for name, value in use.options
+    ):
+        return "prints control characters"
     if use.has("--files", "--type-list"):
         paths = use.operands
         return next((why for path in paths if (why := content_problem(path, use.place))), None)
@@ -62,60 +81,52 @@ _FD = (
     " --exact-depth=count --exclude=text --type=code --extension=code --size=code --changed-within=text --changed-before=text --color=code --max-results=count"
     " --quiet --show-errors --strip-cwd-prefix --one-file-system"
 )
-_AG = (
-    "-aAcDfFgGHilLnoQrRsSuUvwz -A:count -B:count -C:count -G:text -m:count --ignore=text --ignore-dir=text --hidden --depth=count --files-with-matches"
-    " --literal --case-sensitive --ignore-case --smart-case --word-regexp --count --nocolor --color --nogroup --heading --noheading --numbers --vimgrep"
-)
 
 _QUIET_SYSTEMCTL = ("--no-pager",)
 
 TOOLS: dict[str, Spec] = {
-    "rg": spec(_RG, "text", check=_rg, digits=False, hardened=("--no-config",)),
+    "rg": spec(
+        _RG,
+        "listed",
+        check=_rg,
+        hardened=("--no-config",),
+        # The last glob that fits decides, and those without regard to case come after the others.
+        hardened_last=tuple(f"--iglob=!{name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT)),
+    ),
     "fd": spec(_FD, "text+names"),
     "fdfind": spec(_FD, "text+names"),
-    "ag": spec(_AG.replace("z ", " ", 1), "text+content", check=_through),
-    "cloc": spec(
-        "--quiet --by-file --json --csv --exclude-dir=text --include-lang=code", "content"
-    ),
     "tokei": spec("-f --files -s:code --sort=code -e:text", "content"),
     "scc": spec("--by-file --no-complexity --no-cocomo -s:code", "content"),
     # binaries, looked at and never loaded
     "nm": spec(
         "-aACDgnorSuP --demangle? --dynamic --extern-only --defined-only --undefined-only",
         "content",
+        check=binutils_problem,
     ),
-    "size": spec("-ABdoxt", "content"),
+    "size": spec("-ABdoxt", "content", check=binutils_problem),
     "readelf": spec(
         "-ahlSsedrnVAWn -x:code -p:code --all --file-header --program-headers --section-headers --symbols --dynamic --notes --wide",
         "content",
+        check=binutils_problem,
     ),
     "objdump": spec(
-        "-adDfhprRtTxCwSsM -j:code --disassemble --all-headers --file-headers --section-headers --syms --dynamic-syms --demangle",
+        "-adDfhprRtTxCws -j:code --disassemble --all-headers --file-headers --section-headers --syms --dynamic-syms --demangle",
         "content",
+        check=binutils_problem,
     ),
     # lists of what is installed
     **{
         name: spec(
             "-V --version",
+            hardened=("--disable-pip-version-check",),
             subcommands={
                 "list": spec("--format=code --not-required --user --local -l"),
                 "show": spec("-f --files --verbose", "code", at_least=1),
-                "freeze": spec("--all --user --local -l"),
                 "check": spec(""),
             },
         )
         for name in ("pip", "pip3")
     },
-    "npm": spec(
-        "-v --version",
-        subcommands={
-            name: spec(
-                "-ga --depth=count --all --global --json --long --prod --dev --parseable --omit=code",
-                "code",
-            )
-            for name in ("ls", "list", "ll")
-        },
-    ),
     # services, as seen
     "systemctl": spec(
         "--version --no-pager --user --system --failed --all -a",
@@ -153,6 +164,6 @@ TOOLS: dict[str, Spec] = {
 
 
 EXACT: frozenset[tuple[str, ...]] = frozenset(
-    [(name, "--version") for name in _VERSIONS]
+    [(name, "--version") for name in (*_VERSIONS, *_PLUSES)]
     + [tuple(line.split()) for line in _EXACT.replace("\n", ";").split(";") if line.strip()]
 )
