@@ -459,14 +459,16 @@ def _instead(line: str) -> PolicyDenied:
 
 
 def _canonical(operation: Doing, params: Any, made: Made) -> Any:
-    """Headless: what was judged is what runs, word for word."""
+    """Headless, and what `strict` holds to be proven: what was judged is what runs, word for word."""
     decision = made.decision
     if (
         not isinstance(decision, Allow)
         or decision.canonical is None
-        or made.judged.mode is not Mode.HEADLESS
         or not operation.name.startswith("process.")
     ):
+        return params
+    is_proven = made.profile is Profile.STRICT and decision.reason == "proven"
+    if made.judged.mode is not Mode.HEADLESS and not is_proven:
         return params
     canonical = decision.canonical
     return params.as_proven(canonical.text, canonical.argv, by_name=decision.reason == "proven")

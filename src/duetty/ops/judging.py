@@ -31,6 +31,7 @@ from duetty.policy import (
     Mode,
     Profile,
     RuleSet,
+    analyse,
     decide,
     fish_commands,
     fish_hides,
@@ -174,7 +175,7 @@ class Judging:
             return made.withheld()
         if session is not None and _is_of_another_shell(made, operation, session):
             return made.unproven("what was proven of this line is not proven of this shell")
-        return made
+        return made if operation.name.startswith("process.") else _as_typed(made)
 
     def _with_comments(self, made: Made, session: Session | None) -> Made:
         """Zsh reads no comments at its prompt: what looks like one runs."""
@@ -360,7 +361,7 @@ class Judging:
 
     def of_line(self, session: Session, question: LineQuestion) -> Made:
         """Of the line as typed and as its aliases make it; a line that cannot be told asks."""
-        made = self._of_lines(session, question)
+        made = _as_typed(self._of_lines(session, question))
         return _with_hooks(made, _LINE, session) if question.line is not None else made
 
     def _of_lines(self, session: Session, question: LineQuestion) -> Made:
@@ -434,6 +435,29 @@ def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:
         return made
     why = touched_hook(made.judged.command_line, shell=session.profile.shell)
     return made if why is None else made.unproven(why)
+
+
+def _as_typed(made: Made) -> Made:
+    """Nothing rebuilds what a session's shell reads: proven is there what only reads as it stands."""
+    judged, decision = made.judged, made.decision
+    if (
+        not isinstance(decision, Allow)
+        or decision.reason != "proven"
+        or judged.command_line is None
+        or (made.profile is not Profile.STRICT and judged.mode is not Mode.HEADLESS)
+    ):
+        return made
+    proof = analyse(judged.command_line, judged.cwd).proven
+    if proof is None or proof.is_as_given:
+        return made
+    allowing = [
+        rule for rule in made.rules.applying(judged) if rule.decide == "allow" and rule.command
+    ]
+    for given, hardened in zip(proof.line.commands, proof.hardened, strict=True):
+        if given != hardened and not any(rule.matches_words(given.words) for rule in allowing):
+            why = "only reads with options that are not put to it in a session; process.run does"
+            return made.unproven(f"{given.words[0]} {why}")
+    return made
 
 
 def _is_of_another_shell(made: Made, operation: Doing, session: Session) -> bool:
