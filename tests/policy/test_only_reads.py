@@ -261,6 +261,8 @@ def tree(tmp_path: Path) -> Path:
         "diff -rN . other",
         "diff -r . other",
         "diff . other",
+        "diff -x -q -rN . other",
+        "diff -I -rq -r . other",
         "rg --hidden TOKEN",
         "rg -uu TOKEN .",
         "rg --hidden -g .env TOKEN",

@@ -417,7 +417,8 @@ COREUTILS: dict[str, Spec] = {
         at_least=2,
         # Two directories are compared file by file, with or without -r.
         hardened_last=tuple(f"-x{name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT)),
-        hardened_when=lambda words: not {"-q", "--brief", "-rq", "-qr"}.intersection(words),
+        # Names only; where it stands first it is no other option's value.
+        hardened_when=lambda words: words[0] not in ("-q", "--brief", "-rq", "-qr"),
     ),
     "sdiff": spec(
         "-iWbBasl -w:count --width=count --suppress-common-lines --left-column --ignore-case --ignore-all-space",

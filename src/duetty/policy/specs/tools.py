@@ -92,6 +92,7 @@ TOOLS: dict[str, Spec] = {
         hardened=("--no-config",),
         # The last glob that fits decides, and those without regard to case come after the others.
         hardened_last=tuple(f"--iglob=!{name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT)),
+        hardened_when=lambda words: words[0] != "--files",
     ),
     "fd": spec(_FD, "text+names"),
     "fdfind": spec(_FD, "text+names"),
