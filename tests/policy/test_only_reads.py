@@ -156,7 +156,7 @@ def test_what_a_glob_would_have_overwritten(program: str, tmp_path: Path) -> Non
     [
         ".e*", ".en?", ".envr*", ".e*.production", ".git/conf*", ".gi*/config", ".g*/c*", ".git/m*/a/config",
         ".git/*/a/config", ".kub*/config", ".k*/x", ".htpass*", ".pgpas?", "./*_ecdsa", "./*a", "id_*", "a/*.pe?", "./*key",
-        "./*.json", "./*.y?ml", "./*.txt", "src/*", ".*", ".?/x", "a/.?/../x", ".E*", "./*SECRET*", "api?key", "data/*.csv",
+        "./*.json", "./*.y?ml", "./*.txt", "src/*", ".*", ".?/x", "a/.?/../x", ".E*", "./*SECRET*", "api?key", "data/*.csv", ".gi?/config", ".git/confi?", ".git/x/config.worktre?",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_find_a_secret_shows_nothing(pattern: str) -> None:
@@ -169,6 +169,14 @@ def test_a_glob_that_can_find_a_secret_shows_nothing(pattern: str) -> None:
 )
 def test_a_glob_that_cannot_is_read(pattern: str) -> None:
     assert content_problem(Glob(pattern), Place()) is None
+
+
+@pytest.mark.parametrize(
+    "end", "pem key p12 pfx jks keystore kdbx ppk ovpn asc gpg cer tfstate tfvars".split()
+)
+def test_a_glob_for_an_ending_of_keys_is_one_that_can(end: str) -> None:
+    assert content_problem(Glob(f"a?.{end[:-1]}?"), Place())
+    assert any(fnmatchcase(f"server.{end}", each) for each in LEFT_OUT)
 
 
 SECRET_NAME = st.from_regex(re.compile(_NAMES, re.VERBOSE), fullmatch=True).filter(

@@ -16,6 +16,7 @@ from tests.engine import AGENT, Engine, running_engine
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
 ANNA = Actor(kind="person", name="anna")
+REFUSED = "duetty: "
 
 GIT_MAY_STATUS = """
 [[policy.rules]]
@@ -97,8 +98,11 @@ async def test_a_line_typed_in_a_strict_session_asks_the_same(home: Path, repo: 
         await engine.open(cwd=str(repo))
         await engine.run("echo ready")
         await engine.call("input.write", session="s", data="git status\r")
-        await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=20_000)
+        await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=30_000)
+        told = {"operation": "input.line", "kind": "call", "decision": "ask"}
+        [call] = await engine.dispatcher.call(ANNA, "audit.list", told)
 
+        assert call["judged"]["command_line"] == "git status"
         assert not sprung(repo)
 
 
