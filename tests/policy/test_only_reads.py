@@ -172,7 +172,23 @@ def test_a_glob_that_cannot_is_read(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "end", "pem key p12 pfx jks keystore kdbx ppk ovpn asc gpg cer tfstate tfvars".split()
+    "end",
+    [
+        "pem",
+        "key",
+        "p12",
+        "pfx",
+        "jks",
+        "keystore",
+        "kdbx",
+        "ppk",
+        "ovpn",
+        "asc",
+        "gpg",
+        "cer",
+        "tfstate",
+        "tfvars",
+    ],
 )
 def test_a_glob_for_an_ending_of_keys_is_one_that_can(end: str) -> None:
     assert content_problem(Glob(f"a?.{end[:-1]}?"), Place())
