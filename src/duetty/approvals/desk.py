@@ -264,8 +264,8 @@ class Approvals:
 
     def covered(self, question: Question) -> Granted | None:
         """A yes that was given before and covers this, if there is one."""
-        if question.command_line is None:
-            return None
+        if not question.can_stand:
+            return None  # there is more to it than the line that was agreed to
         for standing in self._standing.values():
             if is_covered(question, standing):
                 return Granted(approval=standing.id, by=standing.created_by)

@@ -70,6 +70,7 @@ class Deciding(Judging):
             profile=Profile(settings.policy_profile), book=book, clock=clock, home=registry.home
         )
         self._settings = settings
+        self.own_shell = settings.process_shell
         self._clock = clock
         self._registry = registry
         self._approvals = approvals

@@ -20,7 +20,13 @@ from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing, is
 from duetty.ops.rules import ProjectRules, other_places, stricter
 from duetty.ops.rules_book import Rulebook
 from duetty.ops.shell_hooks import touched_hook
-from duetty.ops.surroundings import fed_text, running_variables
+from duetty.ops.surroundings import (
+    fed_text,
+    known_shell,
+    line_for,
+    other_shell,
+    running_variables,
+)
 from duetty.ops.typed_lines import TypedLines, is_at_gate, typed_text, written_keys
 from duetty.policy import (
     Allow,
@@ -78,6 +84,9 @@ class Judging:
         self.rules = self.as_in_force(book.rules)
         self._digest = self.rules.digest
         self._home = home
+        self.own_shell = ""
+        """What reads a command without a terminal, where the call does not say."""
+
         self.projects = ProjectRules(clock, names=book.names)
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
         self._typed = TypedLines()
@@ -210,27 +219,58 @@ class Judging:
         return made
 
     def _with_surroundings(self, made: Made, params: Any) -> Made:
-        """As strict as the line, wherever it goes, what is fed to a shell, and the variables that come with it."""
-        made = self._wherever(made)
+        """As strict as the line, wherever it goes, what reads it, what is fed to a shell, and its variables."""
+        shell, about = other_shell(params, self.own_shell), list[tuple[str, str]]()
+        made = self._read_by(self._wherever(made), shell)
+        if shell is not None:
+            about.append((shell, f"read by {visible(shell[:MAX_DETAIL])}"))
         line = made.judged.command_line
         if line is not None and (fed := fed_text(params, line)) is not None:
+            about.append((fed, ""))
             inner = self.decide(replace(made.judged, command_line=fed.rstrip("\n")))
             if STRICTNESS[type(inner.decision)] > STRICTNESS[type(made.decision)]:
                 assert not isinstance(inner.decision, Allow)
                 told = f"it is fed to a shell: {inner.decision.detail}"
-                made = replace(
-                    made,
-                    decision=replace(inner.decision, detail=told),
-                    besides=_digest_of(fed),
-                )
+                made = replace(made, decision=replace(inner.decision, detail=told))
         strict = made.profile is Profile.STRICT or made.judged.mode is Mode.HEADLESS
-        code = running_variables(params, strict=strict)
-        if not code or not isinstance(made.decision, Allow):
+        if code := running_variables(params, strict=strict):
+            # Names only: what is told here is kept in the trail and with the question.
+            shown = ", ".join(visible(name[:100]) for name in sorted(code))
+            why = f"variables can make programs run other code: {shown[:MAX_DETAIL]}"
+            was_asked = not isinstance(made.decision, Allow)
+            about.append((repr(sorted(code.items())), why if was_asked else ""))
+            made = made if was_asked else made.unproven(why)
+        for what, told in about:
+            made = made.also_about(what, told)
+        return made
+
+    def _read_by(self, made: Made, shell: str | None) -> Made:
+        """What was found of a line holds where a shell reads it that reads it so; any other is a program."""
+        line = made.judged.command_line
+        if line is None or not made.judged.operation.startswith("process."):
             return made
-        # Names only: what is told here is kept in the trail and with the question.
-        shown = ", ".join(visible(name[:100]) for name in sorted(code))
-        why = f"variables can make programs run other code: {shown[:MAX_DETAIL]}"
-        return replace(made.unproven(why), besides=_digest_of(repr(sorted(code.items()))))
+        name = known_shell(shell or self.own_shell)
+        if name is not None and self._is_proven_of_others(made, name):
+            return made.unproven("what was proven of this line is not proven of this shell")
+        if shell is None or name is not None:
+            return made
+        started = self.decide(replace(made.judged, command_line=line_for(shell, line)))
+        if STRICTNESS[type(started.decision)] > STRICTNESS[type(made.decision)]:
+            return replace(started, judged=made.judged)
+        if isinstance(made.decision, Allow) and made.profile is not Profile.OPEN:
+            return made.unproven("a program is given it to read, and may do anything with it")
+        return made
+
+    @staticmethod
+    def _is_proven_of_others(made: Made, shell: str) -> bool:
+        decision = made.decision
+        return (
+            isinstance(decision, Allow)
+            and decision.canonical is not None
+            and made.profile is Profile.STRICT
+            and made.judged.mode is not Mode.HEADLESS  # there it runs as it was proven
+            and ("dash" if shell == "sh" else shell) not in decision.canonical.shells
+        )
 
     # --- tools of upstreams ---------------------------------------------------------
 

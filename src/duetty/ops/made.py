@@ -39,7 +39,7 @@ class Made:
     profile: Profile
     decision: Decision
     besides: str = ""
-    """Digest of what a question is also about: variables, text for a shell, arguments of a tool."""
+    """Digest of what a question is also about: variables, a shell, text for one, arguments of a tool."""
 
     arguments: str = ""
     """Of a tool, as the person who is asked reads them."""
@@ -59,6 +59,16 @@ class Made:
             detail=why,
         )
         return replace(self, decision=decision, besides="")
+
+    def also_about(self, what: str, told: str = "") -> "Made":
+        """A question that says this too, and whose answer is for this and nothing else."""
+        decision = self.decision
+        if not isinstance(decision, Ask):
+            return self
+        if told:
+            decision = replace(decision, detail=f"{decision.detail}; {told}")
+        besides = sha256(f"{self.besides}\n{what}".encode("utf-8", "surrogatepass")).hexdigest()
+        return replace(self, decision=decision, besides=besides)
 
     def refused(self, why: str) -> "Made":
         """Denied where a person would be asked."""

@@ -22,7 +22,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.sandboxing import sandbox_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
-from duetty.ops.surroundings import runs_code
+from duetty.ops.surroundings import found_shell, runs_code
 from duetty.processes import PROVEN_PATH, Limits, Order, Output, Process
 from duetty.wire.params import Nothing
 from duetty.wire.processes import (
@@ -118,7 +118,9 @@ async def _started(
     settings, processes = services.settings, services.processes
     order = Order(
         command=params.command,
-        shell=params.shell or settings.process_shell,
+        shell=found_shell(
+            params.shell or settings.process_shell, processes.environment.get("PATH")
+        ),
         cwd=_directory(params.cwd, processes.environment.get("HOME")),
         env=_environment(params, processes.environment),
         stdin=params.stdin_bytes(),

@@ -7,6 +7,9 @@ that is fed to a shell, are doors beside it: they are judged here, on the same p
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from pathlib import Path
+from shlex import quote
+from shutil import which
 from typing import cast
 
 from duetty.policy import analyse
@@ -32,6 +35,46 @@ HARMLESS_VARIABLES = frozenset(
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash"})
 STDIN_PATHS = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+
+READING_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish"})
+"""Those that read a line as it is judged."""
+
+SHELL_PLACES = ("/bin", "/usr/bin")
+"""Where they are the system's own. Elsewhere a program of such a name may be anybody's."""
+
+
+def other_shell(params: Params, own: str) -> str | None:
+    """The shell that a call names to read its line, if it is not the one of the settings."""
+    if not isinstance(params, StartProcessParams) or params.shell in (None, own):
+        return None
+    return params.shell
+
+
+def known_shell(shell: str) -> str | None:
+    """Its name, if it is one of the system's own that reads lines as they are judged."""
+    place, _, name = shell.rpartition("/")
+    if name not in READING_SHELLS:
+        return None
+    if not place and "/" not in shell:
+        return name if _system_shell(name) is not None else None
+    return name if place in SHELL_PLACES else None
+
+
+def found_shell(shell: str, path: str | None) -> str:
+    """Which file it is: never one that the call's own variables lead to."""
+    if "/" in shell:
+        return shell
+    return (known_shell(shell) and _system_shell(shell)) or which(shell, path=path) or shell
+
+
+def _system_shell(name: str) -> str | None:
+    found = (f"{place}/{name}" for place in SHELL_PLACES)
+    return next((each for each in found if Path(each).exists()), None)
+
+
+def line_for(shell: str, line: str) -> str:
+    """The command line that a shell of this name is started with."""
+    return f"{quote(shell)} -c {quote(line)}"
 
 
 def running_variables(params: Params, *, strict: bool) -> dict[str, str]:
