@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import InstanceBusy, KeeperUnavailable
-from duetty.keeper.claim import claim, peer_of
+from duetty.keeper.claim import claim
+from duetty.peers import credentials_of
 from tests.keeper.harness import RunningKeeper, kill
 
 
@@ -55,7 +56,7 @@ def test_a_socket_that_somebody_else_answers_is_left_alone(tmp_path: Path) -> No
         with socket.socket(socket.AF_UNIX) as asking:
             asking.connect(path)
 
-            assert peer_of(asking) == (os.getpid(), os.getuid())
+            assert credentials_of(asking) == (os.getpid(), os.getuid())
 
 
 def test_a_file_in_the_place_of_the_socket_is_left_alone(tmp_path: Path) -> None:

@@ -11,13 +11,11 @@ import fcntl
 import os
 import socket
 import stat
-import struct
 from contextlib import suppress
 
 from duetty.errors import InstanceBusy, KeeperUnavailable
 
 _BACKLOG = 16
-_PEERCRED = struct.Struct("3i")
 
 
 def claim(path: str) -> tuple[int, socket.socket]:
@@ -38,13 +36,6 @@ def claim(path: str) -> tuple[int, socket.socket]:
             raise
     except OSError as error:
         raise KeeperUnavailable(f"cannot listen on {path!r}: {error}") from None
-
-
-def peer_of(sock: socket.socket) -> tuple[int, int]:
-    """Process and user at the other end, as the kernel knows them."""
-    credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEERCRED.size)
-    pid, uid, _ = _PEERCRED.unpack(credentials)
-    return pid, uid
 
 
 def _private_directory(directory: str) -> None:

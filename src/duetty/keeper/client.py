@@ -20,9 +20,9 @@ from pathlib import Path
 
 from duetty.errors import DuettyError, ForkFailed, InstanceBusy, KeeperUnavailable
 from duetty.keeper import fields
-from duetty.keeper.claim import peer_of
 from duetty.keeper.probe import Probe, Reader
 from duetty.keeper.wire import PROTOCOL, Channel, Message, parse_message
+from duetty.peers import credentials_of
 
 CONNECT_S = 20.0
 """For connect and hello. A keeper answers in less than a millisecond, unless it is stopped."""
@@ -439,7 +439,7 @@ def _pid_of_other(path: str | Path, deadline_s: float) -> int:
     while True:
         try:
             with _connected(path) as sock:
-                return peer_of(sock)[0]
+                return credentials_of(sock)[0]
         except KeeperUnavailable:
             if time.monotonic() >= deadline_s:
                 raise

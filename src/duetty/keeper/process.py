@@ -25,14 +25,16 @@ from duetty.errors import (
     DuettyError,
     ForkFailed,
     InstanceBusy,
+    NotAPerson,
     SessionNameConflict,
     SessionNotFound,
 )
 from duetty.keeper import fields, spawn
-from duetty.keeper.claim import claim, peer_of
+from duetty.keeper.claim import claim
 from duetty.keeper.kept import HANGUP, Kept, send_each, taken
 from duetty.keeper.probe import session_members
 from duetty.keeper.wire import PROTOCOL, Channel, Frame, Message
+from duetty.peers import ancestors_of, credentials_of, is_beside_us
 
 ORPHAN_S = 60.0
 """How long a keeper with nothing to keep waits for a server.
@@ -233,8 +235,9 @@ class Keeper:
         except OSError as error:
             self._survive_accept(error)
             return
-        pid, uid = peer_of(sock)
-        if uid not in (os.geteuid(), 0) or len(self._guests) >= MAX_GUESTS:
+        pid, uid = credentials_of(sock)
+        is_ours = uid in (os.geteuid(), 0) and is_beside_us(pid)  # no sandbox's, whoever runs it
+        if not is_ours or len(self._guests) >= MAX_GUESTS:
             log("connection_refused", pid=pid, uid=uid)
             sock.close()
             return
@@ -338,6 +341,12 @@ class Keeper:
 
     def _hello(self, ticket: Ticket, message: Message) -> Answer:
         peer = ticket.peer
+        if os.getpid() in ancestors_of(peer.pid):
+            log("server_refused", pid=peer.pid, reason="it runs in a session")
+            raise NotAPerson(
+                "what runs in a session cannot be the server of it",
+                hint="start the server in another terminal",
+            )
         if self._server is not None and self._server is not peer:
             # It may have died without being noticed yet, in this very turn of the loop.
             self._serve(self._server)

@@ -4,16 +4,15 @@ import asyncio  # noqa: TID251 - the transport's type
 import os
 import re
 import socket
-import struct
-from collections.abc import Collection, Generator
+from collections.abc import Collection
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import ENCODED
+from duetty.peers import ancestors_of, credentials_of, is_beside_us
 
 MAX_HEAD_BYTES = 64 * 1024
 """Request line and headers; the parser itself would take any number."""
@@ -30,21 +29,15 @@ LINGER_S = 1.0
 READ_FIRST_S = 0.05
 """A loop that was held up sees its timers before its sockets: what came meanwhile is read first."""
 
-MAX_ANCESTORS = 64
-
 MAX_CONNECTIONS = 4_096
 """Open at once; each takes a descriptor that a session might need."""
 
-_PEER = struct.Struct("3i")
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 
 def peer_uid(connection: socket.socket) -> int:
     """Who is on the other end of a unix socket, as the kernel says."""
-    _, uid, _ = _PEER.unpack(
-        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    )
-    return uid
+    return credentials_of(connection)[1]
 
 
 @dataclass(slots=True)
@@ -62,54 +55,14 @@ class Peer:
         way to this socket; one that found a way all the same is known by its own PID namespace.
         """
         if self.descends is None:
-            self.descends = any(each in pids for each in _ancestors(self.pid))
+            self.descends = any(each in pids for each in ancestors_of(self.pid))
         return self.descends
 
 
-def _is_beside_us(pid: int) -> bool:
-    """Whether it runs in the same PID namespace; not if that cannot be known.
-
-    The kernel lists its number in each namespace, from ours inwards. Unlike the links in
-    /proc/PID/ns, that is told of processes that cannot be traced, too: root's, for one.
-    """
-    try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    seen = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")]
-    return seen == [[str(pid)]]
-
-
-def _ancestors(pid: int) -> Generator[int]:
-    """Its parents, and the leaders of the sessions that it and they belong to."""
-    for _ in range(MAX_ANCESTORS):
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-            _, parent, _, leader = stat.rpartition(")")[2].split()[:4]
-        except (OSError, ValueError):
-            return
-        if int(leader) != pid:
-            yield from _parent(int(leader))
-        pid = int(parent)
-        if pid <= 1:
-            return
-        yield pid
-
-
-def _parent(pid: int) -> Generator[int]:
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-        yield int(stat.rpartition(")")[2].split()[1])
-    except (OSError, ValueError):
-        return
-
-
 def peer_of(connection: socket.socket) -> Peer:
-    pid, _, _ = _PEER.unpack(
-        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
-    )
+    pid, _ = credentials_of(connection)
     # At once: later, its number may be another's.
-    return Peer(pid, descends=None if _is_beside_us(pid) else True)
+    return Peer(pid, descends=None if is_beside_us(pid) else True)
 
 
 def is_own_user(connection: socket.socket) -> bool:
