@@ -67,6 +67,11 @@ class Actor:
         return f"token:{self.token}" if self.token is not None else f"{self.kind}:{self.name}"
 
 
+INSIDE = Actor(kind="agent", name="inside")
+"""A program that runs in a session, or that the server started: it may be an agent's, so it
+answers for no person and changes nothing of the server."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """An actor's request for an operation."""

@@ -5,6 +5,7 @@ because an agent typed it comes through `judge_line`. Nothing else leads to a se
 """
 
 import json
+import os
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -19,6 +20,7 @@ from duetty.config import Settings
 from duetty.errors import DuettyError, PolicyDenied, SessionExited, SessionNotFound
 from duetty.ops.judging import TYPED_LINE, Judging
 from duetty.ops.made import Made, as_deny, denied, edited_of, question_of, seen, told
+from duetty.ops.own_things import OwnThings
 from duetty.ops.recording import (
     COMMAND_LINES,
     RAW_INPUT,
@@ -71,6 +73,8 @@ class Deciding(Judging):
         )
         self._settings = settings
         self.own_shell = settings.process_shell
+        self.own_things = OwnThings(registry.hidden, registry.home)
+        self.own_pids = lambda: (os.getpid(), registry.keeper_pid or os.getpid())
         self._clock = clock
         self._registry = registry
         self._approvals = approvals

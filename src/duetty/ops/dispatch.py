@@ -26,7 +26,7 @@ from duetty.ops.follow import (
 )
 from duetty.ops.forwarding import everywhere, forward, named_server
 from duetty.ops.operation import Operation
-from duetty.ops.permits import keep_within, named_now, permit
+from duetty.ops.permits import keep_within, named_now, permit, permit_change
 from duetty.ops.relaying import RelayedSocket, begin_typing, relayed_events, relayed_socket
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.stream import Stream, whole
@@ -127,6 +127,7 @@ class Dispatcher:
     def _permitted(self, call: Call, operation: Operation[Any, Any]) -> Any:
         """The arguments, checked, for an actor whose credential allows this."""
         permit(call.actor, operation.scope)
+        permit_change(call.actor, operation)
         try:
             params = operation.params.model_validate(call.arguments)
         except ValidationError as error:

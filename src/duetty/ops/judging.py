@@ -4,7 +4,7 @@ Policy is pure; this knows the session, the directory and the project that a cal
 about, and remembers. Nobody is asked here and nothing is recorded.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
@@ -16,6 +16,7 @@ from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.ops.line_keys import LineKeys, Where
 from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
+from duetty.ops.own_things import OwnThings
 from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing, is_secret_input
 from duetty.ops.rules import ProjectRules, other_places, stricter
 from duetty.ops.rules_book import Rulebook
@@ -81,9 +82,11 @@ class Judging:
     def __init__(self, *, profile: Profile, book: Rulebook, clock: Clock, home: str) -> None:
         self.profile = profile
         self.book = book
-        self.rules = self.as_in_force(book.rules)
+        self.rules = book.rules
         self._digest = self.rules.digest
         self._home = home
+        self.own_things = OwnThings()
+        self.own_pids: Callable[[], Sequence[int]] = tuple
         self.own_shell = ""
         """What reads a command without a terminal, where the call does not say."""
 
@@ -99,12 +102,8 @@ class Judging:
 
     def use(self, rules: RuleSet) -> None:
         """From the next decision on; what waits for an answer is judged again when it has one."""
-        self.rules = self.as_in_force(rules)
+        self.rules = rules
         self._digest = self.rules.digest
-
-    def as_in_force(self, rules: RuleSet) -> RuleSet:
-        """What the profile leaves of them."""
-        return rules if self.profile is not Profile.OPEN else _without_shipped(rules)
 
     # --- deciding -------------------------------------------------------------------
 
@@ -112,12 +111,13 @@ class Judging:
         self, judged: Judged, *, profile: Profile | None = None, rules: RuleSet | None = None
     ) -> Made:
         """With the rules of the project that the call is made in; or as if under others."""
-        own = self.rules if rules is None else self.as_in_force(rules)
+        own = self.rules if rules is None else rules
         project = self.projects.of(judged.cwd) if judged.actor.kind != "person" else RuleSet()
         used = own + project if project.rules or project.profile else own
         profile = stricter(profile or self.profile, project.profile)
         digest = self._digest if used is self.rules else used.digest
         decision = self._remember(judged, used, digest, profile)
+        decision = self.own_things.judged(judged, decision, self.own_pids())
         if isinstance(decision, Ask) and judged.actor.kind == "person":
             # Whoever would be asked is the one who calls.
             decision = Allow(rule="person", reason="by_profile", classes=decision.classes)
@@ -529,15 +529,3 @@ def _cwd(params: Any, session: Session | None, home: str) -> str:
 
 def _digest_of(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _without_shipped(rules: RuleSet) -> RuleSet:
-    """The open profile asks nobody that the person did not tell it to ask."""
-    return RuleSet(
-        tuple(
-            rule
-            for rule in rules.rules
-            if rule.where != "shipped" and not rule.where.startswith("shipped,")
-        ),
-        rules.profile,
-    )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from duetty.calls import Actor, Scope
+from duetty.calls import INSIDE, Actor, Effect, Scope
 from duetty.errors import BadArguments, NotAPerson, ScopeMissing, SessionNotFound
 from duetty.ops.operation import Operation
 from duetty.session import Registry
@@ -38,6 +38,19 @@ def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:
         )
     if session is not None and actor.session not in (None, session):
         raise _other_session(actor)
+
+
+def permit_change(actor: Actor, operation: Operation[Any, Any]) -> None:
+    """Whether the actor stands outside of what the server keeps, if the server itself is changed.
+
+    Raises:
+        NotAPerson: if not.
+    """
+    if actor == INSIDE and operation.admin and operation.effect is not Effect.READ:
+        raise NotAPerson(
+            "what runs in a session cannot change the server that keeps it",
+            hint="do it in another terminal",
+        )
 
 
 def _allows(actor: Actor, scope: Scope) -> bool:

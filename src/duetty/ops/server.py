@@ -98,6 +98,7 @@ STOP = Operation(
     run=_stop,
     route=Route(method="POST", path="/server/stop", status=204),
     admin=True,
+    errors=(NotAPerson,),
 )
 LINK = Operation(
     name="server.link",
@@ -129,4 +130,5 @@ PERSIST = Operation(
     run=_persist,
     route=Route(method="PUT", path="/server/persist"),
     admin=True,
+    errors=(NotAPerson,),
 )

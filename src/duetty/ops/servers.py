@@ -1,7 +1,7 @@
 """Operations on the servers that this one speaks for."""
 
 from duetty.calls import Actor, Effect
-from duetty.errors import Exhausted, ServerAlreadyRegistered, ServerNotFound
+from duetty.errors import Exhausted, NotAPerson, ServerAlreadyRegistered, ServerNotFound
 from duetty.hub import RemoteNode
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
@@ -83,7 +83,7 @@ ADD = Operation(
     run=_add,
     route=Route(method="POST", path="/servers", status=201),
     admin=True,
-    errors=(ServerAlreadyRegistered, Exhausted),
+    errors=(ServerAlreadyRegistered, Exhausted, NotAPerson),
 )
 REMOVE = Operation(
     name="server.remove",
@@ -94,5 +94,5 @@ REMOVE = Operation(
     run=_remove,
     route=Route(method="DELETE", path="/servers/{hostname}", status=204),
     admin=True,
-    errors=(ServerNotFound,),
+    errors=(ServerNotFound, NotAPerson),
 )

@@ -124,7 +124,7 @@ REVOKE = Operation(
     run=_revoke,
     route=Route(method="DELETE", path="/tokens/{token}", status=204),
     admin=True,
-    errors=(TokenNotFound,),
+    errors=(TokenNotFound, NotAPerson),
 )
 TICKET = Operation(
     name="auth.ticket",

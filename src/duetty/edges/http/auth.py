@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from starlette.requests import HTTPConnection
 
-from duetty.calls import Actor, Scope
+from duetty.calls import INSIDE, Actor, Scope
 from duetty.edges.http.origins import Origins
 from duetty.edges.http.peer import Peer
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
@@ -28,9 +28,6 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 BODY_KINDS = frozenset({"application/json", "application/octet-stream"})
 
 LOCAL = Actor(kind="person", name="local")
-INSIDE = Actor(kind="agent", name="inside")
-"""A program that runs in a session: it may be an agent's, so it cannot answer for a person."""
-
 ANONYMOUS = Actor(kind="person", name="anonymous", scopes=frozenset({Scope.READ}))
 
 

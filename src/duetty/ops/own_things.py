@@ -1,0 +1,75 @@
+"""What is the server's own, or says how agents are kept: a line of an agent that may change it asks.
+
+By names only, as policy does: no file is looked at, and a name that a program makes up is not seen.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from posixpath import normpath
+
+from duetty.policy import Allow, Ask, Decision, Deny, Judged, Profile, RuleSet, analyse, decide
+
+OWN_FILES = "rule:own-files"
+OWN_PROCESSES = "rule:own-processes"
+PROJECT_DIRECTORY = ".duetty"
+
+_QUOTES = re.compile(r"[\\'\"]")
+_BEFORE, _AFTER = r"(?<![\w.-])", r"(?![\w-])"
+_HOME = r"(?:~|\$HOME|\$\{HOME\})/"
+_SIGNALS = ("kill", "tgkill", "gdb", "strace", "ptrace", "reptyr", "prlimit")
+
+
+class OwnThings:
+    """Directories and files, by the names that lines may have for them."""
+
+    def __init__(self, places: Iterable[Path] = (), home: str = "") -> None:
+        self._places = tuple(dict.fromkeys(normpath(str(each)) for each in places))
+        known = [PROJECT_DIRECTORY, ".config/duetty", ".local/state/duetty", *self._places]
+        names = [re.escape(each) for each in dict.fromkeys(known)]
+        below = (each.removeprefix(f"{home}/") for each in self._places if home)
+        names += [_HOME + re.escape(each) for each in below if not each.startswith("/")]
+        self._named = re.compile(f"{_BEFORE}(?:{'|'.join(names)}){_AFTER}")
+
+    def judged(self, judged: Judged, decision: Decision, pids: Sequence[int] = ()) -> Decision:
+        """The decision, stricter where the line may change something of these."""
+        line = judged.command_line
+        if line is None or judged.actor.kind == "person":
+            return decision
+        if not isinstance(decision, Deny) and _is_about(line, pids):
+            return Deny(
+                rule=OWN_PROCESSES,
+                reason="denied_by_rule",
+                detail="it is about a process of the server itself",
+            )
+        if not isinstance(decision, Allow) or not self._touches(judged, line):
+            return decision
+        return Ask(
+            rule=OWN_FILES,
+            reason="asked_by_rule",
+            detail="it names files that say what agents may do, or that the server keeps for itself",
+            instead="have a person change them",
+        )
+
+    def _touches(self, judged: Judged, line: str) -> bool:
+        plain = re.sub(r"/(?:\./|/)+", "/", _QUOTES.sub("", line))
+        if self._named.search(plain) is None and not self._is_within(judged.cwd):
+            return False
+        # What only reads changes nothing.
+        return not isinstance(decide(judged, RuleSet(), Profile.STRICT, can_ask=True), Allow)
+
+    def _is_within(self, cwd: str) -> bool:
+        return PROJECT_DIRECTORY in cwd.split("/") or any(
+            cwd == each or cwd.startswith(f"{each}/") for each in self._places
+        )
+
+
+def _is_about(line: str, pids: Sequence[int]) -> bool:
+    """Whether a process of these numbers is sent a signal, or taken apart."""
+    numbers = {f"{sign}{pid}" for pid in pids for sign in ("", "-")}
+    if not any(str(pid) in line for pid in pids):
+        return False
+    return any(
+        words and words[0].rpartition("/")[2] in _SIGNALS and numbers & set(words[1:])
+        for words in analyse(line).commands
+    )
