@@ -118,7 +118,9 @@ async def running_engine(
                 approvals=police.approvals,
                 trail=police.trail,
                 deciding=police.deciding,
-                page_opening=PageOpening(env or child_env(home), clock),
+                page_opening=PageOpening(
+                    env or child_env(home), clock, directory=paths.runtime, tasks=tasks
+                ),
                 hub=Hub(
                     file=paths.state / "servers.json",
                     hostname=node.hostname,

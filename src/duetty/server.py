@@ -291,7 +291,9 @@ class Server:
             approvals=police.approvals,
             trail=police.trail,
             deciding=police.deciding,
-            page_opening=PageOpening(self._environment, self._clock),
+            page_opening=PageOpening(
+                self._environment, self._clock, directory=self._paths.runtime, tasks=tasks
+            ),
             upstreams=upstreams_of(
                 self._paths,
                 self._settings,
