@@ -16,6 +16,7 @@ import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 
+from duetty.clearing import remove_trees
 from duetty.clock import Clock
 from duetty.errors import (
     BadCommand,
@@ -315,7 +316,7 @@ class Process:
     def forget(self) -> None:
         self.stdout.close()
         self.stderr.close()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        remove_trees(self._directory)
 
 
 async def start(
@@ -377,13 +378,13 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
         by_loop = wrapped.level == "bubblewrap"
         child = anyio.from_thread.run_sync(popen) if by_loop else popen()
     except DuettyError:
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_trees(directory)
         raise
     except PermissionError as error:
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_trees(directory)
         raise BadWorkingDirectory(f"{order.cwd!r}: {error.strerror}") from error
     except (OSError, ValueError) as error:
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_trees(directory)
         raise ForkFailed(f"the command could not be started: {error}") from error
     finally:
         if spec_fd >= 0:

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import shutil
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,6 +11,7 @@ from secrets import token_hex
 import anyio
 from anyio.abc import TaskGroup
 
+from duetty.clearing import remove_trees
 from duetty.clock import Clock
 from duetty.errors import MaxProcesses, ProcessNotFound
 from duetty.processes.process import Order, Process, start, started_at
@@ -121,13 +121,14 @@ class Processes:
         """What a server that was killed left behind: its commands end, their files go."""
         if not self._directory.is_dir():
             return
-        for left in self._directory.iterdir():
+        found = list(self._directory.iterdir())
+        for left in found:
             with suppress(OSError, ValueError):
                 pid_text, began = (left / "pid").read_text(encoding="utf-8").split()
                 pid = int(pid_text)
                 if pid > 1 and started_at(pid) == began:
                     os.killpg(pid, signal.SIGKILL)
-            shutil.rmtree(left, ignore_errors=True)
+        remove_trees(*found)
 
     async def shut_down(self, *, grace_s: float) -> None:
         """End all of them, side by side."""

@@ -2,7 +2,6 @@
 
 import logging
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -15,6 +14,7 @@ import anyio.to_thread
 
 from duetty.blocks import BlockTracker, Probe
 from duetty.calls import Actor
+from duetty.clearing import ASIDE, remove_trees
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import (
@@ -74,6 +74,9 @@ from duetty.session.viewers import Viewers, size_rule
 from duetty.shell import MarkScanner, armed_path
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
+
+PRIVATE = ".tmp"
+"""Ends the name of a directory that a sandbox's programs have for themselves."""
 
 KEEPER_RETRY_S = 1.0
 """Between two attempts to start a keeper on a machine that has no room for one."""
@@ -249,7 +252,7 @@ class Registry:
         except BaseException as error:
             if journal is not None:
                 journal.close()
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_trees(directory)
             self._remove_scratch(id_)
             del self._starting[id_]
             self._tasks.start_soon(self._ending.end_orphan, id_)
@@ -309,7 +312,7 @@ class Registry:
         places = Places(
             hidden=self.hidden,
             shown=(self._scratch / id_, gate, armed_path(gate)),
-            private=self._scratch / f"{id_}.tmp",
+            private=self._private(id_),
         )
         return await anyio.to_thread.run_sync(
             partial(wrap, argv, env, cwd=launch.cwd, order=request.sandbox, places=places)
@@ -359,7 +362,22 @@ class Registry:
     def _remove_scratch(self, id_: SessionId) -> None:
         (self._scratch / id_).unlink(missing_ok=True)
         self._gates.remove(id_)
-        shutil.rmtree(self._scratch / f"{id_}.tmp", ignore_errors=True)
+        remove_trees(self._private(id_))
+
+    def _private(self, id_: str) -> Path:
+        """What a sandbox's programs may fill, and have for themselves."""
+        return self._scratch / f"{id_}{PRIVATE}"
+
+    def _clear_leftovers(self) -> None:
+        """What sessions that are gone had for themselves, and what was not taken away in time."""
+        alive = {str(each.profile.id) for each in self.sessions() if not each.is_exited}
+        left = [
+            each
+            for each in self._scratch.iterdir()
+            if each.name.startswith(ASIDE)
+            or (each.name.endswith(PRIVATE) and each.name.removesuffix(PRIVATE) not in alive)
+        ]
+        remove_trees(*left)
 
     async def _probe(self, session: Session) -> Probe:
         echo, canonical = session.echo_and_canonical()
@@ -458,9 +476,7 @@ class Registry:
         if was_there:
             self.log.append(SessionRemoved(id=session.profile.id, name=session.name))
         self._store.delete_session(session.profile.id)
-        await anyio.to_thread.run_sync(
-            lambda: shutil.rmtree(session.journal.directory, ignore_errors=True)
-        )
+        await anyio.to_thread.run_sync(remove_trees, session.journal.directory)
 
     # --- the keeper's news ----------------------------------------------------
 
@@ -556,6 +572,7 @@ class Registry:
             # between the fork and the record. Nobody was told of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
             await self._ending.end_orphan(orphan.session)
+        await anyio.to_thread.run_sync(self._clear_leftovers)
         self._restored = True
         self._next_number = 1 + max(
             (int(name) for name in self._by_name if name.isdecimal()), default=-1

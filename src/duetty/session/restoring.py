@@ -3,13 +3,13 @@
 A session is the newest snapshot of its journal, then the bytes after it, replies off.
 """
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import anyio
 
 from duetty.blocks import BlockTracker, Phase
+from duetty.clearing import ASIDE, remove_trees
 from duetty.clock import Clock
 from duetty.errors import OutputExpired
 from duetty.journal import Journal
@@ -108,12 +108,13 @@ def records(store: Store, journals: Path) -> list[SessionRecord]:
     for directory in sorted(journals.iterdir()):
         if directory.name in known:
             continue
-        record = read_sidecar(directory)
+        is_removed = directory.name.startswith(ASIDE)
+        record = None if is_removed else read_sidecar(directory)
         if record is not None:
             found.append(record)
         else:
             # The server was killed while it opened or removed this one.
-            shutil.rmtree(directory, ignore_errors=True)
+            remove_trees(directory)
     return found
 
 
