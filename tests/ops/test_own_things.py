@@ -121,6 +121,9 @@ def test_a_line_that_is_run_there_asks() -> None:
     "line",
     [
         "cat .duetty/settings.json",
+        "cat ~/.config/duetty/config.toml | head -3",
+        "grep -c x '/home/u/mine/state/a b'",
+        "cd .duetty && cat settings.json",
         "ls -la .duetty",
         "git diff .duetty/settings.json",
         "echo my.duetty > state",

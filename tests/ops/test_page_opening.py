@@ -35,6 +35,7 @@ async def test_the_link_stands_in_a_private_file_and_on_no_command_line(
     monkeypatch.setattr(page_opening, "READ_S", 0.2)
     place = tmp_path / "run dir"
     place.mkdir(mode=0o700)
+    page, mode = place, 0
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             opening = PageOpening(desktop, SystemClock(), directory=place, tasks=tasks)

@@ -18,7 +18,7 @@ from duetty.ops.line_keys import LineKeys, Where
 from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
 from duetty.ops.own_things import OwnThings
 from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing, is_secret_input
-from duetty.ops.rules import ProjectRules, other_places, stricter
+from duetty.ops.rules import SHIPPED_RULES, ProjectRules, other_places, stricter
 from duetty.ops.rules_book import Rulebook
 from duetty.ops.shell_hooks import touched_hook
 from duetty.ops.surroundings import (
@@ -61,6 +61,7 @@ MAX_TOLD_CHARS = 4_000
 
 
 _AT_PROMPT = (Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
+_SHIPPED_DIGEST = SHIPPED_RULES.digest
 _READING = ("awaiting_input", "awaiting_password", "fullscreen")
 
 TYPED_LINE = "input.line"
@@ -82,7 +83,7 @@ class Judging:
     def __init__(self, *, profile: Profile, book: Rulebook, clock: Clock, home: str) -> None:
         self.profile = profile
         self.book = book
-        self.rules = book.rules
+        self.rules = self.as_in_force(book.rules)
         self._digest = self.rules.digest
         self._home = home
         self.own_things = OwnThings()
@@ -102,8 +103,12 @@ class Judging:
 
     def use(self, rules: RuleSet) -> None:
         """From the next decision on; what waits for an answer is judged again when it has one."""
-        self.rules = rules
+        self.rules = self.as_in_force(rules)
         self._digest = self.rules.digest
+
+    def as_in_force(self, rules: RuleSet) -> RuleSet:
+        """What the profile leaves of them."""
+        return rules if self.profile is not Profile.OPEN else _without_shipped(rules)
 
     # --- deciding -------------------------------------------------------------------
 
@@ -111,13 +116,16 @@ class Judging:
         self, judged: Judged, *, profile: Profile | None = None, rules: RuleSet | None = None
     ) -> Made:
         """With the rules of the project that the call is made in; or as if under others."""
-        own = self.rules if rules is None else rules
+        own = self.rules if rules is None else self.as_in_force(rules)
         project = self.projects.of(judged.cwd) if judged.actor.kind != "person" else RuleSet()
         used = own + project if project.rules or project.profile else own
         profile = stricter(profile or self.profile, project.profile)
         digest = self._digest if used is self.rules else used.digest
         decision = self._remember(judged, used, digest, profile)
         decision = self.own_things.judged(judged, decision, self.own_pids())
+        if self.profile is Profile.OPEN and judged.command_line is not None:
+            shipped = self._remember(judged, SHIPPED_RULES, _SHIPPED_DIGEST, Profile.OPEN)
+            decision = shipped if isinstance(shipped, Deny) else decision
         if isinstance(decision, Ask) and judged.actor.kind == "person":
             # Whoever would be asked is the one who calls.
             decision = Allow(rule="person", reason="by_profile", classes=decision.classes)
@@ -529,3 +537,17 @@ def _cwd(params: Any, session: Session | None, home: str) -> str:
 
 def _digest_of(text: str) -> str:
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _without_shipped(rules: RuleSet) -> RuleSet:
+    """The open profile asks nobody that the person did not tell it to ask, nor about what it cannot
+    read. What shipped rules deny is denied there too, where it can be read.
+    """
+    return RuleSet(
+        tuple(
+            rule
+            for rule in rules.rules
+            if rule.where != "shipped" and not rule.where.startswith("shipped,")
+        ),
+        rules.profile,
+    )

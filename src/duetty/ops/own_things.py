@@ -5,6 +5,7 @@ By names only, as policy does: no file is looked at, and a name that a program m
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from posixpath import normpath
 
@@ -16,6 +17,9 @@ PROJECT_DIRECTORY = ".duetty"
 
 _QUOTES = re.compile(r"[\\'\"]")
 _BEFORE, _AFTER = r"(?<![\w.-])", r"(?![\w-])"
+_WITHIN = r"[^\s;&|<>()]*"
+"""What else belongs to the same word."""
+
 _HOME = r"(?:~|\$HOME|\$\{HOME\})/"
 _SIGNALS = ("kill", "tgkill", "gdb", "strace", "ptrace", "reptyr", "prlimit")
 
@@ -29,7 +33,7 @@ class OwnThings:
         names = [re.escape(each) for each in dict.fromkeys(known)]
         below = (each.removeprefix(f"{home}/") for each in self._places if home)
         names += [_HOME + re.escape(each) for each in below if not each.startswith("/")]
-        self._named = re.compile(f"{_BEFORE}(?:{'|'.join(names)}){_AFTER}")
+        self._named = re.compile(f"{_WITHIN}{_BEFORE}(?:{'|'.join(names)}){_AFTER}{_WITHIN}")
 
     def judged(self, judged: Judged, decision: Decision, pids: Sequence[int] = ()) -> Decision:
         """The decision, stricter where the line may change something of these."""
@@ -53,10 +57,12 @@ class OwnThings:
 
     def _touches(self, judged: Judged, line: str) -> bool:
         plain = re.sub(r"/(?:\./|/)+", "/", _QUOTES.sub("", line))
-        if self._named.search(plain) is None and not self._is_within(judged.cwd):
+        elsewhere, count = self._named.subn("x", plain)
+        if not count and not self._is_within(judged.cwd):
             return False
-        # What only reads changes nothing.
-        return not isinstance(decide(judged, RuleSet(), Profile.STRICT, can_ask=True), Allow)
+        # What would only read, were it about other files, changes nothing of these.
+        other = replace(judged, command_line=elsewhere if count else line, cwd="/x")
+        return not isinstance(decide(other, RuleSet(), Profile.STRICT, can_ask=True), Allow)
 
     def _is_within(self, cwd: str) -> bool:
         return PROJECT_DIRECTORY in cwd.split("/") or any(

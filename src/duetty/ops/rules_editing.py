@@ -240,7 +240,7 @@ def _changes(services: Services, judged: Judgement) -> list[RuleChange]:
 
 def _decided_otherwise(services: Services, judged: Judgement) -> list[LineChange]:
     deciding = services.deciding
-    new = SHIPPED_RULES + judged.rules
+    new = deciding.as_in_force(SHIPPED_RULES + judged.rules)
     found: dict[tuple[str, str], LineChange] = {}
     kept = records(services.trail.directory, Filters(kind="call"), limit=TRIED_RECORDS)
     for record in kept:
