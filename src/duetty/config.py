@@ -237,6 +237,11 @@ class Paths:
         return self.state / "keeper.log"
 
 
+def is_directory(path: str) -> bool:
+    """Whether it is one that we may know of; no, where `Path.is_dir` would raise."""
+    return os.path.isdir(path)  # noqa: PTH112 - for what it does not do
+
+
 def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
     """`DUETTY_HOME` moves everything under one directory; otherwise XDG.
 

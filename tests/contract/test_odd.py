@@ -262,3 +262,15 @@ async def test_a_terminal_that_shows_another_session_shows_no_new_one(
     assert seen.result["output"].strip() == "seen"
     assert free.session == made.session
     assert not (server.home / "unseen").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("door", DOORS)
+async def test_a_server_that_is_not_known_is_a_bad_payload(
+    server: ServerProcess, door: str
+) -> None:
+    async with opened(door, server) as ask:
+        said = await ask(action="list", server="nowhere")
+
+    assert said.code == "PM_TERM_INVALID_PAYLOAD"
+    assert list(said.details["fields"]) == ["server"]

@@ -10,12 +10,14 @@ from typing import Any
 import anyio
 import pytest
 
+from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import (
     BadArguments,
     BadCommand,
     BadWorkingDirectory,
     MaxProcesses,
+    PolicyDenied,
     ProcessNotFound,
 )
 from duetty.processes import Output, Processes
@@ -332,3 +334,24 @@ def test_beyond_its_bound_an_output_keeps_its_end(tmp_path: Path) -> None:
     gone = output.read(500_000, 10)
     assert gone.offset > 500_000
     output.close()
+
+
+@pytest.mark.parametrize("cwd", ["/" + "a" * 300, "/dev/null/x"])
+async def test_a_directory_that_cannot_be_is_told_as_such(engine: Engine, cwd: str) -> None:
+    for operation in ("process.run", "process.start", "session.open"):
+        with pytest.raises(BadWorkingDirectory):
+            await engine.call(operation, command="true", cwd=cwd)
+
+
+async def test_a_directory_that_nobody_may_look_at_is_told_as_such(engine: Engine) -> None:
+    if os.access("/proc/1/root", os.R_OK):
+        pytest.skip("this user may look there")
+    for operation in ("process.run", "process.start", "session.open"):
+        with pytest.raises(PolicyDenied, match="may not be looked at"):
+            await engine.call(operation, command="true", cwd="/proc/1/root")
+        with pytest.raises(BadWorkingDirectory):  # whom no project's rules are for
+            await engine.dispatcher.call(
+                Actor(kind="person", name="anna"),
+                operation,
+                {"command": "true", "cwd": "/proc/1/root"},
+            )

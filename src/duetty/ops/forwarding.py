@@ -32,6 +32,7 @@ from duetty.errors import (
     OriginNotAllowed,
     Refused,
     ScopeMissing,
+    ServerNotFound,
     ServerUnavailable,
     Unavailable,
 )
@@ -89,7 +90,7 @@ def named_server(
 
     Raises:
         BadArguments: if it is no text; or what the operation says to that.
-        ServerNotFound: if it is none that we know.
+        ServerNotFound: if it is none that we know; or the same.
     """
     if "server" not in call.arguments or "server" in operation.params.model_fields:
         return None, call
@@ -107,7 +108,15 @@ def named_server(
         raise ScopeMissing(
             "this token is for one session of this server", details={"session": call.actor.session}
         )
-    node = services.hub.find(server)
+    try:
+        node = services.hub.find(server)
+    except ServerNotFound as error:
+        if operation.malformed is None:
+            raise
+        fields = {"fields": {"server": "must be one that this one knows"}}
+        raise operation.malformed(
+            BadArguments(error.message, hint=error.hint, details=fields)
+        ) from error
     if operation.name in _OWN or operation.name.partition(".")[0] in _OWN_NOUNS:
         raise BadArguments(
             f"{operation.name} is about this server and who calls it",

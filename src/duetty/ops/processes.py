@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 
 from duetty.calls import Actor, Effect
-from duetty.config import Settings
+from duetty.config import Settings, is_directory
 from duetty.errors import (
     BadCommand,
     BadWorkingDirectory,
@@ -46,7 +46,7 @@ async def _check_start(params: StartProcessParams, services: Services, actor: Ac
         raise ProcessIdConflict(params.id)
     cwd = _directory(params.cwd, processes.environment.get("HOME"))
     # A directory may be on a disk that takes its time.
-    if not await anyio.to_thread.run_sync(Path(cwd).is_dir):
+    if not await anyio.to_thread.run_sync(is_directory, cwd):
         raise BadWorkingDirectory(f"{cwd!r} is not a directory")
     sandbox_order(params, services.settings, actor, home=services.registry.home)
 
@@ -144,7 +144,7 @@ def _environment(params: StartProcessParams, inherited: Mapping[str, str]) -> di
 
 
 def _directory(cwd: str | None, home: str | None) -> str:
-    start = home if home and Path(home).is_dir() else "/"
+    start = home if home and is_directory(home) else "/"
     if cwd is None or cwd == "~":
         return start
     return str(Path(start, cwd[2:])) if cwd.startswith("~/") else str(Path(start, cwd))

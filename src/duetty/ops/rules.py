@@ -159,7 +159,7 @@ def other_places(judged: Judged, rules: RuleSet) -> list[str]:
     places = entered(line, cwd, is_expanded=judged.is_expanded).places if line is not None else ()
     names = [each for each in places if _can_be_named(each)]
     if any(rule.cwd for rule in rules.rules):
-        names += [os.path.realpath(each) for each in names or [cwd]]
+        names += [_led_to(each) or each for each in names or [cwd]]
     return [each for each in dict.fromkeys(names) if each != cwd]
 
 
@@ -228,10 +228,14 @@ class ProjectRules:
         """Nearest first; where links lead, and as the directory is called.
 
         Raises:
-            BadSetting: if the directory is too deep to be sure.
+            BadSetting: if the directory is too deep to be sure, or nobody may know where it is.
         """
         places: dict[Path, None] = {}
-        for name in (os.path.realpath(cwd), cwd):
+        if (real := _led_to(cwd)) is None:
+            raise BadSetting(
+                f"{cwd}: where it leads may not be looked at", hint="name another directory"
+            )
+        for name in (real, cwd):
             if name.startswith("/"):
                 directory = Path(name)
                 places |= dict.fromkeys((directory, *directory.parents))
@@ -244,11 +248,26 @@ class ProjectRules:
         BadSetting: if the file cannot be used.
         """
         try:
-            raw = _bytes_of(path)
+            raw, is_linked = _bytes_of(path)
+        except OSError as error:
+            raise BadSetting(f"{path}: {error}") from error
+        try:
+            return self._parsed(path, raw)
+        except BadSetting as error:
+            if not is_linked:
+                raise
+            # It may be any file of this person's, and whoever made the link cannot read it.
+            raise BadSetting(
+                f"{path}: it is a link, and what it leads to is no project's settings",
+                hint="put a file there",
+            ) from error
+
+    def _parsed(self, path: Path, raw: bytes) -> Project:
+        try:
             if len(raw) > MAX_PROJECT_BYTES:
                 raise BadSetting(f"{path}: it has more than {MAX_PROJECT_BYTES} bytes")
             document: object = json.loads(raw, object_pairs_hook=_object)
-        except (OSError, ValueError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise BadSetting(f"{path}: {error}") from error
         if not isinstance(document, dict):
             raise BadSetting(f"{path}: it must be a JSON object")
@@ -265,6 +284,14 @@ class ProjectRules:
         table = cast("dict[str, object]", policy)
         rules = load_rules(table, str(path), project=True, names=self._names)
         return Project(file=path, rules=rules, examples=_examples(table))
+
+
+def _led_to(path: str) -> str | None:
+    """Where links lead; None where one may not be read (`/proc/1/root`)."""
+    try:
+        return os.path.realpath(path)
+    except OSError:
+        return None
 
 
 def _can_be_named(path: str) -> bool:
@@ -287,8 +314,9 @@ def _may_be_there(path: Path) -> bool:
     return True
 
 
-def _bytes_of(path: Path) -> bytes:
-    """Up to one more than there may be; of a file only, since anything else may wait, or do something.
+def _bytes_of(path: Path) -> tuple[bytes, bool]:
+    """Up to one more than there may be, and whether a link led there; of a file only, since anything
+    else may wait, or do something.
 
     Raises:
         OSError: if it cannot be read, or is no file.
@@ -300,7 +328,16 @@ def _bytes_of(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("it is no file")
-        return file.read(MAX_PROJECT_BYTES + 1)
+        is_linked = not _name_of(descriptor).endswith(f"/{PROJECT_FILE}")
+        return file.read(MAX_PROJECT_BYTES + 1), is_linked
+
+
+def _name_of(descriptor: int) -> str:
+    """What the file that was opened is really called; nothing if that cannot be told."""
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a name, not a place
+    except OSError:
+        return ""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

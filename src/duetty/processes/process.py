@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from duetty.clearing import remove_trees
 from duetty.clock import Clock
+from duetty.config import is_directory
 from duetty.errors import (
     BadCommand,
     BadWorkingDirectory,
@@ -344,7 +345,7 @@ async def start(
 
 def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.Popen[bytes], str]:
     """Runs in a worker thread: a directory may be on a disk that takes its time."""
-    if not Path(order.cwd).is_dir():
+    if not is_directory(order.cwd):
         raise BadWorkingDirectory(f"{order.cwd!r} is not a directory")
     try:
         directory.mkdir(mode=0o700)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from duetty.config import is_directory
 from duetty.errors import BadCommand, BadWorkingDirectory
 from duetty.sandbox import SandboxOrder
 from duetty.shell import Injection, integrate
@@ -113,7 +114,7 @@ def check_launch(request: OpenRequest, env: Mapping[str, str], *, default_shell:
     """
     _argv(request.command, env, default_shell)
     cwd = _expanded(request.cwd or env.get("HOME") or "/", env)
-    if not cwd.startswith("/") or not Path(cwd).is_dir() or not os.access(cwd, os.X_OK):
+    if not cwd.startswith("/") or not is_directory(cwd) or not os.access(cwd, os.X_OK):
         raise BadWorkingDirectory(
             f"cannot enter {cwd!r}",
             hint="give an absolute directory that exists and that this user may enter",
