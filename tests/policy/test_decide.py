@@ -153,3 +153,19 @@ def test_a_line_that_its_shell_has_expanded_refers_to_no_history_whatever_the_ru
         decision = decide(call, rules, Profile.GUARDED, can_ask=True)
 
         assert isinstance(decision, Allow if is_expanded else Ask), decision
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd"),
+    [
+        ("rm -rf tmp", "/"),
+        ("rm -rf tmp", "/var"),
+        ("echo x > hosts", "/etc"),
+        ("rm vmlinuz", "/boot"),
+    ],
+)
+def test_a_line_that_begins_in_a_directory_of_the_system_is_judged_there(
+    command: str, cwd: str
+) -> None:
+    assert isinstance(decided(command, Profile.GUARDED, cwd=cwd), Ask)
+    assert isinstance(decided(command, Profile.GUARDED, cwd="/home/me/project"), Allow)

@@ -61,9 +61,9 @@ def analyse_anew(text: str, cwd: str = "", *, whole: bool = False) -> Analysis:
         return new(Analysis, (recognised, proof, _NOTHING))
     try:
         scan = (
-            scan_text(text, whole=whole)
+            scan_text(text, cwd, whole=whole)
             if isinstance(recognised, Unproven)
-            else scan_line(recognised, whole=whole)
+            else scan_line(recognised, cwd, whole=whole)
         )
     except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and that is said
         scan = _FAILED

@@ -43,7 +43,7 @@ from duetty.policy.use import UNPACKED, Use
 from duetty.policy.values import new
 from duetty.policy.verbs import tells_to_delete
 from duetty.policy.wrappers import SHELLS, WRAPPERS, inner_of
-from duetty.policy.writes import DUMPS, IMPORTANT, written_class
+from duetty.policy.writes import DUMPS, IMPORTANT, SYSTEM_PLACE, written_class
 
 MAX_DEPTH = 8
 MAX_STEPS = 300
@@ -67,12 +67,14 @@ HISTORY = "refers to the history"
 """Why a line cannot be read that a shell will still put its history into."""
 
 
-def scan_line(line: Line, *, whole: bool = False) -> Scan:
-    """A line whose words are exact.
+def scan_line(line: Line, cwd: str = "", *, whole: bool = False) -> Scan:
+    """A line whose words are exact; `cwd` is where it begins.
 
     `whole`: every class is looked for, not only until a command has one.
     """
     scanner = _Scanner(whole)
+    if SYSTEM_PLACE.fullmatch(cwd):
+        scanner.bases.append(cwd)
     scanner.is_exact = True
     commands, joins, _ = line
     if not joins:
@@ -101,11 +103,13 @@ def scan_line(line: Line, *, whole: bool = False) -> Scan:
     return scanner.result()
 
 
-def scan_text(text: str, *, whole: bool = False) -> Scan:
+def scan_text(text: str, cwd: str = "", *, whole: bool = False) -> Scan:
     """Any text. Total, and linear but for what tree-sitter costs."""
     if len(text) > MAX_BYTES:
         return Scan(unreadable=(f"longer than {MAX_BYTES} bytes",))
     scanner = _Scanner(whole)
+    if SYSTEM_PLACE.fullmatch(cwd):
+        scanner.bases.append(cwd)
     # Printable ASCII holds nothing odd.
     if not (text.isascii() and text.isprintable()) and (odd := _ODD.search(text)):
         scanner.unreadable.append(f"holds U+{ord(odd[0]):04X}, which does not show as it runs")

@@ -10,6 +10,11 @@ ROOTS = re.compile(
     r"/?\*?|~[a-z]*/?\*?|/(?:bin|boot|dev|etc|home|lib|lib32|lib64|media|mnt|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)(?:/\*?)?"
     r"|/(?:home|Users)/[^/]+(?:/\*?)?|/(?:usr|var|etc|boot|lib|opt|srv|root)/[^/]+(?:/\*?)?|~/\.[a-z]+|[A-Za-z]:[\\/].*|\.git|~/[^/]+"
 )
+SYSTEM_PLACE = re.compile(
+    r"/|/(?:bin|home|lib\w*|opt|proc|run|sbin|srv|sys|usr|var|Users|System|Library)|/(?:boot|dev|etc)(?:/.*)?"
+)
+"""Directories in which nobody works: a path that begins there is judged as if it said so."""
+
 REBUILT = re.compile(
     r"(?:\./)?(?:[\w.-]+/)*(?:node_modules|dist|build|target|out|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.next|\.nuxt|\.cache|coverage|htmlcov|\.coverage|\.tox|\.nox|\.parcel-cache|\.turbo|\.gradle|[\w.-]+\.egg-info|\.eggs|\.venv|venv|tmp|\.tmp)/?"
 )
