@@ -21,87 +21,19 @@ from duetty.errors import BadSetting, PolicyDenied
 from duetty.ops.rules_text import Examples, examples_of
 from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
 from duetty.policy.entered import entered
+from duetty.policy.shipped import SHIPPED, SHIPPED_RULES
 
-_CALLED = (
-    "duetty", "python* -m duetty", "python* -mduetty", "python* *duetty", "python* *duetty/__main__.py",
-    "* run duetty", "* tool run duetty",
-)  # fmt: skip
-"""How our own program is started, besides by what policy sees through anyway (`env`, `setsid`, `uvx`, a path)."""
-
-
-def _ours(*commands: str) -> list[str]:
-    return [f"{called} {command}" for called in _CALLED for command in commands]
-
-
-SHIPPED: dict[str, object] = {
-    "rules": [
-        {
-            "name": "answers-are-for-people",
-            "decide": "deny",
-            "actor": ["agent", "node"],
-            "command": _ours(
-                "approve **",
-                "decline **",
-                "approvals revoke **",
-                "upstreams trust **",
-                "upstreams on **",
-                "upstreams off **",
-                "upstreams add **",
-                "upstreams remove **",
-                "upstreams restart **",
-            ),
-            "matches": [
-                "duetty approve 1",
-                "cd x && duetty decline 2 --note no",
-                "python3 -X utf8 -m duetty approve 1",
-                "pipx run duetty -L x approve 1",
-                "/opt/venv/bin/python /opt/venv/bin/duetty approve 1",
-            ],
-            "not_matches": ["duetty approvals", "duetty list", "duetty upstreams tools"],
-            "why": "an agent cannot answer for a person",
-        },
-        {
-            "name": "own-server",
-            "decide": "deny",
-            "actor": ["agent", "node"],
-            "command": [
-                *_ours(
-                    "server **",
-                    "stop **",
-                    "persist on **",
-                    "persist off **",
-                    "token **",
-                    "servers add **",
-                    "servers remove **",
-                    "keeper **",
-                ),
-                "python* -m duetty.* **",
-                "python* -mduetty.* **",
-                "pkill *duetty* **",
-                "killall *duetty* **",
-                "systemctl stop *duetty* **",
-                "systemctl restart *duetty* **",
-                "systemctl kill *duetty* **",
-                "systemctl edit *duetty* **",
-                "systemctl disable *duetty* **",
-                "systemctl mask *duetty* **",
-            ],
-            "matches": [
-                "duetty token",
-                "duetty -L x stop",
-                "DUETTY_POLICY_PROFILE=open setsid duetty server --replace",
-                "python3 -m duetty stop",
-                "uvx duetty persist off",
-                "uv tool run duetty stop",
-                "pkill -9 -f duetty.*server",
-            ],
-            "not_matches": ["duetty status", "duetty persist", "duetty servers", "pkill -f pytest"],
-            "why": "the server, its tokens and what it is set to are a person's",
-        },
-    ]
-}
-
-SHIPPED_RULES = load_rules(SHIPPED, "shipped")
+__all__ = [
+    "PROJECT_FILE",
+    "SHIPPED",
+    "SHIPPED_RULES",
+    "Project",
+    "ProjectRules",
+    "load_person_rules",
+    "other_places",
+    "shipped_examples",
+    "stricter",
+]
 
 PROJECT_FILE = ".duetty/settings.json"
 PROJECT_KEYS = ("policy",)

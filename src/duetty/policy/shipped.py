@@ -1,13 +1,23 @@
-"""The rules that Duetty brings along, and which rules are in force with somebody's own.
+"""The rules that Duetty brings along.
 
 Apart from `ops`, so that the command line can judge by them without a server behind it.
 """
 
 from duetty.policy.analysis import Analysis
-from duetty.policy.decisions import Profile
-from duetty.policy.rules import RuleSet, load_rules
+from duetty.policy.rules import load_rules
 
 PROGRAM = "duetty"
+
+_CALLED = (
+    "duetty", "python* -m duetty", "python* -mduetty", "python* *duetty", "python* *duetty/__main__.py",
+    "* run duetty", "* tool run duetty",
+)  # fmt: skip
+"""How our own program is started, besides by what policy sees through anyway (`env`, `setsid`, `uvx`, a path)."""
+
+
+def _ours(*commands: str) -> list[str]:
+    return [f"{called} {command}" for called in _CALLED for command in commands]
+
 
 SHIPPED: dict[str, object] = {
     "rules": [
@@ -15,35 +25,69 @@ SHIPPED: dict[str, object] = {
             "name": "answers-are-for-people",
             "decide": "deny",
             "actor": ["agent", "node"],
-            "command": [
-                "duetty approve **",
-                "duetty decline **",
-                "duetty upstreams trust **",
-                "duetty upstreams on **",
-                "duetty upstreams add **",
+            "command": _ours(
+                "approve **",
+                "decline **",
+                "approvals revoke **",
+                "upstreams trust **",
+                "upstreams on **",
+                "upstreams off **",
+                "upstreams add **",
+                "upstreams remove **",
+                "upstreams restart **",
+            ),
+            "matches": [
+                "duetty approve 1",
+                "cd x && duetty decline 2 --note no",
+                "python3 -X utf8 -m duetty approve 1",
+                "pipx run duetty -L x approve 1",
+                "/opt/venv/bin/python /opt/venv/bin/duetty approve 1",
             ],
-            "matches": ["duetty approve 1", "cd x && duetty decline 2 --note no"],
             "not_matches": ["duetty approvals", "duetty list", "duetty upstreams tools"],
             "why": "an agent cannot answer for a person",
         },
         {
             "name": "own-server",
-            "decide": "ask",
+            "decide": "deny",
             "actor": ["agent", "node"],
-            "command": ["duetty token **", "duetty stop **"],
-            "matches": ["duetty token", "duetty stop"],
-            "not_matches": ["duetty status"],
-            "why": "it hands out the server's own token, or ends the server",
+            "command": [
+                *_ours(
+                    "server **",
+                    "stop **",
+                    "persist on **",
+                    "persist off **",
+                    "token **",
+                    "servers add **",
+                    "servers remove **",
+                    "keeper **",
+                ),
+                "python* -m duetty.* **",
+                "python* -mduetty.* **",
+                "pkill *duetty* **",
+                "killall *duetty* **",
+                "systemctl stop *duetty* **",
+                "systemctl restart *duetty* **",
+                "systemctl kill *duetty* **",
+                "systemctl edit *duetty* **",
+                "systemctl disable *duetty* **",
+                "systemctl mask *duetty* **",
+            ],
+            "matches": [
+                "duetty token",
+                "duetty -L x stop",
+                "DUETTY_POLICY_PROFILE=open setsid duetty server --replace",
+                "python3 -m duetty stop",
+                "uvx duetty persist off",
+                "uv tool run duetty stop",
+                "pkill -9 -f duetty.*server",
+            ],
+            "not_matches": ["duetty status", "duetty persist", "duetty servers", "pkill -f pytest"],
+            "why": "the server, its tokens and what it is set to are a person's",
         },
     ]
 }
 
 SHIPPED_RULES = load_rules(SHIPPED, "shipped")
-
-
-def in_force(own: RuleSet, profile: Profile) -> RuleSet:
-    """A person's rules and the shipped ones; the open profile asks nobody whom the person did not name."""
-    return own if profile is Profile.OPEN else SHIPPED_RULES + own
 
 
 def may_hold(analysis: Analysis) -> bool:

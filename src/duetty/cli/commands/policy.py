@@ -34,7 +34,7 @@ from duetty.policy import (
 )
 from duetty.policy.catalogue import CLASSES
 from duetty.policy.recogniser import Unproven
-from duetty.policy.shipped import in_force, may_hold
+from duetty.policy.shipped import SHIPPED_RULES, may_hold
 from duetty.policy.specs import Proof, Refuted
 
 EXIT_ASKS, EXIT_DENIED = 10, 11
@@ -116,7 +116,7 @@ class _Judge:
             if arguments.profile
             else self.person.profile or Profile.GUARDED
         )
-        self.rules = in_force(self.person, self.profile)
+        self.rules = SHIPPED_RULES + self.person
 
     def __call__(self, line: str, cwd: str) -> Decision:
         call = Judged(
@@ -127,8 +127,14 @@ class _Judge:
             cwd=cwd,
             command_line=line,
         )
-        rules = self.rules if may_hold(analyse(line, cwd)) else self.person
-        return decide(call, rules, self.profile, can_ask=self.mode is Mode.INTERACTIVE)
+        can_ask = self.mode is Mode.INTERACTIVE
+        rules = self.person
+        if may_hold(analyse(line, cwd)):
+            if self.profile is not Profile.OPEN:
+                rules = self.rules
+            elif isinstance(shipped := decide(call, SHIPPED_RULES, Profile.OPEN, can_ask=True), Deny):
+                return shipped  # in the open profile they only deny
+        return decide(call, rules, self.profile, can_ask=can_ask)
 
     def answer(self, identity: object, line: str, cwd: str) -> str:
         """As JSON; what was judged before is remembered."""
