@@ -169,3 +169,19 @@ def test_a_line_that_begins_in_a_directory_of_the_system_is_judged_there(
 ) -> None:
     assert isinstance(decided(command, Profile.GUARDED, cwd=cwd), Ask)
     assert isinstance(decided(command, Profile.GUARDED, cwd="/home/me/project"), Allow)
+
+
+def test_a_directory_of_the_workspace_is_within_by_its_whole_name_too() -> None:
+    for command in (
+        "cd /work/app && rm -rf build",
+        "cd /work/app/web && rm -rf dist",
+        "cd /work/app; rm a.o",
+    ):
+        assert isinstance(decided(command, Profile.GUARDED, cwd="/work/app"), Allow)
+        assert isinstance(decided(command, Profile.GUARDED, cwd="/work/other"), Ask)
+    assert isinstance(
+        decided("cd /work/app/.. && rm -rf build", Profile.GUARDED, cwd="/work/app"), Ask
+    )
+    assert isinstance(
+        decided("cd /work/apple && rm -rf build", Profile.GUARDED, cwd="/work/app"), Ask
+    )

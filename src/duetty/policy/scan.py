@@ -73,8 +73,7 @@ def scan_line(line: Line, cwd: str = "", *, whole: bool = False) -> Scan:
     `whole`: every class is looked for, not only until a command has one.
     """
     scanner = _Scanner(whole)
-    if SYSTEM_PLACE.fullmatch(cwd):
-        scanner.bases.append(cwd)
+    scanner.begin(cwd)
     scanner.is_exact = True
     commands, joins, _ = line
     if not joins:
@@ -108,8 +107,7 @@ def scan_text(text: str, cwd: str = "", *, whole: bool = False) -> Scan:
     if len(text) > MAX_BYTES:
         return Scan(unreadable=(f"longer than {MAX_BYTES} bytes",))
     scanner = _Scanner(whole)
-    if SYSTEM_PLACE.fullmatch(cwd):
-        scanner.bases.append(cwd)
+    scanner.begin(cwd)
     # Printable ASCII holds nothing odd.
     if not (text.isascii() and text.isprintable()) and (odd := _ODD.search(text)):
         scanner.unreadable.append(f"holds U+{ord(odd[0]):04X}, which does not show as it runs")
@@ -259,6 +257,7 @@ class _Scanner:
         "sweeps",
         "unreadable",
         "whole",
+        "workspace",
     )
 
     def __init__(self, whole: bool) -> None:
@@ -270,6 +269,7 @@ class _Scanner:
         self.aliases: dict[str, str] = {}
         self.seen: list[tuple[str, ...]] = []
         self.bases: list[str] = []
+        self.workspace = ""
         self.is_elsewhere = False
         self.steps = 0
         self.awaits_code = self.awaits_sql = False
@@ -320,6 +320,12 @@ class _Scanner:
             self.command(simple, depth)
         self.fill(reading.commands, reading.functions, depth)
 
+    def begin(self, cwd: str) -> None:
+        if SYSTEM_PLACE.fullmatch(cwd):
+            self.bases.append(cwd)
+        elif cwd:
+            self.workspace = f"{cwd.rstrip('/')}/"
+
     def places(self, commands: Sequence[Simple]) -> None:
         """Where the line goes, before anything of it is looked at: a loop comes by again."""
         for simple in commands:
@@ -327,6 +333,8 @@ class _Scanner:
                 self.enter(target_of([word.text for word in simple.words]))
 
     def enter(self, directory: str) -> None:
+        if self.workspace and f"{directory}/".startswith(self.workspace):
+            directory = directory[len(self.workspace) :] or "."
         if directory not in self.bases and len(self.bases) < MAX_BASES:
             below = [f"{base}/{directory}" for base in self.bases if directory[:1] not in "/~"]
             self.bases += [directory, *below]
@@ -395,6 +403,7 @@ class _Scanner:
         other.steps = self.steps
         other.seen = self.seen
         other.bases = self.bases
+        other.workspace = self.workspace
         other.is_elsewhere = self.is_elsewhere
         other.sweeps = sweeps
         look_at(other)
