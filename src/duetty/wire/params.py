@@ -71,8 +71,8 @@ class OpenParams(Params):
     )
     workspaces: list[SystemText] | None = Field(
         None,
-        description="what a sandboxed session may write; an agent may only name places in the"
-        " workspaces that the settings name",
+        description="what a sandboxed session may write; an agent may leave out some of the workspaces"
+        " that the settings name, and name no others",
         max_length=16,
     )
     inherit_env: bool = Field(

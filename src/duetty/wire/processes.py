@@ -44,8 +44,8 @@ class StartProcessParams(Params):
     )
     workspaces: list[SystemText] | None = Field(
         None,
-        description="what it may write in a sandbox; an agent may only name places in the"
-        " workspaces that the settings name",
+        description="what it may write in a sandbox; an agent may leave out some of the workspaces"
+        " that the settings name, and name no others",
         max_length=16,
     )
     id: ProcessId | None = Field(None, description="id to know it by; chosen when left out")

@@ -143,7 +143,7 @@ export interface OpenParams {
   integration?: boolean | null;
   /** what it runs in; any is the best there is; an agent may only tighten */
   sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
-  /** what a sandboxed session may write; an agent may only name places in the workspaces that the settings name */
+  /** what a sandboxed session may write; an agent may leave out some of the workspaces that the settings name, and name no others */
   workspaces?: string[] | null;
   /** false: `env` is the whole environment, nothing of the server's is added */
   inherit_env?: boolean;
@@ -863,7 +863,7 @@ export interface RunProcessParams {
   max_file_mib?: number | null;
   /** what it runs in; any is the best there is; an agent may only tighten */
   sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
-  /** what it may write in a sandbox; an agent may only name places in the workspaces that the settings name */
+  /** what it may write in a sandbox; an agent may leave out some of the workspaces that the settings name, and name no others */
   workspaces?: string[] | null;
   /** id to know it by; chosen when left out */
   id?: string | null;
@@ -924,7 +924,7 @@ export interface StartProcessParams {
   max_file_mib?: number | null;
   /** what it runs in; any is the best there is; an agent may only tighten */
   sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
-  /** what it may write in a sandbox; an agent may only name places in the workspaces that the settings name */
+  /** what it may write in a sandbox; an agent may leave out some of the workspaces that the settings name, and name no others */
   workspaces?: string[] | null;
   /** id to know it by; chosen when left out */
   id?: string | null;
