@@ -275,7 +275,9 @@ async def test_a_line_that_is_not_to_be_seen_is_not_run_by_a_key(
             await BEFORE[before](engine)
             await wait_phase(engine.registry.find("s"), Phase.INPUT)
             await engine.call("input.write", session="s", data=line)
-            if not line.endswith("\r"):
+            if line.endswith("\r"):  # it looks like a program that reads
+                await engine.call("session.wait", session="s", state=["awaiting_input"])
+            else:
                 await settle(engine)
             with pytest.raises(PolicyDenied) as refused:
                 await engine.call("input.write", session="s", data=key)
@@ -303,6 +305,8 @@ async def test_a_persons_part_of_the_line_is_not_run_by_an_agents_key(
     async with running_engine(home, settings=settings) as engine:
         with anyio.fail_after(60):
             await gated(engine, shell)
+            await engine.call("input.write", session="s", data="true\r")  # the line before is known
+            await settle(engine)
             await engine.call("session.resize", session="s", rows=2, cols=20)
             hidden = {"session": "s", "data": line + "a" * 300}
             await engine.dispatcher.call(person, "input.write", hidden)
