@@ -9,10 +9,10 @@ from duetty.policy.rules import load_rules
 PROGRAM = "duetty"
 
 _CALLED = (
-    "duetty", "python* -m duetty", "python* -mduetty", "python* *duetty", "python* *duetty/__main__.py",
+    "duetty", "python* -mduetty", "python* *duetty", "python* *duetty/__main__.py",
     "* run duetty", "* tool run duetty",
 )  # fmt: skip
-"""How our own program is started, besides by what policy sees through anyway (`env`, `setsid`, `uvx`, a path)."""
+"""How our own program is started (`-m` is an option before its name), besides by what policy sees through anyway (`env`, `setsid`, `uvx`, a path)."""
 
 
 def _ours(*commands: str) -> list[str]:
