@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 _LINE = re.compile(
     r"""\s*(?:
-        (?P<header>\[[^\S\n]*(?P<section>[-.\w]+)(?:[^\S\n]+"(?:[^"\\\n]|\\.)*+")?[^\S\n]*\])
+        (?P<header>\[[^\S\n]*(?P<section>[-.\w]+)(?:[^\S\n]+"(?:[^"\\\n]|\\.)*")?[^\S\n]*\])
         | (?P<key>[A-Za-z][-A-Za-z0-9]*)[^\S\n]*=
-          (?P<value>(?:\\\r?\n|\\.|"(?:\\\r?\n|\\.|[^"\\\n])*+"|[^"\\\n\#;]++)*+)
+          (?P<value>(?:\\\r?\n|\\.|"(?:\\\r?\n|\\.|[^"\\\n])*"|[^"\\\n\#;])*)
     )""",
     re.VERBOSE,
 )

@@ -132,7 +132,9 @@ class _Judge:
         if may_hold(analyse(line, cwd)):
             if self.profile is not Profile.OPEN:
                 rules = self.rules
-            elif isinstance(shipped := decide(call, SHIPPED_RULES, Profile.OPEN, can_ask=True), Deny):
+            elif isinstance(
+                shipped := decide(call, SHIPPED_RULES, Profile.OPEN, can_ask=True), Deny
+            ):
                 return shipped  # in the open profile they only deny
         return decide(call, rules, self.profile, can_ask=can_ask)
 
