@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duetty.cli.main import main
-from duetty.policy.shipped import PROGRAM, SHIPPED, SHIPPED_RULES
+from duetty.policy.shipped import PROGRAM, SHIPPED_RULES
 
 
 def duetty(*words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
@@ -55,22 +55,18 @@ def test_the_exit_code_tells_the_strictest_decision(words: list[str], code: int)
         (["cd x && duetty decline 2"], 11),
         (["x=due; ${x}tty approve 1"], 11),
         (["sudo sh -c 'duetty approve 1'"], 11),
-        (["duetty stop"], 10),
+        (["duetty stop"], 11),
         (["duetty list"], 0),
-        (["--profile", "open", "duetty approve 1"], 0),
+        (["--profile", "open", "duetty approve 1"], 11),
+        (["--profile", "open", "duetty list; $x"], 0),
     ],
 )
 def test_the_shipped_rules_count_as_on_the_server(words: list[str], code: int) -> None:
     assert main(["policy", "check", *words]) == code
 
 
-def test_what_is_shipped_is_said_once_and_is_about_our_own_program() -> None:
-    from duetty.ops.rules import SHIPPED as ON_THE_SERVER
-
-    assert SHIPPED == ON_THE_SERVER
-    assert all(
-        pattern.split()[0] == PROGRAM for rule in SHIPPED_RULES.rules for pattern in rule.command
-    )
+def test_what_is_shipped_is_about_our_own_program() -> None:
+    assert all(PROGRAM in pattern for rule in SHIPPED_RULES.rules for pattern in rule.command)
 
 
 def test_json_lines_are_answered_one_by_one() -> None:

@@ -260,7 +260,7 @@ def _bytes_of(path: Path) -> tuple[bytes, bool]:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("it is no file")
-        is_linked = not _name_of(descriptor).endswith(f"/{PROJECT_FILE}")
+        is_linked = Path(_name_of(descriptor)).parts[-2:] != path.parts[-2:]
         return file.read(MAX_PROJECT_BYTES + 1), is_linked
 
 

@@ -228,6 +228,7 @@ _SETOPT = _SET_NAMES | frozenset(
         "glob",
         "globdots",
         "globstarshort",
+        "nobanghist",  # as a whole: without history in them lines say more, not less
         "nomatch",
         "nullglob",
         "numericglobsort",
