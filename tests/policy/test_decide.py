@@ -17,6 +17,7 @@ from duetty.policy import (
     Rule,
     RuleSet,
     decide,
+    load_rules,
     question_about,
     to_json,
     visible,
@@ -185,3 +186,38 @@ def test_a_directory_of_the_workspace_is_within_by_its_whole_name_too() -> None:
     assert isinstance(
         decided("cd /work/apple && rm -rf build", Profile.GUARDED, cwd="/work/app"), Ask
     )
+
+
+RULE = {"rules": [{"name": "tests", "decide": "allow", "command": ["make **"]}]}
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("make test", True),
+        ("git status && make test", True),
+        ("cd src && cat a.py && make test", True),
+        ("cd /etc && cat shadow && make test", False),
+        ("make test && rm x", False),
+    ],
+)
+def test_beside_what_a_rule_allows_the_rest_is_proven_where_the_line_goes(
+    line: str, *, allowed: bool
+) -> None:
+    rules = load_rules(RULE, "test")
+
+    decision = decide(judged(line), rules, Profile.STRICT, can_ask=True)
+
+    assert isinstance(decision, Allow) == allowed
+
+
+def test_beside_what_a_rule_allows_the_rest_runs_as_it_was_proven() -> None:
+    rules = load_rules(RULE, "test")
+
+    decision = decide(judged("git status && make test"), rules, Profile.STRICT, can_ask=True)
+
+    assert isinstance(decision, Allow)
+    assert decision.canonical is not None
+    git, make = decision.canonical.commands
+    assert "core.fsmonitor=false" in git.words
+    assert make.words == ("make", "test")

@@ -30,7 +30,7 @@ from duetty.ops.recording import (
 )
 from duetty.ops.rules_book import Rulebook
 from duetty.ops.typed_lines import ends_line, is_at_gate
-from duetty.policy import Allow, Ask, Deny, Judged, Mode, Profile, decide
+from duetty.policy import Allow, Ask, Deny, Judged, Profile, decide
 from duetty.session import SOMEBODY, Registry, Session
 from duetty.session import Question as LineQuestion
 from duetty.store import ApprovalRecord
@@ -135,7 +135,7 @@ class Deciding(Judging):
         try:
             match made.decision:
                 case Allow():
-                    passage.params = _canonical(operation, params, made)
+                    passage.params = _canonical(params, made)
                 case Deny():
                     raise denied(made.decision, made.judged)
                 case Ask():
@@ -158,7 +158,7 @@ class Deciding(Judging):
                     approval, edited = granted.approval, granted.command_line
                     passage.params = self._approved(operation, params, session, granted)
                     if edited is not None:
-                        passage.params = _canonical(operation, passage.params, again(edited))
+                        passage.params = _canonical(passage.params, again(edited))
                 case _:
                     assert_never(made.decision)
             yield passage
@@ -463,17 +463,10 @@ def _instead(line: str) -> PolicyDenied:
     return PolicyDenied(f"run this instead: {line}", hint="a person changed the line")
 
 
-def _canonical(operation: Doing, params: Any, made: Made) -> Any:
-    """Headless, and what `strict` holds to be proven: what was judged is what runs, word for word."""
+def _canonical(params: Any, made: Made) -> Any:
+    """What was judged is what runs, word for word, where that is rebuilt."""
     decision = made.decision
-    if (
-        not isinstance(decision, Allow)
-        or decision.canonical is None
-        or not operation.name.startswith("process.")
-    ):
-        return params
-    is_proven = made.profile is Profile.STRICT and decision.reason == "proven"
-    if made.judged.mode is not Mode.HEADLESS and not is_proven:
+    if not isinstance(decision, Allow) or decision.canonical is None or not made.is_rebuilt:
         return params
     canonical = decision.canonical
     return params.as_proven(canonical.text, canonical.argv, by_name=decision.reason == "proven")

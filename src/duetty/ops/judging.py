@@ -44,6 +44,7 @@ from duetty.policy import (
     fish_hides,
     visible,
 )
+from duetty.policy.recogniser import Line
 from duetty.session import Question as LineQuestion
 from duetty.session import Session
 
@@ -490,18 +491,18 @@ def _as_typed(made: Made) -> Made:
     judged, decision = made.judged, made.decision
     if (
         not isinstance(decision, Allow)
-        or decision.reason != "proven"
+        or decision.canonical is None
         or judged.command_line is None
         or (made.profile is not Profile.STRICT and judged.mode is not Mode.HEADLESS)
     ):
         return made
-    proof = analyse(judged.command_line, judged.cwd).proven
-    if proof is None or proof.is_as_given:
+    line = analyse(judged.command_line, judged.cwd).recognised
+    if not isinstance(line, Line) or decision.canonical.commands == line.commands:
         return made
     allowing = [
         rule for rule in made.rules.applying(judged) if rule.decide == "allow" and rule.command
     ]
-    for given, hardened in zip(proof.line.commands, proof.hardened, strict=True):
+    for given, hardened in zip(line.commands, decision.canonical.commands, strict=True):
         if given != hardened and not any(rule.matches_words(given.words) for rule in allowing):
             why = "only reads with options that are not put to it in a session; process.run does"
             return made.unproven(f"{given.words[0]} {why}")

@@ -51,6 +51,15 @@ class Made:
     def is_unread(self) -> bool:
         return isinstance(self.decision, Ask) and self.decision.reason == "not_provable"
 
+    @property
+    def is_rebuilt(self) -> bool:
+        """Whether what runs is made of the words that were judged: a process of its own, in the strict gate."""
+        judged = self.judged
+        is_strict = self.profile is Profile.STRICT and judged.actor.kind != "person"
+        return (is_strict or judged.mode is Mode.HEADLESS) and judged.operation.startswith(
+            "process."
+        )
+
     def unproven(self, why: str) -> "Made":
         """Asked about, whatever was found before."""
         decision = Ask(
@@ -172,7 +181,7 @@ def question_of(made: Made, session: Session | None) -> Question:
 
 def told(made: Made, *, can_ask: bool) -> dict[str, object]:
     """The decision as the trail keeps it, with what it takes to make it again."""
-    kept = to_json(made.decision, canonical=made.judged.mode is Mode.HEADLESS)
+    kept = to_json(made.decision, canonical=made.is_rebuilt)
     if isinstance(detail := kept.get("detail"), str):
         kept["detail"] = detail[:MAX_DETAIL]
     kept |= {"profile": str(made.profile), "policy": made.digest, "can_ask": can_ask}

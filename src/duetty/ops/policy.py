@@ -87,7 +87,7 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
         question=question_about(judged, decision) if isinstance(decision, Ask) else None,
         can_ask=services.approvals.can_ask(),
         shown=None if params.command is None else visible(params.command),
-        runs_as=cast("str | None", said.get("canonical")) if params.mode == "headless" else None,
+        runs_as=cast("str | None", said.get("canonical")) if made.is_rebuilt else None,
         rules=[
             RuleMatch(
                 name=rule.name,

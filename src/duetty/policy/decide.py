@@ -17,11 +17,10 @@ from duetty.policy.decisions import (
     Mode,
     Profile,
 )
-from duetty.policy.paths import Place
 from duetty.policy.recogniser import Command, Line, Unproven
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.scan import HISTORY, scan_line
-from duetty.policy.specs import Proof, Refuted, use_problem
+from duetty.policy.specs import Proof, Refuted, prove
 from duetty.policy.values import new
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
@@ -195,18 +194,22 @@ def _allowed(
     if not isinstance(line, Line) or analysis.doubt is not None:
         return decision
     by_command = [rule for rule in rules if rule.command]
-    used: list[Rule] = []
+    used: dict[Command, list[Rule]] = {}
     for command in line.commands:
-        found = [rule for rule in by_command if rule.matches_words(command.words)]
-        if found:
-            used += found
+        if found := [rule for rule in by_command if rule.matches_words(command.words)]:
+            used[command] = found
             if analysis.scan.findings and not _knows_all(found, command):
                 return decision
-        elif use_problem(command.words, Place(call.cwd)) is not None:
-            return decision
     if not used:
         return decision
-    known = {name for rule in used for name in rule.even_destructive}
+    commands = line.commands
+    if len(used) < len(set(commands)):
+        # What no rule allows has to be proven, where the line goes, and runs as that has it.
+        proof = prove(line, call.cwd, allowed=used)
+        if isinstance(proof, Refuted):
+            return decision
+        commands = proof.hardened
+    known = {name for found in used.values() for rule in found for name in rule.even_destructive}
     classes = analysis.scan.classes
     if classes:
         if not known:
@@ -217,11 +220,12 @@ def _allowed(
         classes = every.scan.classes
         if every.doubt is not None or not known.issuperset(classes):
             return decision
+    first, *_ = used.values()
     return Allow(
-        rule=f"rule:{used[0].name}",
+        rule=f"rule:{first[0].name}",
         reason="allowed_by_rule",
         classes=classes,
-        canonical=Canonical(line.commands, line.joins, line.shells),
+        canonical=Canonical(commands, line.joins, line.shells),
     )
 
 
