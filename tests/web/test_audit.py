@@ -79,6 +79,18 @@ def test_every_filter_is_in_the_address_and_comes_back_from_it(tab: Tab) -> None
     assert query(tab) == {}
 
 
+def test_what_did_not_run_is_found_whoever_said_no(tab: Tab) -> None:
+    tab.goto("audit")
+    expect(rows(tab).first).to_be_visible()
+
+    tab.page.get_by_label("Decision").select_option("did not run")
+
+    expect(rows(tab)).to_have_count(1)
+    expect(rows(tab)).to_contain_text("mkfifo p")
+    tab.page.reload()
+    expect(tab.page.get_by_label("Decision")).to_have_value("refused")
+
+
 def test_on_a_tablet_what_belongs_to_a_record_is_on_one_line(
     browser: Browser, server: ServerProcess
 ) -> None:

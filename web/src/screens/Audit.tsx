@@ -37,7 +37,7 @@ function paramsOf(query: URLSearchParams): AuditParams {
   const kind = query.get("kind");
   const decision = query.get("decision");
   if (kind && KINDS.includes(kind)) params.kind = kind as NonNullable<AuditParams["kind"]>;
-  if (decision && ["allow", "ask", "deny"].includes(decision)) params.decision = decision as NonNullable<AuditParams["decision"]>;
+  if (decision && ["allow", "ask", "deny", "refused"].includes(decision)) params.decision = decision as NonNullable<AuditParams["decision"]>;
   if (Number(query.get("since")) > 0) params.since_s = Number(query.get("since"));
   const ago = (name: string) => (Date.now() - Date.parse(query.get(name) ?? "")) / 1000;
   if (ago("from") > 0) params.since_s = ago("from");
@@ -141,7 +141,7 @@ export function Audit() {
       {field("actor", "Who", { placeholder: "claude, person:ada" })}
       {field("operation", "Operation", { placeholder: "command.run" })}
       {field("session", "Session", { list: "audit-sessions" })}
-      {choice("decision", "Decision", [["", "any"], ["allow", "allowed"], ["ask", "asked"], ["deny", "denied"]])}
+      {choice("decision", "Decision", [["", "any"], ["allow", "allowed"], ["ask", "asked"], ["deny", "denied"], ["refused", "did not run"]])}
       {choice("kind", "Kind", [["", "any"], ...KINDS.map((each): [string, string] => [each, each])])}
       {choice("since", "Time", TIMES, between ? "between" : query.get("since") ?? "", (to) => {
         setBetween(to === "between");
