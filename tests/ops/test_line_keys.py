@@ -466,3 +466,23 @@ async def test_a_password_that_a_run_types_is_in_no_record(home: Path, shell: st
             records = await engine.dispatcher.call(person, "audit.list", {"limit": 1_000})
 
     assert "SEKRET" not in str(records)
+
+
+@pytest.mark.parametrize(
+    ("keys", "completes", "runs"),
+    [
+        ("cat RE\t", True, False),
+        ("cat src/a-b.p\t", True, False),
+        ("git -C 'x;touch made;' checkout \t", True, True),
+        ("git -C x\\;touch\\ made\\; add \t", True, True),
+        ('unzip "x;touch made;" \t', True, True),
+        ("git -c core.fsmonitor=./x add \t", True, True),
+        ("make \t", False, True),
+    ],
+)
+def test_completion_is_for_plain_words_and_in_strict_for_none(
+    keys: str, *, completes: bool, runs: bool
+) -> None:
+    where = Where(prompts=1, completes=completes)
+
+    assert LineKeys().runs_code("s", keys, where) == runs

@@ -10,6 +10,8 @@ import pytest
 from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
+from duetty.errors import PolicyDenied
+from duetty.ops import deciding
 from duetty.session.gate import IDLE_S
 from tests.engine import Engine, running_engine
 
@@ -147,3 +149,40 @@ async def test_a_yes_lets_the_line_run(home: Path, shell: str) -> None:
 
         await engine.call("session.wait", session="s", text="done", max_wait_ms=30_000)
         assert (home / "made").exists()
+
+
+DISGUISED = f"X{GRAVE}\x01\x1b[C\x7f\r"
+"""The X goes again: the text of these keys is another command's."""
+
+
+async def test_ctrl_c_while_bash_reads_its_files_leaves_no_shell_that_asks_nobody(
+    home: Path,
+) -> None:
+    (home / ".bashrc").write_text(f"touch {home}/reads; sleep 60; touch {home}/after\n")
+    async with running_engine(home, settings=Settings(policy_profile="guarded")) as engine:
+        session = await engine.open(command="bash")
+        with anyio.fail_after(60):
+            while not (home / "reads").exists():
+                await anyio.sleep(0.01)
+        session.write(b"\x03", actor=ANNA)
+        with anyio.fail_after(60):
+            await typed(engine, DISGUISED)
+
+            await refused(engine)
+        assert (home / "after").exists()  # the rest of the files was read
+
+
+async def test_a_shell_that_becomes_another_program_is_not_typed_into(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deciding, "FIRST_PROMPT_S", 0.5)
+    (home / ".bashrc").write_text("exec zsh -f\n")
+    async with running_engine(home, settings=Settings(policy_profile="guarded")) as engine:
+        session = await engine.open(command="bash")
+
+        with pytest.raises(PolicyDenied) as refused:
+            await typed(engine, DISGUISED)
+
+        assert refused.value.details["rule"] == "gate"
+        assert session.gate is not None
+        assert not session.gate.has_begun

@@ -12,12 +12,15 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
+import anyio
+
 from duetty.approvals import Approvals, Edited, Granted, HostAsk
 from duetty.audit import Trail
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError, PolicyDenied, SessionExited, SessionNotFound
+from duetty.events import Degraded
 from duetty.ops.judging import TYPED_LINE, Judging
 from duetty.ops.made import Made, as_deny, denied, edited_of, question_of, seen, told
 from duetty.ops.own_things import OwnThings
@@ -35,6 +38,9 @@ from duetty.session import SOMEBODY, Registry, Session
 from duetty.session import Question as LineQuestion
 from duetty.store import ApprovalRecord
 from duetty.wire.base import Params
+
+FIRST_PROMPT_S = 10.0
+"""How long a shell may take to read its files; an agent that types earlier waits."""
 
 RECORDED = frozenset({Effect.INPUT, Effect.CONTROL})
 TYPING = "input.type"
@@ -109,6 +115,7 @@ class Deciding(Judging):
         session = self._session(params)
         raw = operation.name in RAW_INPUT
         if raw and session is not None and call.actor.kind != "person" and not is_at_gate(session):
+            await self._first_prompt(session)
             await session.look()  # whether a program reads what is typed, or the shell will
         secret = (
             session is not None
@@ -203,6 +210,17 @@ class Deciding(Judging):
             return self.of_call(call, operation, changed, session, secret=secret, leaves=False)
 
         return again
+
+    async def _first_prompt(self, session: Session) -> None:
+        """A shell that has just been started has not said yet that it asks; wait until it does."""
+        gate = session.gate
+        if gate is None or self.profile is Profile.OPEN:
+            return
+        with anyio.move_on_after(FIRST_PROMPT_S):
+            while not gate.has_begun and session.exited_at_ns is None:
+                await session.pulse.wait()
+            return
+        session.log.append(Degraded(part="gate", reason="the shell has drawn no prompt that asks"))
 
     def keys_rest_on(self, actor: Actor, session: Session) -> tuple[object, ...] | None:
         """What the decision on keys that this actor types depends on, and all that it depends on.

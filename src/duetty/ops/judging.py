@@ -326,8 +326,12 @@ class Judging:
         if made.judged.actor.kind == "person" or made.profile is Profile.OPEN:
             return made
         gate = session.gate
-        if gate is not None and not gate.works:
-            told = "this shell does not ask any more before it runs a line"
+        if gate is not None and not (gate.works and gate.has_begun):
+            told = (
+                "this shell does not ask any more before it runs a line"
+                if gate.has_begun
+                else "this shell has not said yet that it asks before it runs a line"
+            )
             return replace(
                 made,
                 decision=Deny(
@@ -389,6 +393,7 @@ class Judging:
             strange=session.is_continuing or (touched and session.actor.kind == "person"),
             touched=touched,
             pastes=session.bracketed_paste,
+            completes=made.profile is not Profile.STRICT,
         )
         if not self._line_keys.runs_code(session.profile.id, keys, where):
             return made

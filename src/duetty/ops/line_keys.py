@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 _RUNS = re.compile(r"[$`(!^]")
 """Without one of these no expansion runs anything: substitutions, glob qualifiers, history."""
 
-_RICH = re.compile(r"[^\w\s./~+:,=-]")
-"""What completion may make something else of: globs, quotes, a history character of one's own."""
+_RICH = re.compile(r"[^\w\s./~+:,-]")
+"""What completion may make something else of (globs, quotes, a history character of one's own), or hand
+to a shell again, as completions of fish and zsh do with what stood between quotes."""
 
 _EXPANDS = 0x85
 """Meta-Ctrl-E as one byte, where bash takes the eighth bit for Meta (LC_ALL=C): part of a letter elsewhere."""
@@ -84,6 +85,9 @@ class Where:
 
     pastes: bool = True
     """It takes a bracketed paste as text."""
+
+    completes: bool = True
+    """Completion may run what the project brings along: `make`, asked for its targets, does."""
 
 
 @dataclass(slots=True)
@@ -206,9 +210,10 @@ def _takes(line: _Line, key: re.Match[str], where: Where) -> bool:
             line.end(where)
             return is_suspect
         case "completes":
-            if key[0] != "\t" or line.level:
+            is_rich = line.level or _RICH.search(where.shown or "")
+            if key[0] != "\t" or is_rich:
                 line.suspect(_MAY_RUN, where)
-            return is_suspect
+            return is_suspect or (key[0] == "\t" and (bool(is_rich) or not where.completes))
         case "other":
             was_plain = line.level == _PLAIN
             line.suspect(_MAY_RUN, where)

@@ -94,6 +94,10 @@ class Gate:
         self.works = True
         """Whether the shell said at its last prompt that it will ask."""
 
+        self.has_begun = False
+        """Whether there was such a prompt. A shell that was interrupted while it read its files, or is
+        another program by now, draws none."""
+
     def make(self, *, always: bool) -> None:
         """Before the shell starts.
 
@@ -170,6 +174,7 @@ class Gate:
     def note_prompt(self, *, gated: bool, now_s: float) -> str | None:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self.works, self._was_asked = self.works, gated, False
+        self.has_begun = True
         self.prompts += 1
         self._prompted_s = now_s
         if before and not gated:

@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 
+from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.errors import DuettyError
 from duetty.ids import SessionId
@@ -43,6 +44,7 @@ class Gates:
             session.gate = Gate(path, nonce=session.profile.nonce)
             if session.journal.end:
                 session.gate.inherit(SOMEBODY)
+                session.gate.has_begun = session.phase is not Phase.SILENT
             session.on_question = partial(self._start_answer, session)
             if session.question is not None:  # asked of the server before us; by whom is not known
                 self._start_answer(session, replace(session.question, actor=SOMEBODY))

@@ -22,6 +22,8 @@
 #     C: PS1 sees by the command number that a line ran, and says D.
 # PS0 and PS1 only name variables, so an exported PS1 takes no nonce with it.
 
+# Ctrl-C ends what the user's files run, and not this: without it the shell would ask nobody.
+builtin trap : INT
 builtin unset -v _duetty_nonce _duetty_scratch _duetty_gate
 IFS= builtin read -r _duetty_nonce 2>/dev/null <&9
 exec 9<&-
@@ -451,6 +453,7 @@ sh)
 esac
 builtin unset -v _duetty_entry
 
+if [[ $(builtin trap -p INT) == "trap -- ':' "?(SIG)INT ]]; then builtin trap - INT; fi
 if [[ -n ${_duetty_nonce-} ]] && ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)); then
     _duetty_install
 fi

@@ -64,7 +64,8 @@ if status is-interactive; and test -n "$_duetty_nonce"
     # Ask whether this text may run.
     function _duetty_ask
         set -l armed
-        read armed 2>/dev/null <$_duetty_gate.armed
+        # fish itself complains of a file that is not there, and names it.
+        test -e "$_duetty_gate.armed"; and read armed 2>/dev/null <$_duetty_gate.armed
         test "$armed" = 2; and return 0
         set -l id (random)(random)
         set -l cmdline
