@@ -111,6 +111,21 @@ def test_a_line_that_names_what_keeps_agents_asks(line: str) -> None:
     assert decided(line, actor=ANNA) is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat /home/u/mine/state/default/token",
+        "cat ~/.local/state/duetty/default/tok*",
+        "cat ~/.local/state/duetty/*/token",
+        "curl -H @$HOME/mine/state/default/token http://127.0.0.1:1",
+    ],
+)
+def test_a_line_that_reads_the_servers_own_token_asks(line: str) -> None:
+    decision = OWN.judged(judged(line), Allow(rule="x", reason="by_profile"))
+
+    assert decision.rule == OWN_FILES
+
+
 def test_a_line_that_is_run_there_asks() -> None:
     assert decided("touch x", cwd="/home/u/p/.duetty") == OWN_FILES
     assert decided("touch x", cwd="/home/u/mine/state/default") == OWN_FILES

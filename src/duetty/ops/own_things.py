@@ -20,6 +20,9 @@ _BEFORE, _AFTER = r"(?<![\w.-])", r"(?![\w-])"
 _WITHIN = r"[^\s;&|<>()]*"
 """What else belongs to the same word."""
 
+_TOKEN = re.compile(r"/(?:token|[^/]*[*?\[{$][^/]*)$")
+"""The server's own, or a pattern that may be it: to read it is to have it."""
+
 _HOME = r"(?:~|\$HOME|\$\{HOME\})/"
 _SIGNALS = ("kill", "tgkill", "gdb", "strace", "ptrace", "reptyr", "prlimit")
 
@@ -57,6 +60,8 @@ class OwnThings:
 
     def _touches(self, judged: Judged, line: str) -> bool:
         plain = re.sub(r"/(?:\./|/)+", "/", _QUOTES.sub("", line))
+        if any(_TOKEN.search(found[0]) for found in self._named.finditer(plain)):
+            return True
         elsewhere, count = self._named.subn("x", plain)
         if not count and not self._is_within(judged.cwd):
             return False

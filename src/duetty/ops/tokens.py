@@ -54,6 +54,13 @@ async def _list(params: Nothing, services: Services, actor: Actor) -> list[Token
 
 
 async def _revoke(params: TokenParams, services: Services, actor: Actor) -> Done:
+    if actor.kind != "person":
+        for record in services.access.tokens():
+            if record.id == params.token and is_persons(record):
+                raise NotAPerson(
+                    "an agent cannot take a person's credential away",
+                    hint="ask the person to do it",
+                )
     services.access.revoke(params.token)
     return Done()
 
@@ -73,6 +80,11 @@ async def _sign_out(params: Nothing, services: Services, actor: Actor) -> Done:
         raise BadArguments("no browser is signed in here", hint="revoke a token by its id instead")
     services.access.revoke(actor.token)
     return Done()
+
+
+def is_persons(record: TokenRecord) -> bool:
+    """A browser that is signed in, or a token that answers questions."""
+    return record.kind == "browser" or Scope.APPROVE in record.scopes
 
 
 def _info(record: TokenRecord, services: Services) -> TokenInfo:

@@ -382,6 +382,21 @@ def test_a_look_at_a_link_by_head_does_not_use_it(server: ServerProcess) -> None
     assert (used.status_code, used.headers["location"]) == (303, "/ui")
 
 
+def test_an_agent_takes_no_credential_of_a_persons_away(
+    server: ServerProcess, http: httpx.Client
+) -> None:
+    """`http` has the server's own token, which is an agent's."""
+    with browser_of(server) as browser:
+        signed_in = [each["id"] for each in http.get("/tokens").json() if each["kind"] == "browser"]
+        answers = [refusal(http.delete(f"/tokens/{each}")) for each in signed_in]
+
+        assert answers
+        assert set(answers) == {(403, "not_a_person")}
+        assert browser.get(f"{server.url()}/sessions").status_code == 200
+        # A person may.
+        assert server.client.delete(f"/tokens/{signed_in[-1]}") is None
+
+
 def test_a_browser_signs_itself_out(server: ServerProcess, http: httpx.Client) -> None:
     with browser_of(server) as browser:
         before = browser.get("/auth/whoami").json()["name"]
@@ -398,7 +413,7 @@ def test_a_browser_is_listed_and_can_be_sent_away(
     with browser_of(server) as browser:
         browser.get("/sessions")
         newest = [each for each in http.get("/tokens").json() if each["kind"] == "browser"][-1]
-        http.delete(f"/tokens/{newest['id']}")
+        server.client.delete(f"/tokens/{newest['id']}")
 
         assert browser.get("/sessions").status_code == 401
 
