@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from duetty.policy.paths import (
     is_secret,
     may_be_secret,
     meet,
+    pathspec_problem,
     search_problem,
 )
 from duetty.policy.recogniser import Glob, Line, rebuild, recognise
@@ -157,6 +159,7 @@ def test_what_a_glob_would_have_overwritten(program: str, tmp_path: Path) -> Non
         ".e*", ".en?", ".envr*", ".e*.production", ".git/conf*", ".gi*/config", ".g*/c*", ".git/m*/a/config",
         ".git/*/a/config", ".kub*/config", ".k*/x", ".htpass*", ".pgpas?", "./*_ecdsa", "./*a", "id_*", "a/*.pe?", "./*key",
         "./*.json", "./*.y?ml", "./*.txt", "src/*", ".*", ".?/x", "a/.?/../x", ".E*", "./*SECRET*", "api?key", "data/*.csv", ".gi?/config", ".git/confi?", ".git/x/config.worktre?",
+        "id_rsa.b*", ".env?", "..e*.swp", "..?nv.swp", "./?.env?", ".id_r*.sw?", ".git/conf*.bak", "a/p?.env", "a/?_token", "a/?.key~", ".git/confi?~", "a/?.env#", "a/?id_rsa#",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_find_a_secret_shows_nothing(pattern: str) -> None:
@@ -165,7 +168,17 @@ def test_a_glob_that_can_find_a_secret_shows_nothing(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["docs/*.md", "src/*.py", "src/?.txt", "src/*.ts", "a/b?/c.h", "src/main*.rs", ".github/*.md"],
+    [
+        "docs/*.md",
+        "src/*.py",
+        "src/?.txt",
+        "src/*.ts",
+        "a/b?/c.h",
+        "src/main*.rs",
+        ".github/*.md",
+        "a/?.py~",
+        "src/?.c.orig",
+    ],
 )
 def test_a_glob_that_cannot_is_read(pattern: str) -> None:
     assert content_problem(Glob(pattern), Place()) is None
@@ -246,6 +259,12 @@ TREE_SECRETS = {
     "server.key": "TOKEN=hidden",
     "credentials.json": "TOKEN=hidden",
     "main.tfstate": "TOKEN=hidden",
+    "prod.env": "TOKEN=hidden",
+    ".env~": "TOKEN=hidden",
+    "#.env#": "TOKEN=hidden",
+    "id_rsa.bak": "TOKEN=hidden",
+    ".ssh.old/config": "TOKEN=hidden",
+    "github_token": "TOKEN=hidden",
 }
 
 
@@ -305,6 +324,31 @@ def test_a_search_through_a_tree_leaves_secrets_out(text: str, tree: Path) -> No
         assert "exclude" not in found.stderr
         if "--include=.env TOKEN" not in text:
             assert "shown" in found.stdout
+
+
+def test_what_shows_two_directories_side_by_side_is_asked_about() -> None:
+    """It takes no option that leaves anything out."""
+    assert not proves("sdiff a other")
+
+
+def test_git_compares_no_directories_that_it_does_not_track(tree: Path) -> None:
+    assert "hidden" in as_it_stands("git diff a other/a", tree).stdout
+
+    assert "hidden" not in run("git diff a other/a", tree).stdout
+
+
+@pytest.mark.parametrize("pattern", ["*.[a-f]nv", ".[!x]nv", ".[^x]nv", "[a-k]d_rsa"])
+def test_a_set_may_hold_any_sign(pattern: str) -> None:
+    assert pathspec_problem(pattern)
+
+
+@pytest.mark.parametrize("pattern", ["*" * 8000 + ".c", ".bak*" * 99 + ".c", "*?~" * 99 + ".c"])
+def test_stars_are_soon_looked_through(pattern: str) -> None:
+    begun = time.process_time()
+
+    may_be_secret(pattern)
+
+    assert time.process_time() - begun < 2
 
 
 def test_code_about_secrets_is_searched(tree: Path) -> None:

@@ -122,6 +122,99 @@ def test_secrets_are_known_by_their_names(path: str) -> None:
     assert content_problem(path, Place())
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "prod.env",
+        "staging.env",
+        "config/prod.env",
+        "env.prod",
+        "env.staging",
+        ".flaskenv",
+        ".dev.vars",
+        ".dev.vars.production",
+        ".token",
+        "github_token",
+        ".github_token",
+        "deploy-token",
+        ".credentials",
+        ".mylogin.cnf",
+        ".databrickscfg",
+        ".kaggle/kaggle.json",
+        "rclone.conf",
+        "app-firebase-adminsdk-1.json",
+        ".claude.json",
+        ".m2/settings.xml",
+        ".snowsql/config",
+        ".fly/config.yml",
+        ".netlify/config.json",
+        "gha-creds-1.json",
+        "wg0.conf",
+        "cookies.sqlite",
+        "login.keychain",
+        "login.keychain-db",
+    ],
+)
+def test_settings_that_hold_tokens_are_secret(path: str) -> None:
+    assert content_problem(path, Place())
+
+
+@pytest.mark.parametrize("name", [".env", "id_rsa", "auth.json", "prod.env", ".npmrc", "a.key"])
+@pytest.mark.parametrize(
+    "copy",
+    [
+        "{}~",
+        "{}.bak",
+        "{}.backup",
+        "{}.old",
+        "{}.orig",
+        "{}.save",
+        "{}.swp",
+        "{}.tmp",
+        "{}.copy",
+        "{}.bak~",
+        "#{}#",
+        ".{}.swp",
+        ".{}.swo",
+        "a/{}.orig",
+        "{}.old/x",
+    ],
+)
+def test_a_copy_of_a_secret_is_one(name: str, copy: str) -> None:
+    assert content_problem(copy.format(name), Place())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tokenizer.py",
+        "tokens.py",
+        "test_token.py",
+        "src/refresh_token/a.py",
+        "secrets.py",
+        "env.ts",
+        "env.py",
+        "env.sh",
+        "environment.yml",
+        ".env.example",
+        ".env.sample",
+        ".env.template",
+        "example.env",
+        "main.py~",
+        "#main.py#",
+        ".main.py.swp",
+        "notes.old",
+        "a.c.orig",
+        "keychain.py",
+        "CLAUDE.md",
+        ".claude/settings.json",
+        "nginx.conf",
+    ],
+)
+def test_code_and_examples_are_not_secret(path: str) -> None:
+    assert content_problem(path, Place()) is None
+
+
 def test_git_runs_without_pager_hooks_and_helpers() -> None:
     line = recognise("git diff HEAD")
     assert isinstance(line, Line)
@@ -131,7 +224,7 @@ def test_git_runs_without_pager_hooks_and_helpers() -> None:
     argv = proof.hardened[0].words
     assert argv[:5] == ("env", "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "git", "--no-pager")
     assert "core.fsmonitor=false" in argv
-    assert argv[-4:] == ("diff", "--no-ext-diff", "--no-textconv", "HEAD")
+    assert argv[-5:] == ("diff", "--dense", "--no-ext-diff", "--no-textconv", "HEAD")
 
 
 def test_options_are_put_to_the_subcommand_that_takes_them() -> None:

@@ -26,20 +26,36 @@ class Place(NamedTuple):
         return Place(self.workspace, self.resolve(target))
 
 
-_NAMES = r"""(?:^|/)(?:
+_WHOLE = r"""(?:
       \.env (?! \.(?:example|sample|template|dist|defaults?)$ ) (?:[.\-_][^/]*)?
-    | \.?envrc | [._]netrc | \.pgpass | \.my\.cnf | \.npmrc | \.pypirc | \.yarnrc\.yml | \.htpasswd | \.s3cfg | \.boto
-    | \.git-credentials | \.git/(?:[^/]+/)*config(?:\.worktree)? | \.vault-token | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
+    | (?!(?:example|sample|template|dist|defaults?)\.env) [^/]*\.env | env\.(?:prod(?:uction)?|stag(?:e|ing)|dev(?:elopment)?|local|live|test|qa|ci|docker)
+    | \.flaskenv | \.dev\.vars (?! \.(?:example|sample|template)$ ) (?:\.[^/]*)?
+    | \.?envrc | [._]netrc | \.pgpass | \.my(?:login)?\.cnf | \.npmrc | \.pypirc | \.yarnrc\.yml | \.htpasswd | \.s3cfg | \.boto
+    | \.databrickscfg | rclone\.conf | wg[^/]*\.conf | \.claude\.json | cookies\.sqlite | [^/]*\.keychain(?:-db)?
+    | [^/]*firebase-adminsdk[^/]*\.json | gha-creds-[^/]*\.json
+    | \.git-credentials | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
     | \.ssh | \.gnupg | \.aws | \.azure | \.kube | \.docker | \.config | \.oci | \.password-store | \.mozilla | \.local | keyrings
+    | \.kaggle | \.m2 | \.snowsql | \.fly | \.netlify
     | \.[a-z_]*_?history | \.histfile | fish_history | \.lesshst | \.viminfo
     | (?:ssh_host_)?[a-z0-9_]*(?:rsa|dsa|ecdsa|ed25519)(?:_key)? | authorized_keys | known_hosts
-    | (?:aws_|db_|gcp_)?(?:credentials?|creds) (?:\.(?!py$|js$|ts$|go$|rs$|java$|rb$|md$)[^/]*)?
+    | (?:\.|aws_|db_|gcp_)?(?:credentials?|creds) (?:\.(?!py$|js$|ts$|go$|rs$|java$|rb$|md$)[^/]*)?
     | [^/]*(?:secret|passw(?:or)?d|api[_-]?key|access[_-]?token|private[_-]?key|service[_-]?account)s?[^/]*
         (?<!\.py)(?<!\.js)(?<!\.ts)(?<!\.go)(?<!\.rs)(?<!\.java)(?<!\.rb)(?<!\.md)(?<!\.tsx)(?<!\.jsx)(?<!\.c)(?<!\.h)(?<!\.cpp)
-    | tokens? (?:\.(?:txt|json|ya?ml|env|ini))?
+    | tokens? (?:\.(?:txt|json|ya?ml|env|ini))? | \.tokens? | [^/]*[_-]tokens?(?!/)
     | g?shadow-? | sudoers | [^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|ovpn|asc|gpg|cer)
     | wp-config\.php | environ | kcore | mem | docker\.sock | kubeconfig | wallet\.dat | auth\.json | local\.settings\.json | \.dockercfg
-    )(?:/|$)"""
+    )"""
+_GIT_CONFIG = r"\.git/(?:[^/]+/)*config(?:\.worktree)?"
+
+_COPY_ENDS = "~ .bak .backup .old .orig .save .swp .swo .tmp .copy".split()
+_COPY_FRAMES = (("#", "#"), (".", ".swp"), (".", ".swo"))
+"""What editors and people add to a name, for another copy of the same."""
+
+_COPIED = "(?:" + "|".join(map(re.escape, _COPY_ENDS)) + "){0,2}"
+_NAMES = (
+    rf"(?:^|/)(?:(?:{_WHOLE}|{_GIT_CONFIG}){_COPIED}"
+    rf"|\#{_WHOLE}{_COPIED}\#|\.{_WHOLE}{_COPIED}\.sw[op])(?:/|$)"
+)
 """In small letters, as they are found in any case."""
 
 _SECRET_NAMES = re.compile(_NAMES, re.VERBOSE)
@@ -51,17 +67,20 @@ def _secret_in_any_case() -> "re.Pattern[str]":
     return re.compile(_NAMES, re.VERBOSE | re.IGNORECASE)
 
 
-_DIRECTORIES = """.ssh .gnupg .aws .azure .kube .docker .config .oci .password-store .mozilla .local keyrings""".split()
+_DIRECTORIES = """.ssh .gnupg .aws .azure .kube .docker .config .oci .password-store .mozilla .local keyrings
+    .kaggle .m2 .snowsql .fly .netlify""".split()
 
 _CREDENTIALS = [
     owner + word + end
-    for owner in ("", "aws_", "db_", "gcp_")
+    for owner in ("", ".", "aws_", "db_", "gcp_")
     for word in ("credential", "credentials", "creds")
     for end in ("", ".*")
 ]
 SECRET_GLOBS = [
-    *""".env .env[._-]* .envrc envrc [._]netrc .pgpass .my.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials
-    .vault-token .terraformrc *.tfstate *.tfstate.backup *.tfvars .*history .histfile fish_history .lesshst .viminfo
+    *""".env .env[._-]* *.env .*.env .flaskenv .dev.vars .dev.vars.* .envrc envrc [._]netrc .pgpass .my.cnf .mylogin.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials
+    env.prod env.production env.stage env.staging env.dev env.development env.local env.live env.test env.qa env.ci env.docker
+    .databrickscfg rclone.conf wg*.conf .claude.json cookies.sqlite *.keychain *.keychain-db *firebase-adminsdk*.json gha-creds-*.json
+    *[_-]token *[_-]tokens .token .tokens .terraformrc *.tfstate *.tfstate.backup *.tfvars .*history .histfile fish_history .lesshst .viminfo
     *rsa *dsa *ed25519 *rsa_key *dsa_key *ed25519_key authorized_keys known_hosts
     token tokens token.txt tokens.txt token.json tokens.json token.y*ml tokens.y*ml token.env tokens.env token.ini tokens.ini
     shadow shadow- gshadow gshadow- sudoers
@@ -79,14 +98,19 @@ _CODE_ENDS = (
 )  # fmt: skip
 """A file of one of these is about secrets, and holds none."""
 
+LEFT_OUT_COPIES = """*~ [#]*# *.bak *.backup *.old *.orig *.save *.sw[op] *.tmp *.copy""".split()
+"""Copies of anything: too many to say of which."""
 LEFT_OUT_DIRECTORIES = (".git", *_DIRECTORIES)
-LEFT_OUT = """.env* envrc [._]netrc .pgpass .my.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials .vault-token .terraformrc
-    *.tfstate* *.tfvars [.f]*history .histfile .lesshst .viminfo *[dr]sa *[dr]sa_key *ed25519 *ed25519_key authorized_keys known_hosts
+LEFT_OUT = [
+    *""".env* *.env .flaskenv .dev.vars* env.[dpqst]* env.ci env.l[io][cv]* envrc [._]netrc .pgpass .my.cnf .mylogin.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials .terraformrc .databrickscfg
+    rclone.conf wg*.conf .claude.json cookies.sqlite *.keychain* *firebase-adminsdk*.json gha-creds-*.json *[_-]token *[_-]tokens .token .tokens *.tfstate* *.tfvars [.f]*history .histfile .lesshst .viminfo *[dr]sa *[dr]sa_key *ed25519 *ed25519_key authorized_keys known_hosts
     token tokens token.[eiy]* tokens.[eiy]* token.txt tokens.txt token.json tokens.json *shadow *shadow- sudoers
     *.p[ep][mk] *.p12 *.pfx *.key *.keystore *.jks *.kdbx *.ovpn *.asc *.gpg *.cer
     wp-config.php environ kcore mem docker.sock kubeconfig wallet.dat auth.json local.settings.json .dockercfg
     *credential *credentials *creds *cred*.json *cred*.y*ml *cred*.[it][nx]* *secret *secrets *secret*.json *secret*.y*ml *secret*.[it][nx]* *secret*.env
-    *passw*.json *passw*.y*ml *passw*.[it][nx]* *service?account*.json""".split()
+    *passw*.json *passw*.y*ml *passw*.[it][nx]* *service?account*.json""".split(),
+    *LEFT_OUT_COPIES,
+]
 """What a search through a tree leaves out: globs of names, for programs that take such.
 
 Of names that only a part gives away (`secrets.yaml`) those with the commonest endings of data:
@@ -182,31 +206,85 @@ def _is_git_config(parts: list[str]) -> bool:
     """Whether these can be a `config` somewhere below a `.git`."""
     return (
         any(meet(part, ".git") for part in parts[:-1])
-        and any(meet(parts[-1], name) for name in ("config", "config.worktree"))
+        and any(meet(part, name) for part in _without_copy(parts[-1]) for name in ("config", "config.worktree"))
     )  # fmt: skip
 
 
 @lru_cache(maxsize=1024)
 def may_be_secret(part: str) -> bool:
     """Whether a glob for one name, in small letters, can find a secret; a leading dot finds only itself."""
+    part = _STARS.sub("*", part)
+    if _may_name_secret(part) or any(map(_may_name_secret, _without_copy(part))):
+        return True
+    # Within a frame a leading dot is a sign like any other.
+    return any(
+        _may_name_secret(each, dotted=True)
+        for before, after in _COPY_FRAMES
+        for inner in _without_start(part, before)
+        for framed in _without_end(inner, after)
+        for each in _without_copy(framed)
+    )
+
+
+def _may_name_secret(part: str, *, dotted: bool = False) -> bool:
     is_code = part.endswith(_CODE_ENDS)
     for name in (*_DIRECTORIES, *SECRET_GLOBS):
-        if meet(part, name) and not (is_code and name in _CREDENTIALS):
+        if meet(part, name, dotted=dotted) and not (is_code and name in _CREDENTIALS):
             return True
-    return not is_code and any(meet(part, f"*{word}*") for word in _TELLING)
+    return not is_code and any(meet(part, f"*{word}*", dotted=dotted) for word in _TELLING)
 
 
+def _without_copy(part: str) -> set[str]:
+    """Globs for the names of which this one may find the name itself, a copy, or a copy's copy."""
+    once = {rest for end in _COPY_ENDS for rest in _without_end(part, end)}
+    return {
+        part,
+        *once,
+        *(rest for one in once for end in _COPY_ENDS for rest in _without_end(one, end)),
+    }
+
+
+def _without_end(pattern: str, end: str) -> set[str]:
+    """Globs that find a name where the pattern finds it with this end."""
+    signs = _SIGN.findall(pattern)
+    return {"".join(rest) for rest in _shortened(signs[::-1], end[::-1], turned=True)}
+
+
+def _without_start(pattern: str, start: str) -> set[str]:
+    """The same for a start; a dot there is found by itself only."""
+    signs = _SIGN.findall(pattern)
+    if start == "." and signs[:1] != ["."]:
+        return set()
+    return {"".join(rest) for rest in _shortened(signs, start)}
+
+
+def _shortened(signs: list[str], text: str, *, turned: bool = False) -> list[list[str]]:
+    reached = {0}
+    for letter in text:
+        found = set[int]()
+        for at in reached:
+            while at < len(signs) and signs[at] == "*":
+                found.add(at)  # it takes the letter, and may take more
+                at += 1
+            if at < len(signs) and _same(signs[at], letter):
+                found.add(at + 1)
+        reached = found
+    rests = [signs[at:] for at in reached]
+    return [rest[::-1] if turned else rest for rest in rests if rest]
+
+
+_STARS = re.compile(r"\*{2,}")
 _SIGN = re.compile(r"\[[^]]*\]|.", re.DOTALL)
 
 
-def meet(pattern: str, names: str) -> bool:
+def meet(pattern: str, names: str, *, dotted: bool = False) -> bool:
     """Whether a shell may find by the pattern, in one directory, a name that the other glob describes.
 
     To a shell a dot at the beginning is found by itself only; to who says which names are meant
-    it is a sign like any other.
+    it is a sign like any other, and so it is to a shell (`dotted`) where more stands before.
     """
     one, two = _SIGN.findall(pattern), _SIGN.findall(names)
-    if two[:1] == ["."] and one[:1] != ["."]:
+    if not dotted and two[:1] == ["."] and one[:1] != ["."]:
         return False
     reached = {0}
     # Places in `two` that can be reached together with each place in `one`.
@@ -234,6 +312,8 @@ def meet(pattern: str, names: str) -> bool:
 def _same(sign: str, other: str) -> bool:
     if sign in "*?" or other in "*?":
         return True
+    if len(sign) > 1 and (sign[1] in "!^" or "-" in sign):
+        return True  # all but some, or a range: not looked into
     if len(sign) > 1 and len(other) > 1:
         return True
     if len(other) > 1:

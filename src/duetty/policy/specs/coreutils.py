@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from duetty.policy.paths import (
     LEFT_OUT,
+    LEFT_OUT_COPIES,
     LEFT_OUT_DIRECTORIES,
     content_problem,
     is_secret,
@@ -420,11 +421,6 @@ COREUTILS: dict[str, Spec] = {
         # Names only; where it stands first it is no other option's value.
         hardened_when=lambda words: words[0] not in ("-q", "--brief", "-rq", "-qr"),
     ),
-    "sdiff": spec(
-        "-iWbBasl -w:count --width=count --suppress-common-lines --left-column --ignore-case --ignore-all-space",
-        "content",
-        at_most=2,
-    ),
     "sort": spec(
         "-bdfghiMnrRVcCmsuz -k:text -t:text --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort"
         " --numeric-sort --random-sort --reverse --sort=code --version-sort --check?code --debug --key=text --merge --stable --field-separator=text --unique --zero-terminated --parallel=count",
@@ -500,7 +496,7 @@ COREUTILS: dict[str, Spec] = {
             digits=True,
             check=lambda use: grep_problem(use),
             hardened_last=(
-                *(f"--exclude-dir={name}" for name in LEFT_OUT_DIRECTORIES),
+                *(f"--exclude-dir={name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT_COPIES)),
                 *(f"--exclude={name}" for name in LEFT_OUT),
             ),
             hardened_when=lambda words: goes_through_trees(words),

@@ -148,6 +148,11 @@ _VARIABLES = ("GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1")
 _QUIET = ("--no-ext-diff", "--no-textconv")
 """Whatever shows changes: drivers have names of their own, so no setting switches them off."""
 
+_TRACKED = ("--dense",)
+"""Changes nothing, and is refused where `git diff` would compare any two directories, file by file:
+outside a repository, and for what is outside of it (`--no-index`, unsaid).
+"""
+
 _SHOW = spec(_LOG, "revision", digits=True, check=_format, hardened_options=_QUIET)
 
 GIT: Spec = spec(
@@ -170,7 +175,7 @@ GIT: Spec = spec(
             _DIFF + " -123q --cached --staged --merge-base --base --ours --theirs -0",
             "revision",
             check=_format,
-            hardened_options=_QUIET,
+            hardened_options=(*_TRACKED, *_QUIET),
         ),
         "diff-tree": spec(
             _LOG + " --root --stdin --no-commit-id",
