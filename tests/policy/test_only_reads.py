@@ -159,7 +159,7 @@ def test_what_a_glob_would_have_overwritten(program: str, tmp_path: Path) -> Non
         ".e*", ".en?", ".envr*", ".e*.production", ".git/conf*", ".gi*/config", ".g*/c*", ".git/m*/a/config",
         ".git/*/a/config", ".kub*/config", ".k*/x", ".htpass*", ".pgpas?", "./*_ecdsa", "./*a", "id_*", "a/*.pe?", "./*key",
         "./*.json", "./*.y?ml", "./*.txt", "src/*", ".*", ".?/x", "a/.?/../x", ".E*", "./*SECRET*", "api?key", "data/*.csv", ".gi?/config", ".git/confi?", ".git/x/config.worktre?",
-        "id_rsa.b*", ".env?", "..e*.swp", "..?nv.swp", "./?.env?", ".id_r*.sw?", ".git/conf*.bak", "a/p?.env", "a/?_token", "a/?.key~", ".git/confi?~", "a/?.env#", "a/?id_rsa#",
+        "id_rsa.b*", ".env?", "..e*.swp", "..?nv.swp", "./?.env?", ".id_r*.sw?", ".git/conf*.bak", "a/p?.env", "a/?_token", "a/?.key~", ".git/confi?~", "a/x.ke?~", ".np?rc.bak", ".npmr?.old~", "#.np?rc#", "..n?mrc.swp", "..?pmrc.swo", ".?npmrc.swp", "a/?.npmrc?",
     ],
 )  # fmt: skip
 def test_a_glob_that_can_find_a_secret_shows_nothing(pattern: str) -> None:
