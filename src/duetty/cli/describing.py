@@ -22,7 +22,8 @@ says what is here. Commands speak to the server of this user over its unix socke
   `detach`) print nothing and tell by their exit code; `rename --json` prints the session. `record` writes the recording and `stop` says
   one sentence: the exit code is what to read.
 - **Options** may stand before, between and after the words, except where the rest of the line is a command (`new`, `run`, `upstreams add`).
-  After `--` nothing is an option: `duetty kill -- -x` ends the session named `-x`.
+  After `--` nothing is an option: `duetty kill -- -x` ends the session named `-x`. `-L` and `--server` may stand before the command too:
+  `duetty -L work status`.
 - **What programs printed** is never passed to your terminal as it is: control characters become visible text, and `attach` and `replay` draw
   cells ([attach](attach.md)).
 - **Completion.** `eval "$(duetty completion bash)"` (or `zsh`) in the shell's startup file; `duetty completion fish >

@@ -66,6 +66,9 @@ COMMANDS: dict[str, Command] = {
     "keeper": Command("hold the PTYs (started by the server)", "keeper", hidden=True),
 }
 
+WHICH_SERVER = ("-L", "--instance", "--server")
+_WITH_VALUE = ("-L", "--instance=", "--server=")
+
 EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 3
 
 
@@ -148,6 +151,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if words[:1] in (["-h"], ["--help"], ["help"]) or (not words and not _is_terminal()):
         print(overview())
         return 0
+    words = _command_first(words)
     if not words or (words[0].startswith("-") and words[0] != "--"):
         # `duetty`, or `duetty --name build`: a session here.
         words = ["new", *words]
@@ -158,6 +162,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     module = _load(command)
     parser = make_parser(name, module)
     return _run(module, parser.parse_args(words))
+
+
+def _command_first(words: list[str]) -> list[str]:
+    """Which server is meant may be said before the command: `duetty -L work status`."""
+    end = 0
+    while end < len(words):
+        if words[end] in WHICH_SERVER:
+            end += 2
+        elif words[end].startswith(_WITH_VALUE):
+            end += 1
+        else:
+            break
+    if end < len(words) and words[end] in COMMANDS:
+        return [words[end], *words[:end], *words[end + 1 :]]
+    return words
 
 
 def make_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
