@@ -9,8 +9,16 @@ from duetty.config import (
     load_settings,
     make_private,
     parse_bind,
+    with_own_place,
 )
 from duetty.errors import BadSetting, StateUnwritable
+
+
+def test_the_variables_that_name_a_server_are_said_where_they_are_not_the_default() -> None:
+    env = {"DUETTY_HOME": "x", "DUETTY_INSTANCE": "other", "A": "1"}
+
+    assert with_own_place(env, "default") == {"A": "1", "DUETTY_HOME": str(Path("x").absolute())}
+    assert with_own_place({"DUETTY_HOME": ""}, "work") == {"DUETTY_INSTANCE": "work"}
 
 
 def test_duetty_home_moves_everything_under_one_directory(home: Path) -> None:

@@ -272,6 +272,20 @@ def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
     )
 
 
+OWN_PLACE = ("DUETTY_HOME", "DUETTY_INSTANCE")
+"""Variables that say which server is meant."""
+
+
+def with_own_place(env: Mapping[str, str], instance: str) -> dict[str, str]:
+    """The same variables, by which our own program finds the server of this instance from anywhere."""
+    found = {name: value for name, value in env.items() if name not in OWN_PLACE}
+    if moved := env.get("DUETTY_HOME"):
+        found["DUETTY_HOME"] = str(Path(moved).expanduser().absolute())
+    if instance != "default":
+        found["DUETTY_INSTANCE"] = instance
+    return found
+
+
 def _private_tmp(key: Path) -> Path:
     """A short private place for sockets; `make_private` checks that it is ours."""
     import hashlib  # with OpenSSL behind it: 4 MB that the MCP bridge can do without

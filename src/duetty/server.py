@@ -31,7 +31,14 @@ import uvicorn
 from duetty import __version__
 from duetty.approvals import Approvals
 from duetty.clock import Clock, SystemClock
-from duetty.config import Paths, Settings, base_prefix, make_private, server_hostname
+from duetty.config import (
+    Paths,
+    Settings,
+    base_prefix,
+    make_private,
+    server_hostname,
+    with_own_place,
+)
 from duetty.edges.http import (
     Guard,
     Origins,
@@ -126,7 +133,7 @@ class Server:
     ) -> None:
         self._paths = paths
         self._settings = settings
-        self._environment = environment
+        self._environment = with_own_place(environment, paths.instance)
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
         self._stopping: anyio.Event | None = None

@@ -2,11 +2,14 @@
 
 import json
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from duetty.client import Client
+from duetty.config import find_paths
 from duetty.server import LINGER_S as USUAL_LINGER_S
 from tests.server_process import ServerProcess, is_alive
 
@@ -131,6 +134,33 @@ def test_the_environment_names_an_instance_too(home: Path) -> None:
         caller.command("new", "-d", "--name", "there", "cat")
 
         assert caller.command("list", "-L", "other", "--names").stdout == "there\n"
+    finally:
+        caller.command("stop")
+
+
+def test_what_a_server_started_finds_it_again(home: Path) -> None:
+    caller = ServerProcess(home, HOME=str(home / "elsewhere"))
+    ours = f"{sys.executable} -m duetty list --names"
+    try:
+        caller.command("new", "-L", "work", "-d", "--name", "s", "bash")
+        inside = caller.command("run", "-L", "work", "-s", "s", "--", ours)
+        client = Client(find_paths(caller.env, instance="work").server_socket)
+        besides = client.post("/processes/run", {"command": ours})
+
+        assert inside.stdout == "s\n"
+        assert besides["stdout"] == "s\n"
+    finally:
+        caller.command("stop", "-L", "work")
+
+
+@pytest.mark.parametrize("line", [("run", "true"), ("new", "-d", "cat"), ("mcp",)])
+def test_inside_a_session_no_server_is_started(home: Path, line: tuple[str, ...]) -> None:
+    caller = ServerProcess(home, DUETTY_SESSION="s")
+    try:
+        said = caller.command(*line, input='{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}\n')
+
+        assert "inside session 's' none is started" in said.stderr
+        assert (said.returncode, caller.paths.server_socket.exists()) == (3, False)
     finally:
         caller.command("stop")
 

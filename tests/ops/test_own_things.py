@@ -103,6 +103,8 @@ def decided(line: str, *, cwd: str = "/home/u/p", actor: Actor = AGENT) -> str |
         "tee ~/.config/duetty/config.toml",
         "sed -i s/a/b/ /home/u/.config/duetty/config.toml",
         "ln -sf x ${HOME}/mine/state/default/token",
+        "cp x $DUETTY_HOME/config.toml",
+        'touch "${DUETTY_HOME}"/state/default/token',
         "curl --unix-socket /home/u/mine/state/server.sock http://x/server/stop",
     ],
 )

@@ -4,6 +4,7 @@ It ends when nobody uses it any more. Imports little, since the MCP bridge start
 one before it does anything else.
 """
 
+import os
 import subprocess
 import sys
 import time
@@ -18,22 +19,36 @@ AGAIN_S = 2.0
 
 
 class SpawnedServer:
-    """A server that was just started, and does not answer yet."""
+    """A server that was just started, and does not answer yet.
+
+    Inside a session none is started: there the session's own server is meant, which may be
+    about to come back. To another one, an agent in the session would be a person.
+    """
 
     def __init__(self, instance: str) -> None:
         self._instance = instance
-        self._again_s = 0.0
-        self._process: subprocess.Popen[bytes] | None = _start(instance)
+        self._inside = os.environ.get("DUETTY_SESSION")
+        self._again_s = time.monotonic() + AGAIN_S
+        self._process: subprocess.Popen[bytes] | None = None
+        if not self._inside:
+            self._process = _start(instance)
 
     def check(self) -> None:
         """Go on waiting, unless there is nothing to wait for.
 
         Raises:
-            ServerUnreachable: if it ended; not, if it did since another one was there first.
+            ServerUnreachable: if none is started here, or it ended; not, if it did since another one was there first.
         """
         if self._process is None:
-            if time.monotonic() >= self._again_s:
-                self._process = _start(self._instance)
+            if time.monotonic() < self._again_s:
+                return
+            if self._inside:
+                raise ServerUnreachable(
+                    f"no server runs for instance {self._instance!r},"
+                    f" and inside session {self._inside!r} none is started",
+                    hint="-L and DUETTY_HOME name another one; start one outside of any session",
+                )
+            self._process = _start(self._instance)
         elif self._process.poll() is not None:
             said = self._let_go()
             if f"[{InstanceBusy.code}]" not in said:

@@ -36,6 +36,7 @@ class OwnThings:
         names = [re.escape(each) for each in dict.fromkeys(known)]
         below = (each.removeprefix(f"{home}/") for each in self._places if home)
         names += [_HOME + re.escape(each) for each in below if not each.startswith("/")]
+        names.append(r"\$\{?DUETTY_HOME\}?")
         self._named = re.compile(f"{_WITHIN}{_BEFORE}(?:{'|'.join(names)}){_AFTER}{_WITHIN}")
 
     def judged(self, judged: Judged, decision: Decision, pids: Sequence[int] = ()) -> Decision:

@@ -13,6 +13,7 @@ from anyio.abc import TaskGroup
 
 from duetty.clearing import remove_trees
 from duetty.clock import Clock
+from duetty.config import OWN_PLACE
 from duetty.errors import MaxProcesses, ProcessNotFound
 from duetty.processes.process import Order, Process, start, started_at
 
@@ -47,7 +48,9 @@ class Processes:
         """Let in, and not known by an id yet."""
 
         self.environment = {
-            key: value for key, value in environment.items() if not key.startswith("DUETTY_")
+            key: value
+            for key, value in environment.items()
+            if key in OWN_PLACE or not key.startswith("DUETTY_")
         }
         """What a command inherits."""
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from duetty.config import is_directory
+from duetty.config import OWN_PLACE, is_directory
 from duetty.errors import BadCommand, BadWorkingDirectory
 from duetty.sandbox import SandboxOrder
 from duetty.shell import Injection, integrate
@@ -73,6 +73,7 @@ def child_environment(
         for key in ("TERM", "COLORTERM")
         if key in request.env and request.inherit_env
     }
+    env |= {key: base[key] for key in OWN_PLACE if key in base}
     env |= {"DUETTY_SESSION": session, "DUETTY_URL": url}
     return env
 
