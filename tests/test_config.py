@@ -15,10 +15,19 @@ from duetty.errors import BadSetting, StateUnwritable
 
 
 def test_the_variables_that_name_a_server_are_said_where_they_are_not_the_default() -> None:
-    env = {"DUETTY_HOME": "x", "DUETTY_INSTANCE": "other", "A": "1"}
+    env = {"DUETTY_HOME": "x", "DUETTY_INSTANCE": "other", "DUETTY_INSIDE": "/other", "A": "1"}
+    usual = find_paths({"HOME": "/h"})
+    work = find_paths({"HOME": "/h"}, instance="work")
 
-    assert with_own_place(env, "default") == {"A": "1", "DUETTY_HOME": str(Path("x").absolute())}
-    assert with_own_place({"DUETTY_HOME": ""}, "work") == {"DUETTY_INSTANCE": "work"}
+    assert with_own_place(env, usual) == {
+        "A": "1",
+        "DUETTY_HOME": str(Path("x").absolute()),
+        "DUETTY_INSIDE": str(usual.server_socket),
+    }
+    assert with_own_place({"DUETTY_HOME": ""}, work) == {
+        "DUETTY_INSTANCE": "work",
+        "DUETTY_INSIDE": str(work.server_socket),
+    }
 
 
 def test_duetty_home_moves_everything_under_one_directory(home: Path) -> None:

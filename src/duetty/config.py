@@ -272,17 +272,21 @@ def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
     )
 
 
-OWN_PLACE = ("DUETTY_HOME", "DUETTY_INSTANCE")
+INSIDE = "DUETTY_INSIDE"
+"""The socket of the server that started this: to that one, whoever has the variable is no person."""
+
+OWN_PLACE = ("DUETTY_HOME", "DUETTY_INSTANCE", INSIDE)
 """Variables that say which server is meant."""
 
 
-def with_own_place(env: Mapping[str, str], instance: str) -> dict[str, str]:
+def with_own_place(env: Mapping[str, str], paths: Paths) -> dict[str, str]:
     """The same variables, by which our own program finds the server of this instance from anywhere."""
     found = {name: value for name, value in env.items() if name not in OWN_PLACE}
     if moved := env.get("DUETTY_HOME"):
         found["DUETTY_HOME"] = str(Path(moved).expanduser().absolute())
-    if instance != "default":
-        found["DUETTY_INSTANCE"] = instance
+    if paths.instance != "default":
+        found["DUETTY_INSTANCE"] = paths.instance
+    found[INSIDE] = str(paths.server_socket)
     return found
 
 

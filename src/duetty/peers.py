@@ -44,6 +44,15 @@ def ancestors_of(pid: int) -> Generator[int]:
         yield pid
 
 
+def has_variable(pid: int, name: str, value: str) -> bool:
+    """Whether it was started with that variable."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return f"{name}={value}".encode() in file.read().split(b"\0")
+    except OSError:
+        return False
+
+
 def _stat(pid: int) -> tuple[int, int] | None:
     """Its parent, and the leader of its session."""
     try:

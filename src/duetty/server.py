@@ -133,7 +133,7 @@ class Server:
     ) -> None:
         self._paths = paths
         self._settings = settings
-        self._environment = with_own_place(environment, paths.instance)
+        self._environment = with_own_place(environment, paths)
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
         self._stopping: anyio.Event | None = None
@@ -267,6 +267,7 @@ class Server:
             access=access,
             origins=lambda: known,
             own_pids=lambda: frozenset({os.getpid(), registry.keeper_pid or os.getpid()}),
+            own_socket=str(self._paths.server_socket),
         )
         hub = Hub(
             file=self._paths.servers_file,

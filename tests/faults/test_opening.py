@@ -55,6 +55,7 @@ def test_a_child_gets_a_clean_environment(server: ServerProcess, command: str) -
     assert not any("secret" in value for value in env.values())
     assert not SECRETS.keys() & env.keys()
     assert (env["TERM"], env["HOME"]) == ("xterm-256color", str(server.home))
+    assert ours.pop("DUETTY_INSIDE") == str(server.paths.server_socket)
     assert ours == {"DUETTY_HOME": str(server.home)}
     assert not {"TMUX", "COLUMNS", "LINES"} & env.keys()
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -214,3 +215,22 @@ def test_what_a_server_started_does_not_change_it(home: Path) -> None:
     assert seen["process"]["exit_code"] == 0
     assert now == was
     assert stays
+
+
+@pytest.mark.pty
+@pytest.mark.parametrize("where", ["process", "session"])
+def test_a_process_that_lost_its_parents_is_no_person_either(home: Path, where: str) -> None:
+    said = home / "said"
+    line = f"(setsid sh -c '{sys.executable} -m duetty stop > {said}.new 2>&1; mv {said}.new {said}' &)"
+    with running_server(home) as server:
+        if where == "process":
+            server.client.post("/processes/run", {"command": line})
+        else:
+            server.client.post("/sessions", {"name": "s", "command": "bash"})
+            server.client.post("/sessions/s/run", {"input": line})
+        deadline = time.monotonic() + 60
+        while not said.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+        assert "[not_a_person]" in said.read_text()
+        assert server.client.is_up()

@@ -40,6 +40,9 @@ class Guard:
     own_pids: Callable[[], Collection[int]] = frozenset
     """The keeper, which starts what runs in sessions, and the server itself."""
 
+    own_socket: str = ""
+    """By which the variables of what we started name us."""
+
     @property
     def live(self) -> Live:
         """Where a connection that lasts says how to close it when its token goes."""
@@ -66,7 +69,7 @@ class Guard:
 
     def _is_inside(self, connection: HTTPConnection) -> bool:
         peer = connection.scope.get("state", {}).get("peer")
-        return isinstance(peer, Peer) and peer.descends_from(self.own_pids())
+        return isinstance(peer, Peer) and peer.descends_from(self.own_pids(), self.own_socket)
 
     def check_origin(self, connection: HTTPConnection) -> None:
         """Whether the request came by a name of ours, and from a page that may ask, or from none.

@@ -10,9 +10,10 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from duetty.config import INSIDE
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import ENCODED
-from duetty.peers import ancestors_of, credentials_of, is_beside_us
+from duetty.peers import ancestors_of, credentials_of, has_variable, is_beside_us
 
 MAX_HEAD_BYTES = 64 * 1024
 """Request line and headers; the parser itself would take any number."""
@@ -48,14 +49,17 @@ class Peer:
     descends: bool | None = None
     """Whether one of our own processes started it, or must be thought to; None until somebody asks."""
 
-    def descends_from(self, pids: Collection[int]) -> bool:
+    def descends_from(self, pids: Collection[int], own_socket: str = "") -> bool:
         """Whether it runs in a session, or was started by the server: no person's own terminal.
 
         A process that goes to lengths can hide that. What holds is a sandbox, where there is no
         way to this socket; one that found a way all the same is known by its own PID namespace.
         """
         if self.descends is None:
-            self.descends = any(each in pids for each in ancestors_of(self.pid))
+            # A process that lost its parents (`setsid … &`) still has its variables.
+            self.descends = any(each in pids for each in ancestors_of(self.pid)) or (
+                bool(own_socket) and has_variable(self.pid, INSIDE, own_socket)
+            )
         return self.descends
 
 
