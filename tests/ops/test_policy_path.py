@@ -24,7 +24,7 @@ from duetty.ops import Answer
 from duetty.ops.rules import load_person_rules
 from duetty.policy import Judged, Profile, decide, to_json
 from duetty.store import ApprovalRecord
-from tests.engine import AGENT, Engine, running_engine
+from tests.engine import AGENT, Engine, child_env, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -507,6 +507,29 @@ async def test_text_fed_to_a_shell_is_judged_like_a_line(home: Path, shell: str)
         data = await engine.call("process.run", command="cat", stdin=DESTRUCTIVE)
 
         assert (fed.stdout, data.stdout) == ("fine\n", DESTRUCTIVE)
+
+
+async def test_plain_variables_and_those_that_are_there_anyway_ask_nothing(home: Path) -> None:
+    given = Settings(session_grace_ms=300)
+    own = {**child_env(home), "GIT_PAGER": "less"}
+    plain = {"PYTHONUNBUFFERED": "1", "GIT_SSL_CAINFO": "/x", "GIT_AUTHOR_NAME": "a"}
+    async with running_engine(home, settings=given, env=own) as engine:
+        ran = await engine.call("process.run", command="echo a", env={**plain, "GIT_PAGER": "less"})
+        for env in ({"GIT_PAGER": "sh"}, {"PYTHONWARNINGS": "x"}, {"GIT_AUTHOR_NAMES": "a"}):
+            with pytest.raises(PolicyDenied, match="variables can make programs"):
+                await engine.call("process.run", command="echo a", env=env)
+        headless = {"command": "echo a", "env": plain}
+        with pytest.raises(PolicyDenied):
+            await engine.dispatcher.call(AGENT, "process.run", headless, mode="headless")
+
+    assert ran.stdout == "a\n"
+
+
+async def test_in_the_open_profile_variables_ask_nothing(home: Path) -> None:
+    async with engine_with(home, policy_profile="open") as engine:
+        ran = await engine.call("process.run", command="echo a", env={"GIT_PAGER": "cat"})
+
+        assert ran.stdout == "a\n"
 
 
 async def test_variables_that_run_code_ask(home: Path) -> None:

@@ -4,7 +4,7 @@ Policy is pure; this knows the session, the directory and the project that a cal
 about, and remembers. Nobody is asked here and nothing is recorded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
@@ -91,6 +91,9 @@ class Judging:
         self.own_pids: Callable[[], Sequence[int]] = tuple
         self.own_shell = ""
         """What reads a command without a terminal, where the call does not say."""
+
+        self.inherited: Mapping[str, str] = {}
+        """What the server was started with, and its programs have anyway."""
 
         self.projects = ProjectRules(clock, names=book.names)
         self._remembered: dict[tuple[Judged, str, Profile], Decision] = {}
@@ -242,7 +245,11 @@ class Judging:
                 told = f"it is fed to a shell: {inner.decision.detail}"
                 made = replace(made, decision=replace(inner.decision, detail=told))
         strict = made.profile is Profile.STRICT or made.judged.mode is Mode.HEADLESS
-        if code := running_variables(params, strict=strict):
+        if made.profile is Profile.OPEN and not strict:
+            code = dict[str, str]()  # there everything runs that no rule stops
+        else:
+            code = running_variables(params, strict=strict, inherited=self.inherited)
+        if code:
             # Names only: what is told here is kept in the trail and with the question.
             shown = ", ".join(visible(name[:100]) for name in sorted(code))
             why = f"variables can make programs run other code: {shown[:MAX_DETAIL]}"

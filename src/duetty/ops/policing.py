@@ -57,6 +57,7 @@ def policing(
             trail=trail,
             book=book,
         )
+        deciding.inherited = registry.environment
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
 
 

@@ -26,6 +26,17 @@ CODE_VARIABLES = frozenset(
 )  # fmt: skip
 _CODE = re.compile(r"(LD_|DYLD_|BASH_FUNC_|GIT_|PYTHON|PERL|_DUETTY_|npm_config_|CARGO_)")
 
+PLAIN_VARIABLES = frozenset(
+    {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONHASHSEED",
+     "PYTHONFAULTHANDLER", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONDEVMODE", "PYTHONOPTIMIZE",
+     "PYTHONTRACEMALLOC", "PYTHONCOERCECLOCALE", "PYTHONASYNCIODEBUG", "PYTHONNODEBUGRANGES",
+     "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE",
+     "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
+     "GIT_TERMINAL_PROMPT", "GIT_SSL_CAINFO", "GIT_OPTIONAL_LOCKS",
+     "CARGO_TERM_COLOR", "CARGO_TERM_PROGRESS_WHEN", "CARGO_INCREMENTAL", "CARGO_NET_OFFLINE"}
+)  # fmt: skip
+"""Of the families above, those that hold a switch, a name or data: no program, file of code or option."""
+
 PROMPTS = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"})
 
 HARMLESS_VARIABLES = frozenset(
@@ -77,15 +88,25 @@ def line_for(shell: str, line: str) -> str:
     return f"{quote(shell)} -c {quote(line)}"
 
 
-def running_variables(params: Params, *, strict: bool) -> dict[str, str]:
-    """Those given that may make a program run other code than its command line says."""
+def running_variables(
+    params: Params, *, strict: bool, inherited: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Those given that may make a program run other code than its command line says.
+
+    `inherited`: what a program has anyway, which is nothing new where it is given again.
+    """
     if not _takes_variables(type(params)):
         return {}
     given: object = getattr(params, "env", None)
     if not isinstance(given, Mapping) or not given:
         return {}
     variables = cast("Mapping[str, str]", given)
-    return {name: value for name, value in variables.items() if _may_run(name, value, strict)}
+    known: Mapping[str, str] = {} if strict or inherited is None else inherited
+    return {
+        name: value
+        for name, value in variables.items()
+        if _may_run(name, value, strict) and known.get(name) != value
+    }
 
 
 @cache
@@ -98,7 +119,7 @@ def _may_run(name: str, value: str, strict: bool) -> bool:
         return name not in HARMLESS_VARIABLES and not name.startswith("LC_")
     if name in PROMPTS:
         return "$(" in value or "`" in value  # a prompt is expanded each time it is drawn
-    return name in CODE_VARIABLES or _CODE.match(name) is not None
+    return name not in PLAIN_VARIABLES and (name in CODE_VARIABLES or _CODE.match(name) is not None)
 
 
 def runs_code(name: str) -> bool:

@@ -150,6 +150,11 @@ class Registry:
         return list(self._by_id.values())
 
     @property
+    def environment(self) -> Mapping[str, str]:
+        """What the server was started with."""
+        return self._environment
+
+    @property
     def home(self) -> str:
         """Where a session starts that names no directory."""
         return self._environment.get("HOME") or "/"
