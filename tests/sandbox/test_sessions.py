@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -46,6 +47,12 @@ async def sandboxed(home: Path, **settings: object) -> AsyncGenerator[Engine]:
                 yield engine
 
 
+async def run_by_a_person(engine: Engine, line: str) -> Any:
+    """What policy would ask an agent about, before a sandbox had anything to refuse."""
+    person = Actor(kind="person", name="p")
+    return await engine.dispatcher.call(person, "command.run", {"session": "s", "input": line})
+
+
 @pytest.mark.shells
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "dash"])
 @pytest.mark.parametrize("level", LEVELS)
@@ -83,8 +90,10 @@ async def test_tokens_and_sockets_of_the_server_are_hidden(home: Path, level: As
         (engine.paths.state / "token").write_text("SECRET")
         await engine.open(cwd=str(home / "ws"))
 
-        read = await engine.run(f"cat {engine.paths.state}/token {engine.paths.state}/duetty.db")
-        sockets = await engine.run(f"ls {engine.paths.runtime}/*.sock")
+        read = await run_by_a_person(
+            engine, f"cat {engine.paths.state}/token {engine.paths.state}/duetty.db"
+        )
+        sockets = await run_by_a_person(engine, f"ls {engine.paths.runtime}/*.sock")
 
         assert (read.exit_code, "SECRET" in read.output) == (1, False)
         assert sockets.exit_code != 0
@@ -273,7 +282,7 @@ async def test_a_server_that_is_started_later_is_hidden_too(home: Path, level: A
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("SECRET")
 
-        read = await engine.run(f"cat {token} {settings}")
+        read = await run_by_a_person(engine, f"cat {token} {settings}")
 
         assert (read.exit_code, "SECRET" in read.output) == (1, False)
         assert settings.parent.stat().st_mode & 0o777 == 0o700
