@@ -17,7 +17,7 @@ P95_S = 0.020
 async def run(effort: Effort) -> list[Table]:
     calls = effort.times(CALLS, quick=40)
     async with engine() as running:
-        file = plain_log(running.paths.state / "plain.log", size_bytes=20_000_000)
+        file = plain_log(running.paths.state.parent.parent / "plain.log", size_bytes=20_000_000)
         quiet = await running.open(name="quiet", command="bash")
         await wait_prompt(quiet)
         floods = {

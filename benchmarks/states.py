@@ -105,7 +105,7 @@ async def run(effort: Effort) -> list[Table]:
 async def _told(running: Engine, program: Program, rounds: int) -> Line:
     session = await running.open(name="asker", command="bash")
     await wait_prompt(session)
-    times = running.paths.state / "times"
+    times = running.paths.state.parent.parent / "times"
     ours: list[float] = []
     bare: list[float] = []
     for _ in range(rounds):
