@@ -17,6 +17,7 @@ from duetty.hub import Hub, IpRules, Network
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, policing
 from duetty.processes import Processes
 from duetty.session import Judge, Keeping, Registry, Session
+from duetty.session.gate import IDLE_S, Gate
 from duetty.store import Store
 from tests.homes import settle_home
 
@@ -142,6 +143,11 @@ async def running_engine(
                     await processes.shut_down(grace_s=0.3)
                     await registry.shut_down(keep_sessions=keep_sessions, grace_s=0.3)
         tasks.cancel_scope.cancel()
+
+
+def a_while_ago(gate: Gate) -> None:
+    """As if its last prompt were of some time ago: nobody types sooner."""
+    gate._prompted_s -= IDLE_S  # pyright: ignore[reportPrivateUsage]
 
 
 async def wait_phase(session: Session, phase: Phase) -> None:

@@ -272,10 +272,10 @@ def find_paths(env: Mapping[str, str], *, instance: str = "default") -> Paths:
     )
 
 
-INSIDE = "DUETTY_INSIDE"
+STARTED_BY = "DUETTY_INSIDE"
 """The socket of the server that started this: to that one, whoever has the variable is no person."""
 
-OWN_PLACE = ("DUETTY_HOME", "DUETTY_INSTANCE", INSIDE)
+OWN_PLACE = ("DUETTY_HOME", "DUETTY_INSTANCE", STARTED_BY)
 """Variables that say which server is meant."""
 
 
@@ -286,7 +286,7 @@ def with_own_place(env: Mapping[str, str], paths: Paths) -> dict[str, str]:
         found["DUETTY_HOME"] = str(Path(moved).expanduser().absolute())
     if paths.instance != "default":
         found["DUETTY_INSTANCE"] = paths.instance
-    found[INSIDE] = str(paths.server_socket)
+    found[STARTED_BY] = str(paths.server_socket)
     return found
 
 

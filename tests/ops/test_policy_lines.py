@@ -1,5 +1,6 @@
 """A line that an agent types, however it types it, is judged before the shell runs it."""
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,8 +13,7 @@ from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.ops import deciding
-from duetty.session.gate import IDLE_S
-from tests.engine import Engine, running_engine
+from tests.engine import Engine, a_while_ago, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
 
@@ -120,7 +120,7 @@ async def test_a_persons_own_line_is_not_asked_about(home: Path, shell: str) -> 
         with anyio.fail_after(60):
             while session.gate.prompts == prompts or session.phase is not Phase.INPUT:
                 await session.pulse.wait()
-        await anyio.sleep(IDLE_S)  # nobody types sooner after a prompt
+        a_while_ago(session.gate)
         line = {"session": "s", "data": f"{GRAVE}\r"}
         await engine.dispatcher.call(ANNA, "input.write", line)
 
@@ -158,19 +158,18 @@ DISGUISED = f"X{GRAVE}\x01\x1b[C\x7f\r"
 async def test_ctrl_c_while_bash_reads_its_files_leaves_no_shell_that_asks_nobody(
     home: Path,
 ) -> None:
-    (home / ".bashrc").write_text(f"touch {home}/reads; sleep 60; touch {home}/after\n")
+    held = home / "held"
+    os.mkfifo(held)
+    (home / ".bashrc").write_text(f"cat {held}\n")
     async with running_engine(home, settings=Settings(policy_profile="guarded")) as engine:
         session = await engine.open(command="bash")
         with anyio.fail_after(60):
-            while not (home / "reads").exists():
-                await anyio.sleep(0.01)
-        with anyio.fail_after(60):
-            while not (home / "after").exists():  # it may come before the program it is for
-                session.write(b"\x03", actor=ANNA)
-                await anyio.sleep(0.05)
+            writer = await anyio.to_thread.run_sync(os.open, held, os.O_WRONLY)  # waits for cat
+            session.write(b"\x03", actor=ANNA)
             await typed(engine, DISGUISED)
 
             await refused(engine)
+        os.close(writer)
 
 
 async def test_a_shell_that_becomes_another_program_is_not_typed_into(

@@ -8,7 +8,16 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, wrap
+import pytest
+
+from duetty.sandbox import Asked, Limits, Places, SandboxOrder, support, wrap
+
+LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
+
+needs_both = pytest.mark.skipif(
+    support().bubblewrap is None or not support().has_landlock,
+    reason="this machine has no user namespaces, no bubblewrap or no Landlock",
+)
 
 PYTHON = "/usr/bin/python3"
 """The system's: the tests' own may stand where another user cannot go."""

@@ -11,15 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, support
-from tests.sandbox.inside import ATTEMPT, PYTHON, python_inside, run_inside, settled_sockets
-
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
-
-pytestmark = pytest.mark.skipif(
-    support().bubblewrap is None or not support().has_landlock,
-    reason="this machine has no user namespaces, no bubblewrap or no Landlock",
+from duetty.sandbox import Asked, Limits
+from tests.sandbox.inside import (
+    ATTEMPT,
+    LEVELS,
+    PYTHON,
+    needs_both,
+    python_inside,
+    run_inside,
+    settled_sockets,
 )
+
+pytestmark = needs_both
 
 
 @pytest.fixture

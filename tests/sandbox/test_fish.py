@@ -9,9 +9,7 @@ from duetty.config import Settings
 from duetty.sandbox import Asked, support
 from duetty.shell import confined
 from tests.engine import running_engine
-from tests.sandbox.inside import run_inside, settled_sockets
-
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
+from tests.sandbox.inside import LEVELS, run_inside, settled_sockets
 
 pytestmark = [
     pytest.mark.shells,

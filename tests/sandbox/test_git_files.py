@@ -8,18 +8,13 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox import Asked, support
+from duetty.sandbox import Asked
 from duetty.sandbox.git_config import Named, parse_named
 from duetty.sandbox.protecting import protected
 from duetty.sandbox.reading import bytes_of
-from tests.sandbox.inside import lasting_home, python_inside, writes
+from tests.sandbox.inside import LEVELS, lasting_home, needs_both, python_inside, writes
 
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
-
-pytestmark = pytest.mark.skipif(
-    support().bubblewrap is None or not support().has_landlock,
-    reason="this machine has no user namespaces, no bubblewrap or no Landlock",
-)
+pytestmark = needs_both
 
 
 @pytest.fixture

@@ -11,18 +11,13 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import BadArguments
-from duetty.sandbox import Asked, Places, SandboxOrder, support, wrap
+from duetty.sandbox import Asked, Places, SandboxOrder, wrap
 from duetty.sandbox.own import PACKAGE
-from tests.sandbox.inside import ATTEMPT, lasting_home
+from tests.sandbox.inside import ATTEMPT, LEVELS, lasting_home, needs_both
 
 ROOT = Path(__file__).parents[2]
 
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
-
-pytestmark = pytest.mark.skipif(
-    support().bubblewrap is None or not support().has_landlock,
-    reason="this machine has no user namespaces, no bubblewrap or no Landlock",
-)
+pytestmark = needs_both
 
 
 @pytest.fixture

@@ -12,9 +12,15 @@ import pytest
 from duetty.errors import BadArguments
 from duetty.sandbox import Asked, support
 from duetty.sandbox.mounted import MountTable
-from tests.sandbox.inside import ATTEMPT, lasting_home, python_inside, reads, run_inside, writes
-
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
+from tests.sandbox.inside import (
+    ATTEMPT,
+    LEVELS,
+    lasting_home,
+    python_inside,
+    reads,
+    run_inside,
+    writes,
+)
 
 pytestmark = [
     pytest.mark.root,

@@ -14,9 +14,8 @@ from duetty.config import Settings
 from duetty.errors import BadArguments, BadWorkingDirectory, PolicyDenied, SandboxUnavailable
 from duetty.sandbox import Asked, Places, SandboxOrder, Support, support, wrap
 from tests.engine import Engine, running_engine
-from tests.sandbox.inside import settled_sockets
+from tests.sandbox.inside import LEVELS, settled_sockets
 
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 PERSON = Actor(kind="person", name="anna")
 
 pytestmark = [

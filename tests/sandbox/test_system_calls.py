@@ -13,9 +13,7 @@ import pytest
 from duetty.sandbox import Asked, support
 from duetty.sandbox.seccomp import ATTRIBUTES, REFUSED, SET_FLAGS, SHARED, numbers
 from duetty.sandbox.wrap import LAUNCHER
-from tests.sandbox.inside import python_inside, run_inside, settled_sockets
-
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
+from tests.sandbox.inside import LEVELS, python_inside, run_inside, settled_sockets
 
 HEADERS = {
     "x86_64": Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),

@@ -8,15 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, support, wrap
-from tests.sandbox.inside import ATTEMPT, lasting_home, python_inside, run_inside, writes
-
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
-
-pytestmark = pytest.mark.skipif(
-    support().bubblewrap is None or not support().has_landlock,
-    reason="this machine has no user namespaces, no bubblewrap or no Landlock",
+from duetty.sandbox import Asked, Limits, Places, SandboxOrder, wrap
+from tests.sandbox.inside import (
+    ATTEMPT,
+    LEVELS,
+    lasting_home,
+    needs_both,
+    python_inside,
+    run_inside,
+    writes,
 )
+
+pytestmark = needs_both
 
 
 @pytest.fixture

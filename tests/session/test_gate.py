@@ -14,8 +14,8 @@ from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.events import Degraded
 from duetty.session import Question, Session
-from duetty.session.gate import IDLE_S, Gate
-from tests.engine import Engine, running_engine, wait_phase
+from duetty.session.gate import Gate
+from tests.engine import Engine, a_while_ago, running_engine, wait_phase
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells, pytest.mark.anyio]
 
@@ -47,9 +47,13 @@ async def see(session: Session, text: str) -> None:
             await session.pulse.wait()
 
 
-def a_while_ago(gate: Gate) -> None:
-    """As if the prompt were of some time ago."""
-    gate._prompted_s -= IDLE_S  # pyright: ignore[reportPrivateUsage]
+async def held_up(session: Session, home: Path) -> Path:
+    """A person's command runs until somebody writes there."""
+    held = home / "held"
+    os.mkfifo(held)
+    session.write(f"cat {held}\r".encode(), actor=PERSON)
+    await wait_phase(session, Phase.RUNNING)
+    return held
 
 
 async def open_gated(engine: Engine, asked: Asked, shell: str) -> Session:
@@ -141,11 +145,7 @@ async def test_every_line_an_agent_sent_ahead_is_the_agents_whoever_types_meanwh
     async with running_engine(home) as engine:
         asked = Asked()
         session = await open_gated(engine, asked, shell)
-        held = home / "held"
-        os.mkfifo(held)
-
-        session.write(f"cat {held}\r".encode(), actor=PERSON)
-        await wait_phase(session, Phase.RUNNING)
+        held = await held_up(session, home)
         session.write(b"echo one\rtouch forbidden\rtouch forbidden2\r", actor=AGENT)
         session.write(b" ", actor=PERSON)
         await anyio.to_thread.run_sync(held.write_text, "let go\n")
@@ -184,11 +184,7 @@ async def test_an_agents_line_between_a_persons_is_the_agents(
     async with running_engine(home) as engine:
         asked = Asked()
         session = await open_gated(engine, asked, shell)
-        held = home / "held"
-        os.mkfifo(held)
-
-        session.write(f"cat {held}\r".encode(), actor=PERSON)
-        await wait_phase(session, Phase.RUNNING)
+        held = await held_up(session, home)
         session.write(b"ls -d /\r", actor=PERSON)
         session.write(keys.encode(), actor=AGENT)
         session.write(b"l" if keys.endswith("\r") else b"\r", actor=PERSON)
@@ -205,10 +201,7 @@ async def test_a_half_line_typed_ahead_by_an_agent_stays_its_own_however_long_it
     async with running_engine(home) as engine:
         asked = Asked()
         session = await open_gated(engine, asked, "bash")
-        held = home / "held"
-        os.mkfifo(held)
-        session.write(f"cat {held}\r".encode(), actor=PERSON)
-        await wait_phase(session, Phase.RUNNING)
+        held = await held_up(session, home)
         session.write(b"touch forbidden", actor=AGENT)
         await anyio.to_thread.run_sync(held.write_text, "let go\n")
         await wait_phase(session, Phase.INPUT)
@@ -261,13 +254,10 @@ async def test_input_that_a_program_took_is_not_in_a_persons_next_line(home: Pat
 async def test_what_was_on_its_way_when_the_server_was_killed_is_not_taken_for_a_persons(
     home: Path,
 ) -> None:
-    held = home / "held"
     async with running_engine(home, keep_sessions=True) as engine:
         asked = Asked()
         session = await open_gated(engine, asked, "bash")
-        os.mkfifo(held)
-        session.write(f"cat {held}\r".encode(), actor=PERSON)
-        await wait_phase(session, Phase.RUNNING)
+        held = await held_up(session, home)
         session.write(b"echo one\rtouch forbidden\r", actor=AGENT)
 
     again = Asked()
@@ -392,7 +382,19 @@ async def test_whatever_a_program_leaves_in_the_place_that_says_whether_to_ask_t
         assert not (home / "forbidden").exists()
 
 
-async def test_a_gate_that_somebody_fills_costs_its_line_and_nothing_else(home: Path) -> None:
+async def test_a_gate_that_somebody_fills_costs_its_line_and_nothing_else(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = anyio.Event()
+    write = Gate._try_write  # pyright: ignore[reportPrivateUsage]
+
+    def seen_write(gate: Gate, line: bytes) -> bool:
+        if write(gate, line):
+            return True
+        tried.set()
+        return False
+
+    monkeypatch.setattr(Gate, "_try_write", seen_write)
     async with running_engine(home) as engine:
         asked = Asked()
         asked.answer_now = anyio.Event()
@@ -410,7 +412,8 @@ async def test_a_gate_that_somebody_fills_costs_its_line_and_nothing_else(home: 
                 pass
 
         asked.answer_now.set()
-        await anyio.sleep(0.1)  # fifty tries to write the answer
+        with anyio.fail_after(60):
+            await tried.wait()
         os.close(filling)
         os.kill(session.profile.pid, signal.SIGCONT)
         await see(session, "duetty: ")  # refused; or not answered, if that came first

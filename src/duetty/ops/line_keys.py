@@ -87,7 +87,7 @@ class Where:
     """It takes a bracketed paste as text."""
 
     completes: bool = True
-    """Completion may run what the project brings along: `make`, asked for its targets, does."""
+    """Whether its line may be completed, which may run what the project has (`make`, asked for its targets)."""
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from duetty.config import INSIDE
+from duetty.config import STARTED_BY
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import ENCODED
 from duetty.peers import ancestors_of, credentials_of, has_variable, is_beside_us
@@ -58,7 +58,7 @@ class Peer:
         if self.descends is None:
             # A process that lost its parents (`setsid … &`) still has its variables.
             self.descends = any(each in pids for each in ancestors_of(self.pid)) or (
-                bool(own_socket) and has_variable(self.pid, INSIDE, own_socket)
+                bool(own_socket) and has_variable(self.pid, STARTED_BY, own_socket)
             )
         return self.descends
 

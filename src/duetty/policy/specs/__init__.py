@@ -46,11 +46,6 @@ class Proof(NamedTuple):
     hardened: tuple[Command, ...]
     """What to run: the same words, and those that keep a program from doing more."""
 
-    @property
-    def is_as_given(self) -> bool:
-        """Whether the line only reads as it stands, without those words."""
-        return self.hardened == self.line.commands
-
 
 class Refuted(NamedTuple):
     """The first command that is not known to only read, and why."""
