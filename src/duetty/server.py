@@ -62,6 +62,7 @@ from duetty.hub import Hub, IpRules, Network
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
 from duetty.ops.upstreams import upstreams_of
+from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
@@ -94,6 +95,9 @@ make its call."""
 
 LEFT_S = 30.0
 """How long it stays for idle shells of an MCP host that went without ending them."""
+
+ORPHANS_S = 10.0
+"""Between two looks for orphans that ended. Who waits for a child of its own hears of it much sooner."""
 
 LOOK_S = 0.25
 """Between two looks whether anybody needs it."""
@@ -201,6 +205,7 @@ class Server:
         self, token: str, store: Store, announce: Callable[[Announcement], None]
     ) -> None:
         self._stopping = anyio.Event()
+        adopt_orphans()
         store.wake_later(partial(asyncio.get_running_loop().call_later, STORE_AFTER_S))
         async with anyio.create_task_group() as tasks:
             keeping = Keeping(self._paths.keeper_socket, self._paths.keeper_log)
@@ -362,6 +367,7 @@ class Server:
         await registry.restore()
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
+        tasks.start_soon(_see_orphans_off)
         tasks.start_soon(access.close_expired)
         hub.restore()
         tasks.start_soon(police.approvals.expire)
@@ -469,6 +475,13 @@ class Server:
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
         self.stop(not self._ephemeral)
+
+
+async def _see_orphans_off() -> None:
+    ended: frozenset[int] = frozenset()
+    while True:
+        await anyio.sleep(ORPHANS_S)
+        ended = forget_ended(ended)
 
 
 def _is_left(session: Session) -> bool:

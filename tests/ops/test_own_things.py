@@ -218,10 +218,14 @@ def test_what_a_server_started_does_not_change_it(home: Path) -> None:
 
 @pytest.mark.pty
 @pytest.mark.parametrize("where", ["process", "session"])
-def test_a_process_that_lost_its_parents_is_no_person_either(home: Path, where: str) -> None:
+@pytest.mark.parametrize("bare", ["", "env -i DUETTY_HOME={home} HOME={home} "])
+def test_a_process_that_lost_its_parents_is_no_person_either(
+    home: Path, where: str, bare: str
+) -> None:
     said = home / "said"
     os.mkfifo(said)
-    line = f"(setsid sh -c '{sys.executable} -m duetty stop > {said} 2>&1' &)"
+    stop = f"{bare}{sys.executable} -m duetty stop > {said} 2>&1".format(home=home)
+    line = f"(setsid sh -c '{stop}' &)"
     with running_server(home) as server:
         if where == "process":
             server.client.post("/processes/run", {"command": line})
@@ -230,4 +234,22 @@ def test_a_process_that_lost_its_parents_is_no_person_either(home: Path, where: 
             server.client.post("/sessions/s/run", {"input": line})
 
         assert "[not_a_person]" in said.read_text()  # which waits for it
+        assert server.client.is_up()
+
+
+@pytest.mark.pty
+def test_what_a_killed_server_left_behind_is_no_person_to_the_next(home: Path) -> None:
+    said, may_ask = home / "said", home / "may_ask"
+    for fifo in (said, may_ask):
+        os.mkfifo(fifo)
+    ask = f"read x < {may_ask}; {sys.executable} -m duetty stop > {said} 2>&1"
+    with running_server(home) as server:
+        server.client.post(
+            "/processes/run", {"command": f"(setsid sh -c '{ask}' >/dev/null 2>&1 &)"}
+        )
+        server.kill()
+        server.start()
+        may_ask.write_text("now\n")
+
+        assert "[not_a_person]" in said.read_text()
         assert server.client.is_up()

@@ -34,6 +34,7 @@ from duetty.keeper.claim import claim
 from duetty.keeper.kept import HANGUP, Kept, send_each, taken
 from duetty.keeper.probe import session_members
 from duetty.keeper.wire import PROTOCOL, Channel, Frame, Message
+from duetty.orphans import adopt_orphans
 from duetty.peers import ancestors_of, credentials_of, is_beside_us
 
 ORPHAN_S = 60.0
@@ -593,6 +594,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options, {"error": told.code, "message": told.message, "hint": told.hint, "pid": 0}
         )
         return 1
+    adopt_orphans()
     log("started", socket=options.socket)
     _announce(options, {"pid": os.getpid()})
     Keeper(listener, orphan_s=options.orphan_s).run()

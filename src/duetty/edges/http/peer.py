@@ -56,7 +56,7 @@ class Peer:
         way to this socket; one that found a way all the same is known by its own PID namespace.
         """
         if self.descends is None:
-            # A process that lost its parents (`setsid … &`) still has its variables.
+            # What a server before us started and left behind has no parents of ours: it may have its variables.
             self.descends = any(each in pids for each in ancestors_of(self.pid)) or (
                 bool(own_socket) and has_variable(self.pid, STARTED_BY, own_socket)
             )
