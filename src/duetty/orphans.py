@@ -36,7 +36,10 @@ def forget_ended(before: frozenset[int]) -> frozenset[int]:
 def _children() -> list[int]:
     found: list[int] = []
     for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - pathlib would cost the keeper 1 MB
-        with suppress(OSError), open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
+        with (
+            suppress(OSError),
+            open(f"/proc/self/task/{thread}/children", encoding="ascii") as file,
+        ):
             found += map(int, file.read().split())
     return found
 

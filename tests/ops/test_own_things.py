@@ -16,7 +16,7 @@ from duetty.ops.own_things import OWN_FILES, OwnThings
 from duetty.ops.rules import SHIPPED_RULES
 from duetty.policy import Allow, Deny, Judged, Profile, decide
 from tests.engine import Engine, running_engine
-from tests.server_process import running_server
+from tests.server_process import ServerProcess, running_server
 
 ANNA = Actor(kind="person", name="anna")
 AGENT = Actor(kind="agent", name="test")
@@ -227,29 +227,37 @@ def test_a_process_that_lost_its_parents_is_no_person_either(
     stop = f"{bare}{sys.executable} -m duetty stop > {said} 2>&1".format(home=home)
     line = f"(setsid sh -c '{stop}' &)"
     with running_server(home) as server:
-        if where == "process":
-            server.client.post("/processes/run", {"command": line})
-        else:
-            server.client.post("/sessions", {"name": "s", "command": "bash"})
-            server.client.post("/sessions/s/run", {"input": line})
+        run_in(server, where, line)
 
         assert "[not_a_person]" in said.read_text()  # which waits for it
         assert server.client.is_up()
 
 
 @pytest.mark.pty
-def test_what_a_killed_server_left_behind_is_no_person_to_the_next(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("where", "bare"), [("process", ""), ("session", "env -i DUETTY_HOME={home} HOME={home} ")]
+)
+def test_what_a_killed_server_left_behind_is_no_person_to_the_next(
+    home: Path, where: str, bare: str
+) -> None:
     said, may_ask = home / "said", home / "may_ask"
     for fifo in (said, may_ask):
         os.mkfifo(fifo)
-    ask = f"read x < {may_ask}; {sys.executable} -m duetty stop > {said} 2>&1"
+    stop = f"{bare}{sys.executable} -m duetty stop > {said} 2>&1".format(home=home)
+    line = f"(setsid sh -c 'read x < {may_ask}; {stop}' >/dev/null 2>&1 &)"
     with running_server(home) as server:
-        server.client.post(
-            "/processes/run", {"command": f"(setsid sh -c '{ask}' >/dev/null 2>&1 &)"}
-        )
+        run_in(server, where, line)
         server.kill()
         server.start()
         may_ask.write_text("now\n")
 
         assert "[not_a_person]" in said.read_text()
         assert server.client.is_up()
+
+
+def run_in(server: ServerProcess, where: str, line: str) -> None:
+    if where == "process":
+        server.client.post("/processes/run", {"command": line})
+    else:
+        server.client.post("/sessions", {"name": "s", "command": "bash"})
+        server.client.post("/sessions/s/run", {"input": line})
