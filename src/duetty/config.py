@@ -401,7 +401,7 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
             )
         for key, value in cast("dict[str, object]", table).items():
             if (section, key) == ("policy", "rules"):
-                continue  # tables of their own: ops/rules.py reads and checks them
+                continue  # tables of their own: ops/rulebook/in_force.py reads and checks them
             name = f"{section}_{key}"
             where = f"{path}:{_line(text, key)}"
             if name not in known:

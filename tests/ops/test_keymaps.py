@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.ops.line_keys import ARROWS, BRINGS, EDITS, LineKeys, Where
+from duetty.ops.judging.line_keys import ARROWS, BRINGS, EDITS, LineKeys, Where
 
 
 def words(text: str) -> frozenset[str]:

@@ -11,7 +11,7 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops.line_keys import LineKeys, Where
+from duetty.ops.judging.line_keys import LineKeys, Where
 from tests.engine import Engine, child_env, running_engine, wait_phase
 
 UP, LEFT, ALT_O = "\x1b[A", "\x1b[D", "\x1bo"

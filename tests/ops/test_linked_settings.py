@@ -7,7 +7,7 @@ import pytest
 
 from duetty.clock import SystemClock
 from duetty.errors import BadSetting, PolicyDenied
-from duetty.ops.rules import ProjectRules
+from duetty.ops.rulebook.in_force import ProjectRules
 
 SECRET = "SECRET-KEYNAME"
 HIDDEN = [

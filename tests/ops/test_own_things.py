@@ -12,8 +12,8 @@ import pytest
 from duetty.calls import Actor, Effect
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops.own_things import OWN_FILES, OwnThings
-from duetty.ops.rules import SHIPPED_RULES
+from duetty.ops.judging.own_things import OWN_FILES, OwnThings
+from duetty.ops.rulebook.in_force import SHIPPED_RULES
 from duetty.policy import Allow, Deny, Judged, Profile, decide
 from tests.engine import Engine, running_engine
 from tests.server_process import ServerProcess, running_server

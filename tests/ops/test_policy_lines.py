@@ -12,7 +12,7 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops import deciding
+from duetty.ops.judging import deciding
 from tests.engine import Engine, a_while_ago, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]

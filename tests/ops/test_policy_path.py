@@ -21,7 +21,7 @@ from duetty.errors import (
     ScopeMissing,
 )
 from duetty.ops import Answer
-from duetty.ops.rules import load_person_rules
+from duetty.ops.rulebook.in_force import load_person_rules
 from duetty.policy import Judged, Profile, decide, to_json
 from duetty.store import ApprovalRecord
 from tests.engine import AGENT, Engine, child_env, running_engine

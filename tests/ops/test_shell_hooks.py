@@ -7,7 +7,7 @@ import pytest
 
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops.shell_hooks import touched_hook
+from duetty.ops.judging.shell_hooks import touched_hook
 from tests.engine import running_engine
 
 GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")

@@ -11,7 +11,7 @@ import pytest
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops.typed_lines import TypedLines
+from duetty.ops.judging.typed_lines import TypedLines
 from duetty.policy import analyse
 from duetty.session import Session
 from tests.engine import Engine, running_engine

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duetty.ops.surroundings import fed_text
+from duetty.ops.judging.surroundings import fed_text
 from duetty.wire.processes import StartProcessParams
 
 

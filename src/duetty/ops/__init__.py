@@ -6,10 +6,10 @@ from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.asked import Asked, approval_shape
 from duetty.ops.contract import cut_off_failure
-from duetty.ops.deciding import Deciding
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.event_shapes import entry_shape, lifecycle_shape
 from duetty.ops.follow import Captures, ShownSize, View, Watch
+from duetty.ops.judging.deciding import Deciding
 from duetty.ops.operation import Operation, Route
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit

@@ -37,10 +37,10 @@ from duetty.errors import (
     Unavailable,
 )
 from duetty.hub import Answer, RemoteNode, exchange
-from duetty.ops.deciding import Deciding, denied
+from duetty.ops.judging.deciding import Deciding, denied
+from duetty.ops.judging.recording import COMMAND_LINES, recorded_arguments
 from duetty.ops.operation import Operation
 from duetty.ops.permits import permit
-from duetty.ops.recording import COMMAND_LINES, recorded_arguments
 from duetty.ops.services import Services
 from duetty.ops.stream import Stream
 from duetty.policy import Deny, Judged, Mode

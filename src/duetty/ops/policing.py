@@ -11,9 +11,9 @@ from duetty.audit import Filters, Limits, Trail, records
 from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
-from duetty.ops.deciding import Deciding
+from duetty.ops.judging.deciding import Deciding
 from duetty.ops.rule_names import RULE_NAMES
-from duetty.ops.rules_book import Rulebook
+from duetty.ops.rulebook.book import Rulebook
 from duetty.session import Registry
 from duetty.store import Store
 

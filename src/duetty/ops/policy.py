@@ -6,7 +6,7 @@ from typing import Literal, cast
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, BadSetting
 from duetty.ops.operation import Operation, Route
-from duetty.ops.rules import SHIPPED_RULES
+from duetty.ops.rulebook.in_force import SHIPPED_RULES
 from duetty.ops.services import Services
 from duetty.policy import (
     CLASSES,

@@ -18,11 +18,11 @@ from duetty.errors import (
     ProcessIdConflict,
     ProcessNotFound,
 )
+from duetty.ops.judging.surroundings import found_shell, runs_code
 from duetty.ops.operation import Operation, Route
 from duetty.ops.sandboxing import sandbox_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
-from duetty.ops.surroundings import found_shell, runs_code
 from duetty.processes import PROVEN_PATH, Limits, Order, Output, Process
 from duetty.wire.params import Nothing
 from duetty.wire.processes import (

@@ -1,7 +1,7 @@
 """The names that rules of policy can be about: those that judged calls have."""
 
 from duetty.calls import DIALECTS
-from duetty.ops.judging import TYPED_LINE
+from duetty.ops.judging.judge import TYPED_LINE
 from duetty.ops.table import OPERATIONS
 from duetty.policy import Names
 

@@ -1,286 +1,305 @@
-"""The rules in force: shipped ones, the person's, and those of the project at hand.
+"""Operations on rules: which there are, what a new text would do, and putting it in force."""
 
-A broken rule of the person refuses to start; one of a project refuses every call
-of an agent there, and says which file to mend. One decision uses one set.
-"""
+from collections.abc import Mapping
+from difflib import unified_diff
+from functools import partial
 
-import errno
-import json
-import os
-import re
-import stat
-import tomllib
-from collections import OrderedDict
-from dataclasses import dataclass
-from difflib import get_close_matches
-from pathlib import Path
-from typing import cast
+import anyio
 
-from duetty.clock import Clock
-from duetty.errors import BadSetting, PolicyDenied
-from duetty.ops.rules_text import Examples, examples_of
-from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
-from duetty.policy.entered import entered
-from duetty.policy.shipped import SHIPPED, SHIPPED_RULES
+from duetty.audit import Filters, records
+from duetty.calls import Actor, Effect, Scope
+from duetty.errors import BadSetting, NotAPerson, RulesChanged, StateUnwritable
+from duetty.ops.operation import Operation, Route
+from duetty.ops.rulebook.in_force import SHIPPED_RULES, shipped_examples
+from duetty.ops.rulebook.text import Examples, Judgement, text_hash
+from duetty.ops.services import Services
+from duetty.policy import CATALOGUE, Judged, Rule, RuleSet, decide
+from duetty.store import StandingRecord
+from duetty.wire.params import Nothing
+from duetty.wire.rules import (
+    ClassInfo,
+    Decide,
+    LineChange,
+    ProjectProblem,
+    RuleChange,
+    RuleInfo,
+    RuleList,
+    RulesChecked,
+    RulesCheckParams,
+    RulesParams,
+    RulesProblem,
+    RulesSaved,
+    RulesSaveParams,
+    RulesText,
+    Source,
+)
 
-__all__ = [
-    "PROJECT_FILE",
-    "SHIPPED",
-    "SHIPPED_RULES",
-    "Project",
-    "ProjectRules",
-    "load_person_rules",
-    "other_places",
-    "shipped_examples",
-    "stricter",
-]
+TRIED_RECORDS = 500
+"""Of the trail, to tell which lines a new text would decide otherwise."""
 
-PROJECT_FILE = ".duetty/settings.json"
-PROJECT_KEYS = ("policy",)
-PROJECT_LOOK_S = 2.0
-"""How long what was found for a directory is taken as it was."""
+TOLD_LINES = 50
 
-MAX_DIRECTORIES = 500
-MAX_PROJECT_BYTES = 256 * 1024
-MAX_DEPTH = 256
-"""Directories above one another in which files of projects are looked for; below more of them nothing runs."""
-
-_ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
-"""Why there is no file. For any other reason there may be one."""
-
-_RULES_KEY = re.compile(r"\s*(?:policy\s*\.\s*)?[\"']?rules[\"']?\s*=")
+CONDITIONS = ("operation", "actor", "dialect", "tag", "mode", "cwd", "command", "tool")
 
 
-def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
-    """`[[policy.rules]]` of the settings file.
-
-    Raises:
-        BadSetting: if one is broken; nothing starts then.
-    """
-    if not config_file.exists():
-        return RuleSet()
-    text = config_file.read_text(encoding="utf-8")
-    try:
-        table: object = tomllib.loads(text).get("policy", {})
-    except tomllib.TOMLDecodeError as error:
-        raise BadSetting(f"{config_file}: {error}") from error
-    rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
-    if rules is None:
-        return RuleSet()
-    lines = rule_lines(text)
-    where = str(config_file) if lines else f"{config_file}{_rules_line(text)}"
-    return load_rules({"rules": rules}, where, lines=lines, names=names)
-
-
-def _rules_line(text: str) -> str:
-    """Where rules begin that are not written as tables of their own."""
-    found = (n for n, row in enumerate(text.splitlines(), 1) if _RULES_KEY.match(row))
-    line = next(found, None)
-    return "" if line is None else f", line {line}"
-
-
-def other_places(judged: Judged, rules: RuleSet) -> list[str]:
-    """Directories besides its own that a call may be made in: where links lead, where its line goes.
-
-    Those that rules or files of projects can be about; policy itself looks at no file.
-    """
-    cwd = judged.cwd
-    if not cwd.startswith("/"):
-        return []
-    line = judged.command_line
-    places = entered(line, cwd, is_expanded=judged.is_expanded).places if line is not None else ()
-    names = [each for each in places if _can_be_named(each)]
-    if any(rule.cwd for rule in rules.rules):
-        names += [_led_to(each) or each for each in names or [cwd]]
-    return [each for each in dict.fromkeys(names) if each != cwd]
+async def _list(params: RulesParams, services: Services, actor: Actor) -> RuleList:
+    deciding, book = services.deciding, services.deciding.book
+    in_force = {rule.name for rule in deciding.rules.rules}
+    shipped = shipped_examples()
+    rules = [
+        rule_info(each, "shipped", shipped.get(each.name), in_force=each.name in in_force)
+        for each in SHIPPED_RULES.rules
+    ]
+    written = await anyio.to_thread.run_sync(book.written)
+    rules += [
+        rule_info(each, "config", book.examples.get(each.name), changeable=written.problem is None)
+        for each in book.person.rules
+    ]
+    problems: list[ProjectProblem] = []
+    projects = deciding.projects
+    for place in _places(params, services):
+        for file in await anyio.to_thread.run_sync(projects.files, place):
+            try:
+                found = await anyio.to_thread.run_sync(projects.read, file)
+            except BadSetting as error:
+                problems.append(ProjectProblem(file=str(file), message=error.message))
+                continue
+            rules += [
+                rule_info(each, "project", found.examples.get(each.name))
+                for each in found.rules.rules
+            ]
+    rules += [_standing_info(each) for each in services.approvals.standing()]
+    return RuleList(
+        profile=deciding.profile.value,
+        digest=deciding.rules.digest,
+        file=str(book.file),
+        hash=book.hash,
+        is_current=written.problem is None and written.hash == book.hash,
+        rules=list({(each.source, each.where, each.name): each for each in rules}.values()),
+        classes=[
+            ClassInfo(name=each.name, reason=each.reason, instead=each.instead, grave=each.grave)
+            for each in CATALOGUE
+        ],
+        problems=list({each.file: each for each in problems}.values()),
+    )
 
 
-def shipped_examples() -> dict[str, Examples]:
-    return _examples(SHIPPED)
+def _places(params: RulesParams, services: Services) -> list[str]:
+    if params.cwd is not None:
+        return [params.cwd]
+    return list(dict.fromkeys(each.cwd for each in services.registry.sessions()))
 
 
-def _examples(policy: dict[str, object]) -> dict[str, Examples]:
-    tables = cast("list[dict[str, object]]", policy.get("rules", []))
-    return {
-        str(table.get("name", f"rule-{number}")): examples_of(table)
-        for number, table in enumerate(tables, 1)
+async def _text(params: Nothing, services: Services, actor: Actor) -> RulesText:
+    book = services.deciding.book
+    written = await anyio.to_thread.run_sync(book.written)
+    return RulesText(
+        file=str(book.file),
+        text=written.text,
+        hash=written.hash,
+        exists=written.exists,
+        changeable=written.problem is None,
+        problem=written.problem,
+    )
+
+
+async def _check(params: RulesCheckParams, services: Services, actor: Actor) -> RulesChecked:
+    book = services.deciding.book
+    judged = await anyio.to_thread.run_sync(book.judged, params.text)
+    written = await anyio.to_thread.run_sync(book.written)
+    lines = None
+    if Scope.ADMIN in actor.scopes:  # as for the trail itself
+        tried = partial(_decided_otherwise, services, judged)
+        lines = [] if judged.problems else await anyio.to_thread.run_sync(tried)
+    return RulesChecked(
+        good=not judged.problems,
+        problems=[
+            RulesProblem(
+                line=each.line,
+                column=each.column,
+                message=each.message,
+                hint=each.hint,
+                rule=each.rule,
+            )
+            for each in judged.problems
+        ],
+        rules=[
+            rule_info(each, "config", judged.examples.get(each.name), changeable=True)
+            for each in judged.rules.rules
+        ],
+        hash=text_hash(params.text),
+        base=written.hash,
+        changes=[] if judged.problems else _changes(services, judged),
+        diff="".join(
+            unified_diff(
+                written.text.splitlines(keepends=True),
+                params.text.splitlines(keepends=True),
+                "in the file",
+                "new",
+            )
+        ),
+        lines=lines,
+    )
+
+
+async def _save(params: RulesSaveParams, services: Services, actor: Actor) -> RulesSaved:
+    if actor.kind != "person":
+        raise NotAPerson(
+            "an agent's credential cannot change what agents may do",
+            hint="change the rules on the page, or in the settings file",
+        )
+    deciding, book = services.deciding, services.deciding.book
+    before = deciding.rules.digest
+    changes = _changes(services, book.judged(params.text))
+    await book.save(params.text, base=params.base)
+    deciding.use(book.rules)
+    services.trail.record(
+        "rules",
+        event="saved",
+        by=actor.name,
+        file=str(book.file),
+        before=before,
+        after=deciding.rules.digest,
+        changes=[f"{each.change} {each.name}" for each in changes],
+        hash=book.hash,
+    )
+    return RulesSaved(hash=book.hash, digest=deciding.rules.digest, changes=changes)
+
+
+def rule_info(
+    rule: Rule,
+    source: Source,
+    examples: Examples | None,
+    *,
+    in_force: bool = True,
+    changeable: bool = False,
+) -> RuleInfo:
+    examples = examples or Examples()
+    given: Mapping[str, tuple[str, ...]] = {key: getattr(rule, key) for key in CONDITIONS}
+    return RuleInfo(
+        name=rule.name,
+        decide=rule.decide,
+        source=source,
+        where=rule.where,
+        why=rule.why,
+        conditions={key: list(values) for key, values in given.items() if values},
+        even_destructive=list(rule.even_destructive),
+        matches=list(examples.matches),
+        not_matches=list(examples.not_matches),
+        in_force=in_force,
+        change_with="rules.save" if changeable else None,
+        standing=None,
+        session=None,
+    )
+
+
+def _standing_info(record: StandingRecord) -> RuleInfo:
+    return RuleInfo(
+        name=record.rule,
+        decide="allow",
+        source="standing",
+        where=f"standing approval {record.id}",
+        why=f"approved by {record.created_by}",
+        conditions={
+            "operation": [record.operation],
+            "actor": [f"{record.actor_kind}:{record.actor_name}"],
+            "cwd": [record.cwd] if record.cwd else [],
+            "command": [record.command_line],
+        },
+        even_destructive=[],
+        matches=[],
+        not_matches=[],
+        in_force=True,
+        change_with="approval.revoke",
+        standing=record.id,
+        session=record.session if record.session_id is not None else None,
+    )
+
+
+def _changes(services: Services, judged: Judgement) -> list[RuleChange]:
+    book = services.deciding.book
+    old = {
+        each.name: rule_info(each, "config", book.examples.get(each.name), changeable=True)
+        for each in book.person.rules
     }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Project:
-    """What one file of a project says."""
-
-    file: Path
-    rules: RuleSet
-    examples: dict[str, Examples]
-
-
-class ProjectRules:
-    """What the `.duetty/settings.json` in and above a directory add.
-
-    All of them: one that is nearer, and perhaps written by an agent, takes nothing away.
-    """
-
-    def __init__(self, clock: Clock, *, names: Names | None = None) -> None:
-        self._clock = clock
-        self._names = names
-        self._found: OrderedDict[str, tuple[float, RuleSet | BadSetting]] = OrderedDict()
-
-    def of(self, cwd: str) -> RuleSet:
-        """Raises:
-        PolicyDenied: if a project's file cannot be used.
-        """
-        now_s = self._clock.monotonic_s()
-        known = self._found.get(cwd)
-        if known is None or now_s - known[0] >= PROJECT_LOOK_S:
-            known = now_s, self._read(cwd)
-            self._found[cwd] = known
-            if len(self._found) > MAX_DIRECTORIES:
-                self._found.popitem(last=False)
-        if isinstance(known[1], BadSetting):
-            raise PolicyDenied(
-                f"the project's rules cannot be read: {known[1].message}",
-                hint=known[1].hint or "mend the file",
-                details={"reason": "denied_by_rule", "rule": "project"},
-            )
-        return known[1]
-
-    def _read(self, cwd: str) -> RuleSet | BadSetting:
-        found = RuleSet()
-        try:
-            for file in self.files(cwd):
-                found += self.read(file).rules
-        except BadSetting as error:
-            return error
-        return found
-
-    @staticmethod
-    def files(cwd: str) -> list[Path]:
-        """Nearest first; where links lead, and as the directory is called.
-
-        Raises:
-            BadSetting: if the directory is too deep to be sure, or nobody may know where it is.
-        """
-        places: dict[Path, None] = {}
-        if (real := _led_to(cwd)) is None:
-            raise BadSetting(
-                f"{cwd}: where it leads may not be looked at", hint="name another directory"
-            )
-        for name in (real, cwd):
-            if name.startswith("/"):
-                directory = Path(name)
-                places |= dict.fromkeys((directory, *directory.parents))
-        if len(places) > 2 * MAX_DEPTH:
-            raise BadSetting(f"{cwd[:100]}…: it is more than {MAX_DEPTH} directories deep")
-        return [path for place in places if _may_be_there(path := place / PROJECT_FILE)]
-
-    def read(self, path: Path) -> Project:
-        """Raises:
-        BadSetting: if the file cannot be used.
-        """
-        try:
-            raw, is_linked = _bytes_of(path)
-        except OSError as error:
-            raise BadSetting(f"{path}: {error}") from error
-        try:
-            return self._parsed(path, raw)
-        except BadSetting as error:
-            if not is_linked:
-                raise
-            # It may be any file of this person's, and whoever made the link cannot read it.
-            raise BadSetting(
-                f"{path}: it is a link, and what it leads to is no project's settings",
-                hint="put a file there",
-            ) from error
-
-    def _parsed(self, path: Path, raw: bytes) -> Project:
-        try:
-            if len(raw) > MAX_PROJECT_BYTES:
-                raise BadSetting(f"{path}: it has more than {MAX_PROJECT_BYTES} bytes")
-            document: object = json.loads(raw, object_pairs_hook=_object)
-        except (ValueError, RecursionError) as error:
-            raise BadSetting(f"{path}: {error}") from error
-        if not isinstance(document, dict):
-            raise BadSetting(f"{path}: it must be a JSON object")
-        known = cast("dict[str, object]", document)
-        if unknown := [key for key in known if key not in PROJECT_KEYS]:
-            near = get_close_matches(unknown[0].lower(), PROJECT_KEYS, n=1)
-            raise BadSetting(
-                f"{path}: no setting {unknown[0]!r}",
-                hint=f"did you mean {near[0]!r}?" if near else "a project's file has policy",
-            )
-        policy = known.get("policy", {})
-        if not isinstance(policy, dict):
-            raise BadSetting(f"{path}: policy must be an object")
-        table = cast("dict[str, object]", policy)
-        rules = load_rules(table, str(path), project=True, names=self._names)
-        return Project(file=path, rules=rules, examples=_examples(table))
-
-
-def _led_to(path: str) -> str | None:
-    """Where links lead; None where one may not be read (`/proc/1/root`)."""
-    try:
-        return os.path.realpath(path)
-    except OSError:
-        return None
-
-
-def _can_be_named(path: str) -> bool:
-    """Whether the system could have a directory of this name."""
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return path.startswith("/") and "\0" not in path
-
-
-def _may_be_there(path: Path) -> bool:
-    """Whether anything has this name, whatever it is."""
-    try:
-        path.lstat()
-    except OSError as error:
-        return error.errno not in _ABSENT
-    except ValueError:
-        return False
-    return True
-
-
-def _bytes_of(path: Path) -> tuple[bytes, bool]:
-    """Up to one more than there may be, and whether a link led there; of a file only, since anything
-    else may wait, or do something.
-
-    Raises:
-        OSError: if it cannot be read, or is no file.
-    """
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError("it is no file")
-    # Somebody may have put something else there since.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError("it is no file")
-        is_linked = Path(_name_of(descriptor)).parts[-2:] != path.parts[-2:]
-        return file.read(MAX_PROJECT_BYTES + 1), is_linked
-
-
-def _name_of(descriptor: int) -> str:
-    """What the file that was opened is really called; nothing if that cannot be told."""
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a name, not a place
-    except OSError:
-        return ""
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Of two values one would be lost, and perhaps the stricter."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for number, name in enumerate(names) if name in names[:number])
-        raise ValueError(f"the key {twice[:100]!a} stands twice in one object")
+    new = {
+        each.name: rule_info(each, "config", judged.examples.get(each.name), changeable=True)
+        for each in judged.rules.rules
+    }
+    found: list[RuleChange] = []
+    for name in [*old, *(each for each in new if each not in old)]:
+        before, after = old.get(name), new.get(name)
+        if before is None:
+            found.append(RuleChange(name=name, change="added", before=None, after=after))
+        elif after is None:
+            found.append(RuleChange(name=name, change="removed", before=before, after=None))
+        elif before.model_copy(update={"where": ""}) != after.model_copy(update={"where": ""}):
+            found.append(RuleChange(name=name, change="changed", before=before, after=after))
     return found
 
 
-def stricter(first: Profile, second: Profile | None) -> Profile:
-    return first if second is None else max(first, second, key=list(Profile).index)
+def _decided_otherwise(services: Services, judged: Judgement) -> list[LineChange]:
+    deciding = services.deciding
+    new = deciding.as_in_force(SHIPPED_RULES + judged.rules)
+    found: dict[tuple[str, str], LineChange] = {}
+    kept = records(services.trail.directory, Filters(kind="call"), limit=TRIED_RECORDS)
+    for record in kept:
+        was = record.fields.get("judged")
+        if not isinstance(was, dict) or "chars" in was:
+            continue
+        call = Judged.from_json(was)  # pyright: ignore[reportUnknownArgumentType] - our own record
+        if call.command_line is None or (call.command_line, call.cwd) in found:
+            continue
+        before, _ = _word(call, deciding.rules, services)
+        after, rule = _word(call, new, services)
+        if before != after:
+            found[call.command_line, call.cwd] = LineChange(
+                command_line=call.command_line, cwd=call.cwd, before=before, after=after, rule=rule
+            )
+    return list(found.values())[:TOLD_LINES]
+
+
+def _word(call: Judged, rules: RuleSet, services: Services) -> tuple[Decide, str]:
+    decision = decide(call, rules, services.deciding.profile, can_ask=True)
+    words: dict[str, Decide] = {"Allow": "allow", "Ask": "ask", "Deny": "deny"}
+    return words[type(decision).__name__], decision.rule
+
+
+LIST = Operation(
+    name="rules.list",
+    summary="Every rule and where it comes from: shipped, config.toml, projects, standing approvals.",
+    effect=Effect.READ,
+    params=RulesParams,
+    result=RuleList,
+    run=_list,
+    route=Route(method="GET", path="/policy/rules"),
+)
+TEXT = Operation(
+    name="rules.text",
+    summary="The person's rules as text, to be changed.",
+    effect=Effect.READ,
+    params=Nothing,
+    result=RulesText,
+    run=_text,
+    route=Route(method="GET", path="/policy/rules/text"),
+)
+CHECK = Operation(
+    name="rules.check",
+    summary="Judge a new text of rules: what is wrong with it, and what it would change.",
+    effect=Effect.READ,
+    params=RulesCheckParams,
+    result=RulesChecked,
+    run=_check,
+    route=Route(method="POST", path="/policy/rules/check"),
+)
+SAVE = Operation(
+    name="rules.save",
+    summary="Put a new text of rules in the settings file and in force, at once. A person's.",
+    effect=Effect.CONTROL,
+    params=RulesSaveParams,
+    result=RulesSaved,
+    run=_save,
+    route=Route(method="PUT", path="/policy/rules/text"),
+    admin=True,
+    errors=(RulesChanged, BadSetting, NotAPerson, StateUnwritable),
+)

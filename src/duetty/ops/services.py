@@ -10,7 +10,7 @@ from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.hub import Hub
 from duetty.ops.access import Access
-from duetty.ops.deciding import Deciding
+from duetty.ops.judging.deciding import Deciding
 from duetty.ops.page_opening import PageOpening
 from duetty.processes import Processes
 from duetty.session import Registry

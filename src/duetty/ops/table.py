@@ -13,7 +13,7 @@ from duetty.ops import (
     policy,
     processes,
     reading,
-    rules_editing,
+    rules,
     running,
     screen_modes,
     server,
@@ -111,9 +111,9 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         policy.SHOW,
         policy.CHECK,
         policy.WHY,
-        rules_editing.LIST,
-        rules_editing.TEXT,
-        rules_editing.CHECK,
-        rules_editing.SAVE,
+        rules.LIST,
+        rules.TEXT,
+        rules.CHECK,
+        rules.SAVE,
     )
 }

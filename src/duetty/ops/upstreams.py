@@ -22,7 +22,7 @@ from duetty.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from duetty.ops.deciding import Deciding
+from duetty.ops.judging.deciding import Deciding
 from duetty.ops.operation import Operation, Route
 from duetty.ops.sandboxing import upstream_order
 from duetty.ops.services import Services

@@ -21,18 +21,18 @@ from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError, PolicyDenied, SessionExited, SessionNotFound
 from duetty.events import Degraded
-from duetty.ops.judging import TYPED_LINE, Judging
-from duetty.ops.made import Made, as_deny, denied, edited_of, question_of, seen, told
-from duetty.ops.own_things import OwnThings
-from duetty.ops.recording import (
+from duetty.ops.judging.judge import TYPED_LINE, Judging
+from duetty.ops.judging.made import Made, as_deny, denied, edited_of, question_of, seen, told
+from duetty.ops.judging.own_things import OwnThings
+from duetty.ops.judging.recording import (
     COMMAND_LINES,
     RAW_INPUT,
     Doing,
     is_secret_input,
     recorded_arguments,
 )
-from duetty.ops.rules_book import Rulebook
-from duetty.ops.typed_lines import ends_line, is_at_gate
+from duetty.ops.judging.typed_lines import ends_line, is_at_gate
+from duetty.ops.rulebook.book import Rulebook
 from duetty.policy import Allow, Ask, Deny, Judged, Profile, decide
 from duetty.session import SOMEBODY, Registry, Session
 from duetty.session import Question as LineQuestion

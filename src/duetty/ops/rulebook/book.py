@@ -13,8 +13,8 @@ from pathlib import Path
 import anyio
 
 from duetty.errors import BadSetting, RulesChanged, StateUnwritable
-from duetty.ops.rules import SHIPPED_RULES, load_person_rules
-from duetty.ops.rules_text import Examples, Judgement, judge_text, parts_of, replaced, text_hash
+from duetty.ops.rulebook.in_force import SHIPPED_RULES, load_person_rules
+from duetty.ops.rulebook.text import Examples, Judgement, judge_text, parts_of, replaced, text_hash
 from duetty.policy import Names, RuleSet
 
 MAX_BYTES = 1 << 20

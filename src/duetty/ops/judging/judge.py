@@ -14,21 +14,27 @@ from typing import Any
 from duetty.blocks import Phase
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
-from duetty.ops.line_keys import LineKeys, Where
-from duetty.ops.made import MAX_DETAIL, STRICTNESS, Made
-from duetty.ops.own_things import OwnThings
-from duetty.ops.recording import COMMAND_LINES, RAW_INPUT, TOOL_CALLS, Doing, is_secret_input
-from duetty.ops.rules import SHIPPED_RULES, ProjectRules, other_places, stricter
-from duetty.ops.rules_book import Rulebook
-from duetty.ops.shell_hooks import touched_hook
-from duetty.ops.surroundings import (
+from duetty.ops.judging.line_keys import LineKeys, Where
+from duetty.ops.judging.made import MAX_DETAIL, STRICTNESS, Made
+from duetty.ops.judging.own_things import OwnThings
+from duetty.ops.judging.recording import (
+    COMMAND_LINES,
+    RAW_INPUT,
+    TOOL_CALLS,
+    Doing,
+    is_secret_input,
+)
+from duetty.ops.judging.shell_hooks import touched_hook
+from duetty.ops.judging.surroundings import (
     fed_text,
     known_shell,
     line_for,
     other_shell,
     running_variables,
 )
-from duetty.ops.typed_lines import TypedLines, is_at_gate, typed_text, written_keys
+from duetty.ops.judging.typed_lines import TypedLines, is_at_gate, typed_text, written_keys
+from duetty.ops.rulebook.book import Rulebook
+from duetty.ops.rulebook.in_force import SHIPPED_RULES, ProjectRules, other_places, stricter
 from duetty.policy import (
     Allow,
     Ask,

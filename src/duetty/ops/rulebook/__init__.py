@@ -1,0 +1,1 @@
+"""The rules in force: where they come from, what they say, and their text."""
