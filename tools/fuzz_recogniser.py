@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from duetty.policy.recogniser import Glob, Line, recognise
+from duetty.policy.proving.recogniser import Glob, Line, recognise
 
 STUBS = ("ls", "cat", "grep", "git", "wc", "sort", "rg", "tree")
 """Programs that no shell has built in, so that a function can stand for each."""

@@ -22,7 +22,7 @@ from duetty.policy import (
     to_json,
     visible,
 )
-from duetty.policy.recogniser import SHELLS, Command
+from duetty.policy.proving.recogniser import SHELLS, Command
 from tests.policy.labelled import AGENT, decided, judged
 
 READS, WRITES, DESTROYS, UNREADABLE = "ls", "make test", "rm -rf src", "$X y"

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from tools.fuzz_recogniser import accepted, differences, strings
 
-from duetty.policy.recogniser import Command, Line
+from duetty.policy.proving.recogniser import Command, Line
 
 pytestmark = pytest.mark.shells
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from duetty.policy.gaps import MAX_FILLED, filled
-from duetty.policy.reader import read
-from duetty.policy.recogniser import Line, recognise
-from duetty.policy.scan import Scan, scan_line, scan_text
+from duetty.policy.proving.recogniser import Line, recognise
+from duetty.policy.scanning.gaps import MAX_FILLED, filled
+from duetty.policy.scanning.reader import read
+from duetty.policy.scanning.scan import Scan, scan_line, scan_text
 
 
 def _scan(text: str) -> Scan:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetty.policy.paths import (
+from duetty.policy.proving.paths import (
     _NAMES,  # pyright: ignore[reportPrivateUsage]  # the globs say the same, and are held to it
     _TELLING,  # pyright: ignore[reportPrivateUsage]
     LEFT_OUT,
@@ -25,9 +25,9 @@ from duetty.policy.paths import (
     pathspec_problem,
     search_problem,
 )
-from duetty.policy.recogniser import Glob, Line, rebuild, recognise
-from duetty.policy.specs import Proof, Refuted, prove
-from duetty.policy.specs.tools import EXACT
+from duetty.policy.proving.recogniser import Glob, Line, rebuild, recognise
+from duetty.policy.proving.specs import Proof, Refuted, prove
+from duetty.policy.proving.specs.tools import EXACT
 
 
 def proved(text: str, cwd: str = "") -> Proof | Refuted:

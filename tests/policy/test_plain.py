@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetty.policy import reader, scan
-from duetty.policy.patterns import BY_PROGRAM
-from duetty.policy.reading import Reading
-from duetty.policy.recogniser import RESERVED
-from duetty.policy.wrappers import SHELLS, WRAPPERS
+from duetty.policy.proving.recogniser import RESERVED
+from duetty.policy.scanning import reader, scan
+from duetty.policy.scanning.patterns import BY_PROGRAM
+from duetty.policy.scanning.reading import Reading
+from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS
 from tests.policy.labelled import CORPUS, LISTS, MORE
 
 is_plain = scan._is_plain  # pyright: ignore[reportPrivateUsage]

@@ -11,9 +11,9 @@ from duetty.calls import Actor, Effect
 from duetty.policy import Allow, Judged, Mode, Profile, RuleSet, decide, load_rules, to_json
 from duetty.policy.analysis import analyse_anew
 from duetty.policy.decisions import STRICTNESS
-from duetty.policy.reader import read
-from duetty.policy.recogniser import Line, recognise
-from duetty.policy.scan import scan_line, scan_text
+from duetty.policy.proving.recogniser import Line, recognise
+from duetty.policy.scanning.reader import read
+from duetty.policy.scanning.scan import scan_line, scan_text
 from tests.policy.labelled import CORPUS, MORE
 
 _WORDS = [

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duetty.policy import recogniser
-from duetty.policy.recogniser import (
+from duetty.policy.proving import recogniser
+from duetty.policy.proving.recogniser import (
     MAX_BYTES,
     MAX_COMMANDS,
     MAX_WORDS,

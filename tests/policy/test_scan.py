@@ -2,13 +2,13 @@
 
 import pytest
 
-from duetty.policy.catalogue import CATALOGUE, CLASSES
-from duetty.policy.patterns import compile_pattern
-from duetty.policy.reader import read
-from duetty.policy.reading import UNKNOWN
-from duetty.policy.recogniser import Line, recognise
-from duetty.policy.scan import Scan, scan_line, scan_text
-from duetty.policy.tree import drawn, look
+from duetty.policy.proving.recogniser import Line, recognise
+from duetty.policy.scanning.catalogue import CATALOGUE, CLASSES
+from duetty.policy.scanning.patterns import compile_pattern
+from duetty.policy.scanning.reader import read
+from duetty.policy.scanning.reading import UNKNOWN
+from duetty.policy.scanning.scan import Scan, scan_line, scan_text
+from duetty.policy.scanning.tree import drawn, look
 
 EXAMPLES = [(each.name, example) for each in CATALOGUE for example in each.examples]
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from duetty.policy.paths import Place, content_problem
-from duetty.policy.recogniser import Line, recognise
-from duetty.policy.specs import PROGRAMS, Proof, prove
+from duetty.policy.proving.paths import Place, content_problem
+from duetty.policy.proving.recogniser import Line, recognise
+from duetty.policy.proving.specs import PROGRAMS, Proof, prove
 
 
 def proves(text: str, cwd: str = "") -> bool:

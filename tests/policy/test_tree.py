@@ -8,7 +8,7 @@ import unicodedata
 
 import pytest
 
-from duetty.policy.tree import drawn, look
+from duetty.policy.scanning.tree import drawn, look
 
 LINES = 20_000
 
@@ -39,7 +39,7 @@ def lines(seed: int) -> list[str]:
 def test_no_letter_ends_the_process() -> None:
     program = (
         "import json, sys\n"
-        "from duetty.policy.tree import drawn, look\n"
+        "from duetty.policy.scanning.tree import drawn, look\n"
         "lines = json.load(sys.stdin)\n"
         "for line in lines: look(line)\n"
         "for line in lines[:2000]: drawn(line)\n"

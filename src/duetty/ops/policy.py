@@ -22,8 +22,8 @@ from duetty.policy import (
     to_json,
     visible,
 )
-from duetty.policy.recogniser import Line, Unproven
-from duetty.policy.specs import Refuted
+from duetty.policy.proving.recogniser import Line, Unproven
+from duetty.policy.proving.specs import Refuted
 from duetty.wire.approvals import PolicyAnswer, PolicyCheckParams, PolicyInfo, PolicyRule
 from duetty.wire.params import Nothing
 from duetty.wire.rules import FoundInfo, PolicyWhy, PolicyWhyParams, RuleMatch

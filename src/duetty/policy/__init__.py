@@ -5,7 +5,6 @@ the rules of people and projects. A guardrail, not a boundary: that is the sandb
 """
 
 from duetty.policy.analysis import Analysis, analyse, analyse_whole
-from duetty.policy.catalogue import CATALOGUE, CLASSES, DestructiveClass
 from duetty.policy.decide import decide, question_about, visible
 from duetty.policy.decisions import (
     Allow,
@@ -19,8 +18,9 @@ from duetty.policy.decisions import (
     Reason,
     to_json,
 )
-from duetty.policy.fish import fish_commands, fish_hides
 from duetty.policy.rules import Names, Rule, RuleSet, load_rules, rule_lines
+from duetty.policy.scanning.catalogue import CATALOGUE, CLASSES, DestructiveClass
+from duetty.policy.scanning.fish import fish_commands, fish_hides
 
 __all__ = [
     "CATALOGUE",

@@ -3,9 +3,9 @@
 from functools import lru_cache
 from typing import NamedTuple
 
-from duetty.policy.recogniser import Line, Unproven, recognise
-from duetty.policy.scan import Scan, scan_line, scan_text
-from duetty.policy.specs import Proof, Refuted, prove
+from duetty.policy.proving.recogniser import Line, Unproven, recognise
+from duetty.policy.proving.specs import Proof, Refuted, prove
+from duetty.policy.scanning.scan import Scan, scan_line, scan_text
 from duetty.policy.values import new
 
 REMEMBERED = 4_096

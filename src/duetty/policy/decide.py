@@ -6,7 +6,6 @@ can be made again from the trail.
 
 from duetty.calls import Effect
 from duetty.policy.analysis import Analysis, analyse, analyse_whole
-from duetty.policy.catalogue import CLASSES
 from duetty.policy.decisions import (
     Allow,
     Ask,
@@ -17,10 +16,11 @@ from duetty.policy.decisions import (
     Mode,
     Profile,
 )
-from duetty.policy.recogniser import Command, Line, Unproven
+from duetty.policy.proving.recogniser import Command, Line, Unproven
+from duetty.policy.proving.specs import Proof, Refuted, prove
 from duetty.policy.rules import Rule, RuleSet
-from duetty.policy.scan import HISTORY, scan_line
-from duetty.policy.specs import Proof, Refuted, prove
+from duetty.policy.scanning.catalogue import CLASSES
+from duetty.policy.scanning.scan import HISTORY, scan_line
 from duetty.policy.values import new
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Literal, NamedTuple, cast
 
 from duetty.calls import Actor, Effect
-from duetty.policy.recogniser import Command, lone_argv, rebuild
+from duetty.policy.proving.recogniser import Command, lone_argv, rebuild
 
 
 class Profile(StrEnum):

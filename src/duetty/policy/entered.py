@@ -9,10 +9,10 @@ from posixpath import join, normpath
 from typing import NamedTuple
 
 from duetty.policy.analysis import analyse
-from duetty.policy.commands import program_name
-from duetty.policy.reading import UNKNOWN
-from duetty.policy.recogniser import Line
-from duetty.policy.scan import HISTORY
+from duetty.policy.proving.recogniser import Line
+from duetty.policy.scanning.commands import program_name
+from duetty.policy.scanning.reading import UNKNOWN
+from duetty.policy.scanning.scan import HISTORY
 
 MAX_DIRECTORIES = 256
 """Beyond that it cannot be told any more where a line is."""

@@ -30,10 +30,10 @@ from typing import Literal, cast, get_args
 
 from duetty.errors import BadSetting
 from duetty.policy.analysis import Analysis, analyse
-from duetty.policy.catalogue import CLASSES
 from duetty.policy.decisions import Judged, Mode, Profile
 from duetty.policy.entered import entered
-from duetty.policy.recogniser import Line
+from duetty.policy.proving.recogniser import Line
+from duetty.policy.scanning.catalogue import CLASSES
 
 MAX_RULES = 500
 MAX_PATTERNS = 200

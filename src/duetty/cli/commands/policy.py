@@ -32,10 +32,10 @@ from duetty.policy import (
     load_rules,
     rule_lines,
 )
-from duetty.policy.catalogue import CLASSES
-from duetty.policy.recogniser import Unproven
+from duetty.policy.proving.recogniser import Unproven
+from duetty.policy.proving.specs import Proof, Refuted
+from duetty.policy.scanning.catalogue import CLASSES
 from duetty.policy.shipped import SHIPPED_RULES, may_hold
-from duetty.policy.specs import Proof, Refuted
 
 EXIT_ASKS, EXIT_DENIED = 10, 11
 
@@ -256,7 +256,7 @@ def _coloured(text: str, kind: str) -> str:
 
 
 def _explain(line: str, cwd: str, judge: _Judge) -> int:
-    from duetty.policy.tree import drawn
+    from duetty.policy.scanning.tree import drawn
 
     decision = judge(line, cwd)
     _show(line, decision)

@@ -50,7 +50,7 @@ from duetty.policy import (
     fish_hides,
     visible,
 )
-from duetty.policy.recogniser import Line
+from duetty.policy.proving.recogniser import Line
 from duetty.session import Question as LineQuestion
 from duetty.session import Session
 

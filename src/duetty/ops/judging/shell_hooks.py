@@ -9,8 +9,8 @@ that is read from a file can do the same unseen; then the next prompt says that 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from duetty.policy.reader import read
-from duetty.policy.reading import UNKNOWN, Reading, Simple
+from duetty.policy.scanning.reader import read
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple
 
 _COMMAND = r"(?:^\s*|[;&|({]\s*|\b(?:command|builtin|then|do|else|and|or|not|begin)\s+)"
 """Where a command may begin."""

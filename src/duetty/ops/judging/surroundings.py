@@ -13,7 +13,7 @@ from shutil import which
 from typing import cast
 
 from duetty.policy import analyse
-from duetty.policy.wrappers import reads_commands_from_stdin
+from duetty.policy.scanning.wrappers import reads_commands_from_stdin
 from duetty.wire.base import Params
 from duetty.wire.processes import StartProcessParams
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from duetty.blocks import Phase
 from duetty.errors import DuettyError
-from duetty.policy.code import sql_is_destructive
+from duetty.policy.scanning.code import sql_is_destructive
 from duetty.session import Session
 
 MAX_CHARS = 8_192

@@ -3,18 +3,18 @@
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
-from duetty.policy.paths import Place
-from duetty.policy.recogniser import Command, Glob, Line
-from duetty.policy.specs.coreutils import (
+from duetty.policy.proving.paths import Place
+from duetty.policy.proving.recogniser import Command, Glob, Line
+from duetty.policy.proving.specs.coreutils import (
     COREUTILS,
     echo_problem,
     find_problem,
     printf_problem,
     test_problem,
 )
-from duetty.policy.specs.git import GIT
-from duetty.policy.specs.spec import Spec, deepest, problem
-from duetty.policy.specs.tools import EXACT, EXACT_VARIABLES, TOOLS
+from duetty.policy.proving.specs.git import GIT
+from duetty.policy.proving.specs.spec import Spec, deepest, problem
+from duetty.policy.proving.specs.tools import EXACT, EXACT_VARIABLES, TOOLS
 from duetty.policy.values import new
 
 __all__ = ["PROGRAMS", "Proof", "Refuted", "prove", "use_problem"]

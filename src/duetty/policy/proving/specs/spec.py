@@ -21,8 +21,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from duetty.policy.paths import Place, content_problem, pathspec_problem
-from duetty.policy.recogniser import Glob
+from duetty.policy.proving.paths import Place, content_problem, pathspec_problem
+from duetty.policy.proving.recogniser import Glob
 from duetty.policy.values import new
 
 Check = Callable[["Use"], "str | None"]

@@ -4,22 +4,22 @@ import re
 from collections.abc import Sequence
 from posixpath import normpath
 
-from duetty.policy.code import code_findings, sql_is_destructive
-from duetty.policy.commands import (
+from duetty.policy.scanning.code import code_findings, sql_is_destructive
+from duetty.policy.scanning.commands import (
     DECODERS,
     NETWORK,
     printed_by_all,
     program_name,
     programs_of,
 )
-from duetty.policy.gaps import placeholder_of
-from duetty.policy.patterns import has_open_subcommand, matching
-from duetty.policy.printed import printed
-from duetty.policy.programs import STOPPING
-from duetty.policy.reading import UNKNOWN, Reading, Simple, Word
-from duetty.policy.traits import AWK, SQL
-from duetty.policy.use import Scanner, Use
-from duetty.policy.wrappers import SHELLS, inner_of, innermost, reads_commands_from_stdin
+from duetty.policy.scanning.gaps import placeholder_of
+from duetty.policy.scanning.patterns import has_open_subcommand, matching
+from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.programs import STOPPING
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple, Word
+from duetty.policy.scanning.traits import AWK, SQL
+from duetty.policy.scanning.use import Scanner, Use
+from duetty.policy.scanning.wrappers import SHELLS, inner_of, innermost, reads_commands_from_stdin
 
 _CODE_OPTIONS = frozenset(
     "-c -e -E -r -p -pe -ne -le -lne -ane -i -pi --eval --print --expression eval -ie -pie -nle -we --execute --run".split()

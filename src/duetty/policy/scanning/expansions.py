@@ -7,8 +7,8 @@ Quotes, escapes, `$'…'`, variables, braces, substitutions. What cannot be know
 import re
 from abc import ABC, abstractmethod
 
-from duetty.policy.printed import decode_ansi, printed_by
-from duetty.policy.reading import UNKNOWN, Reading, Word, exact
+from duetty.policy.scanning.printed import decode_ansi, printed_by
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Word, exact
 from duetty.policy.values import new
 
 MAX_DEPTH = 8

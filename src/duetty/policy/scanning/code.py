@@ -7,9 +7,9 @@ then as good as unreadable.
 import re
 from typing import NamedTuple
 
-from duetty.policy.paths import is_secret
-from duetty.policy.reading import UNKNOWN
-from duetty.policy.writes import IMPORTANT
+from duetty.policy.proving.paths import is_secret
+from duetty.policy.scanning.reading import UNKNOWN
+from duetty.policy.scanning.writes import IMPORTANT
 
 
 class CodeFindings(NamedTuple):

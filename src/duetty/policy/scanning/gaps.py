@@ -7,9 +7,9 @@ command. Which gap gets which text is not followed up: each may be filled by any
 from collections.abc import Iterator, Sequence, Set
 from itertools import islice, product
 
-from duetty.policy.commands import program_name
-from duetty.policy.printed import printed
-from duetty.policy.reading import UNKNOWN, Simple, Word, exact
+from duetty.policy.scanning.commands import program_name
+from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.reading import UNKNOWN, Simple, Word, exact
 
 MAX_FILLED = 16
 """Ways to fill gaps that are tried for one line."""

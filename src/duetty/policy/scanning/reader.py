@@ -11,9 +11,15 @@ here-documents, process substitution. Total, and bounded by bytes, words and dep
 
 import re
 
-from duetty.policy.expansions import MAX_DEPTH, PLAIN, WHOLE_WORD_BEHIND, Variables, WordReader
-from duetty.policy.printed import formatted
-from duetty.policy.reading import Reading, Redirect, Simple, Word, exact
+from duetty.policy.scanning.expansions import (
+    MAX_DEPTH,
+    PLAIN,
+    WHOLE_WORD_BEHIND,
+    Variables,
+    WordReader,
+)
+from duetty.policy.scanning.printed import formatted
+from duetty.policy.scanning.reading import Reading, Redirect, Simple, Word, exact
 from duetty.policy.values import new
 
 MAX_WORDS = 600

@@ -8,7 +8,7 @@ never ends (`tail -f`, `yes`), what shows the environment, and every interpreter
 import re
 from collections.abc import Sequence
 
-from duetty.policy.paths import (
+from duetty.policy.proving.paths import (
     LEFT_OUT,
     LEFT_OUT_COPIES,
     LEFT_OUT_DIRECTORIES,
@@ -16,8 +16,8 @@ from duetty.policy.paths import (
     is_secret,
     search_problem,
 )
-from duetty.policy.recogniser import Glob
-from duetty.policy.specs.spec import Spec, Use, spec
+from duetty.policy.proving.recogniser import Glob
+from duetty.policy.proving.specs.spec import Spec, Use, spec
 
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _PRINTED_TEXT = frozenset("sbqc")

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from duetty.policy.commands import INTERPRETERS, SENDERS, program_name
-from duetty.policy.patterns import BY_PROGRAM, globbed
-from duetty.policy.programs import SPECIAL
-from duetty.policy.specs.coreutils import COREUTILS
-from duetty.policy.use import Scanner, Use
-from duetty.policy.verbs import EXEMPT
-from duetty.policy.wrappers import ELSEWHERE, SHELLS, WRAPPERS
+from duetty.policy.proving.specs.coreutils import COREUTILS
+from duetty.policy.scanning.commands import INTERPRETERS, SENDERS, program_name
+from duetty.policy.scanning.patterns import BY_PROGRAM, globbed
+from duetty.policy.scanning.programs import SPECIAL
+from duetty.policy.scanning.use import Scanner, Use
+from duetty.policy.scanning.verbs import EXEMPT
+from duetty.policy.scanning.wrappers import ELSEWHERE, SHELLS, WRAPPERS
 
 AWK = frozenset("awk gawk mawk nawk original-awk".split())
 

@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from posixpath import normpath
 
-from duetty.policy.code import sql_is_destructive
-from duetty.policy.commands import NETWORK, prints_nothing, program_name, programs_of
-from duetty.policy.printed import printed
-from duetty.policy.reading import UNKNOWN
-from duetty.policy.use import UNPACKED, Scanner, Use
-from duetty.policy.wrappers import SHELLS, inner_of, innermost
-from duetty.policy.writes import (
+from duetty.policy.scanning.code import sql_is_destructive
+from duetty.policy.scanning.commands import NETWORK, prints_nothing, program_name, programs_of
+from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.reading import UNKNOWN
+from duetty.policy.scanning.use import UNPACKED, Scanner, Use
+from duetty.policy.scanning.wrappers import SHELLS, inner_of, innermost
+from duetty.policy.scanning.writes import (
     IMPORTANT,
     REBUILT,
     REMOTE,

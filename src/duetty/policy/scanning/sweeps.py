@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from duetty.policy.patterns import BY_PROGRAM
-from duetty.policy.traits import SQL
-from duetty.policy.wrappers import SHELLS
+from duetty.policy.scanning.patterns import BY_PROGRAM
+from duetty.policy.scanning.traits import SQL
+from duetty.policy.scanning.wrappers import SHELLS
 
 _COMMON_WORDS = frozenset(
     "service net http https now init sc route skill format history migrate mirror del erase rd wipe install pkg port render render tc op mount find sysctl reg defaults cf mc atlas snow fly"

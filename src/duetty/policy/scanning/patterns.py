@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import cache, lru_cache
 
-from duetty.policy.catalogue import CATALOGUE
-from duetty.policy.reading import UNKNOWN
+from duetty.policy.scanning.catalogue import CATALOGUE
+from duetty.policy.scanning.reading import UNKNOWN
 
 SUBCOMMAND_WITHIN = 4
 """Operands among which the first subcommand is looked for: values of global options stand before it."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
-from duetty.policy.findings import Finding
-from duetty.policy.reading import Simple, Word
+from duetty.policy.scanning.findings import Finding
+from duetty.policy.scanning.reading import Simple, Word
 
 UNPACKED = "*"
 """Among the downloaded: an archive that was unpacked on the way."""

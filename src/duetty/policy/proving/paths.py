@@ -9,7 +9,7 @@ from functools import cache, lru_cache
 from posixpath import join, normpath
 from typing import NamedTuple
 
-from duetty.policy.recogniser import Glob
+from duetty.policy.proving.recogniser import Glob
 
 
 class Place(NamedTuple):

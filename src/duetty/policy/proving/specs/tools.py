@@ -2,9 +2,9 @@
 
 import re
 
-from duetty.policy.paths import LEFT_OUT, LEFT_OUT_DIRECTORIES, content_problem
-from duetty.policy.specs.coreutils import binutils_problem, searched
-from duetty.policy.specs.spec import Spec, Use, spec
+from duetty.policy.proving.paths import LEFT_OUT, LEFT_OUT_DIRECTORIES, content_problem
+from duetty.policy.proving.specs.coreutils import binutils_problem, searched
+from duetty.policy.proving.specs.spec import Spec, Use, spec
 
 _VERSIONS = """
 python python2 python3 python3.8 python3.9 python3.10 python3.11 python3.12 python3.13 python3.14 pypy pypy3 pip pip3 uv ruff

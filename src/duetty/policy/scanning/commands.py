@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from duetty.policy.paths import is_secret
-from duetty.policy.printed import printed
-from duetty.policy.reading import UNKNOWN, Simple
-from duetty.policy.wrappers import inner_of
-from duetty.policy.writes import REMOTE
+from duetty.policy.proving.paths import is_secret
+from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.reading import UNKNOWN, Simple
+from duetty.policy.scanning.wrappers import inner_of
+from duetty.policy.scanning.writes import REMOTE
 
 NETWORK = frozenset(
     "curl wget fetch aria2c lynx w3m links http https xh httpie axel nc ncat netcat socat ftp tftp scp sftp rsync ssh telnet aws gsutil".split()

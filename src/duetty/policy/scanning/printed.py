@@ -2,7 +2,7 @@
 
 import re
 
-from duetty.policy.reading import UNKNOWN, Reading, Simple
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple
 
 _ANSI = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|c(.)|(.))",

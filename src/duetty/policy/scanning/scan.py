@@ -12,9 +12,11 @@ from itertools import islice
 from operator import itemgetter
 from posixpath import normpath
 
-from duetty.policy import fed
-from duetty.policy.code import sql_is_destructive
-from duetty.policy.commands import (
+from duetty.policy.proving.paths import is_secret
+from duetty.policy.proving.recogniser import MAX_BYTES, RESERVED, Glob, Line
+from duetty.policy.scanning import fed
+from duetty.policy.scanning.code import sql_is_destructive
+from duetty.policy.scanning.commands import (
     DECODERS,
     INTERPRETERS,
     NETWORK,
@@ -27,23 +29,21 @@ from duetty.policy.commands import (
     uploads_secrets,
     written_by,
 )
-from duetty.policy.findings import Finding, Scan
-from duetty.policy.gaps import filled
-from duetty.policy.paths import is_secret
-from duetty.policy.patterns import BY_PROGRAM, has_open_subcommand, matching
-from duetty.policy.printed import printed
-from duetty.policy.programs import ENTERING, GOING, NO_HISTORY, target_of
-from duetty.policy.reader import positional, read
-from duetty.policy.reading import UNKNOWN, Reading, Redirect, Simple, Word, exact
-from duetty.policy.recogniser import MAX_BYTES, RESERVED, Glob, Line
-from duetty.policy.sweeps import SWEPT, TRIED, segments, tried_after
-from duetty.policy.traits import FILES_ONLY, FILTERS, MESSENGERS, RUNNERS, SCRIPTED, traits
-from duetty.policy.tree import look
-from duetty.policy.use import UNPACKED, Use
+from duetty.policy.scanning.findings import Finding, Scan
+from duetty.policy.scanning.gaps import filled
+from duetty.policy.scanning.patterns import BY_PROGRAM, has_open_subcommand, matching
+from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.programs import ENTERING, GOING, NO_HISTORY, target_of
+from duetty.policy.scanning.reader import positional, read
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Redirect, Simple, Word, exact
+from duetty.policy.scanning.sweeps import SWEPT, TRIED, segments, tried_after
+from duetty.policy.scanning.traits import FILES_ONLY, FILTERS, MESSENGERS, RUNNERS, SCRIPTED, traits
+from duetty.policy.scanning.tree import look
+from duetty.policy.scanning.use import UNPACKED, Use
+from duetty.policy.scanning.verbs import tells_to_delete
+from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS, inner_of
+from duetty.policy.scanning.writes import DUMPS, IMPORTANT, SYSTEM_PLACE, written_class
 from duetty.policy.values import new
-from duetty.policy.verbs import tells_to_delete
-from duetty.policy.wrappers import SHELLS, WRAPPERS, inner_of
-from duetty.policy.writes import DUMPS, IMPORTANT, SYSTEM_PLACE, written_class
 
 MAX_DEPTH = 8
 MAX_STEPS = 300

@@ -10,8 +10,8 @@ nothing switches them off, and the sandbox is there for them.
 
 import re
 
-from duetty.policy.specs.coreutils import searched
-from duetty.policy.specs.spec import Spec, Use, revision_problem, spec
+from duetty.policy.proving.specs.coreutils import searched
+from duetty.policy.proving.specs.spec import Spec, Use, revision_problem, spec
 
 _DIFF = (
     "-psurtabwRzWBD -U:count -M?code -C?code -S:text -G:text -X?code -l:count"

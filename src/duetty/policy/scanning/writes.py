@@ -3,8 +3,8 @@
 import re
 from posixpath import normpath
 
-from duetty.policy.paths import is_secret
-from duetty.policy.reading import UNKNOWN
+from duetty.policy.proving.paths import is_secret
+from duetty.policy.scanning.reading import UNKNOWN
 
 ROOTS = re.compile(
     r"/?\*?|~[a-z]*/?\*?|/(?:bin|boot|dev|etc|home|lib|lib32|lib64|media|mnt|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)(?:/\*?)?"
