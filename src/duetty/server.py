@@ -439,7 +439,9 @@ class Server:
             )
             await registry.sweep()
             if self._approvals is not None:
-                self._approvals.keep_sessions({each.profile.id for each in registry.sessions()})
+                self._approvals.standing.keep_sessions(
+                    {each.profile.id for each in registry.sessions()}
+                )
 
     async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
         """A server that nobody asked to stay goes when nobody needs it."""

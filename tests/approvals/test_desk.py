@@ -329,9 +329,9 @@ async def test_an_answer_for_the_session_covers_the_same_line_there_and_nowhere_
     assert desk.covered(replace(QUESTION, command_line="rm -rf src")) is None
     assert desk.covered(replace(QUESTION, cwd="/")) is None
     assert desk.covered(replace(QUESTION, actor=Actor(kind="agent", name="other"))) is None
-    desk.keep_sessions({"id-of-s"})
+    desk.standing.keep_sessions({"id-of-s"})
     assert desk.covered(QUESTION) is not None
-    desk.keep_sessions(set())
+    desk.standing.keep_sessions(set())
     assert desk.covered(QUESTION) is None
 
 
@@ -352,8 +352,8 @@ async def test_a_standing_approval_must_be_shown_first_and_can_be_revoked(
     [saved] = store.standing_approvals()
     assert saved.rule == shown
     with pytest.raises(NotAPerson):
-        desk.revoke(saved.id, by=BOT)
-    desk.revoke(saved.id, by=ANNA)
+        desk.standing.revoke(saved.id, by=BOT)
+    desk.standing.revoke(saved.id, by=ANNA)
     assert desk.covered(QUESTION) is None
     store.flush()
     assert store.standing_approvals() == []
@@ -410,7 +410,7 @@ async def test_a_host_that_fails_leaves_the_question_to_others(
             entry = await entries.receive()
         desk.settle(entry.record.id, YES, by=ANNA, via="page")  # type: ignore[union-attr]
 
-    there = desk.attending(ANNA) if attended else nullcontext()
+    there = desk.attendance.attending(ANNA) if attended else nullcontext()
     with anyio.fail_after(60), there:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(anna)
@@ -424,15 +424,17 @@ async def test_who_can_be_asked_depends_on_who_is_there(store: Store, trail: Tra
         return None
 
     desk = Approvals(store, trail, SystemClock(), wait_s=30)
-    assert not desk.can_ask()
-    assert desk.can_ask(host)
-    with desk.attending(BOT):
-        assert not desk.can_ask()
-    with desk.attending(ANNA):
-        assert desk.can_ask()
-    assert not desk.can_ask()
-    assert Approvals(store, trail, SystemClock(), wait_s=30, ask="always").can_ask()
-    assert not Approvals(store, trail, SystemClock(), wait_s=30, ask="never").can_ask(host)
+    assert not desk.attendance.can_ask()
+    assert desk.attendance.can_ask(host)
+    with desk.attendance.attending(BOT):
+        assert not desk.attendance.can_ask()
+    with desk.attendance.attending(ANNA):
+        assert desk.attendance.can_ask()
+    assert not desk.attendance.can_ask()
+    assert Approvals(store, trail, SystemClock(), wait_s=30, ask="always").attendance.can_ask()
+    assert not Approvals(store, trail, SystemClock(), wait_s=30, ask="never").attendance.can_ask(
+        host
+    )
 
 
 async def test_there_are_only_so_many_questions_at_once(desk: Approvals) -> None:

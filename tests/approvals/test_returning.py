@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.approvals import Approvals, desk
+from duetty.approvals import Approvals, attendance
 from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.store import Store
@@ -31,16 +31,16 @@ async def test_somebody_who_left_a_moment_ago_is_waited_for(approvals: Approvals
     back: list[bool] = []
 
     async def wait() -> None:
-        back.append(await approvals.comes_back())
+        back.append(await approvals.attendance.comes_back())
 
-    with anyio.fail_after(30), approvals.attending(ANNA):
+    with anyio.fail_after(30), approvals.attendance.attending(ANNA):
         pass
     with anyio.fail_after(30):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait)
             await anyio.wait_all_tasks_blocked()
             assert back == []
-            with approvals.attending(ANNA):
+            with approvals.attendance.attending(ANNA):
                 while not back:
                     await anyio.sleep(0)
 
@@ -49,15 +49,15 @@ async def test_somebody_who_left_a_moment_ago_is_waited_for(approvals: Approvals
 
 async def test_nobody_is_waited_for_who_was_never_there(approvals: Approvals) -> None:
     with anyio.fail_after(30):
-        assert not await approvals.comes_back()
+        assert not await approvals.attendance.comes_back()
 
 
 async def test_whoever_stays_away_is_not_waited_for_long(
     approvals: Approvals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "RETURN_S", 0.05)
-    with approvals.attending(ANNA):
+    monkeypatch.setattr(attendance, "RETURN_S", 0.05)
+    with approvals.attendance.attending(ANNA):
         pass
 
     with anyio.fail_after(30):
-        assert not await approvals.comes_back()
+        assert not await approvals.attendance.comes_back()

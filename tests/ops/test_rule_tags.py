@@ -106,7 +106,10 @@ async def test_a_question_about_the_change_is_not_put_where_the_answer_is_known(
     asking = '[[policy.rules]]\nname = "asks"\ndecide = "ask"\noperation = "session.update"\n'
     async with engine_with(home, RULES + asking) as engine:
         await engine.open(tags=["production"])
-        with engine.services.approvals.attending(ANNA), pytest.raises(PolicyDenied) as refused:
+        with (
+            engine.services.approvals.attendance.attending(ANNA),
+            pytest.raises(PolicyDenied) as refused,
+        ):
             await engine.call("session.update", session="s", remove_tags=["production"])
 
     assert refused.value.details["rule"] == "rule:no-id"
@@ -121,7 +124,10 @@ async def test_a_projects_rule_by_tag_binds_as_well(home: Path, tmp_path: Path) 
         await engine.dispatcher.call(
             ANNA, "session.open", {"name": "s", "tags": ["live"], "cwd": str(tmp_path)}
         )
-        with engine.services.approvals.attending(ANNA), pytest.raises(PolicyDenied) as refused:
+        with (
+            engine.services.approvals.attendance.attending(ANNA),
+            pytest.raises(PolicyDenied) as refused,
+        ):
             await engine.call("session.update", session="s", remove_tags=["live"])
 
     assert refused.value.details["rule"] == "rule:here"

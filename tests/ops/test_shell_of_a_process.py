@@ -54,7 +54,7 @@ async def question(engine: Engine, **given: object) -> ApprovalRecord:
     """What an agent's call asks; the call goes away then."""
     desk = engine.services.approvals
     found: list[ApprovalRecord] = []
-    with desk.attending(ANNA):
+    with desk.attendance.attending(ANNA):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(engine.dispatcher.call, AGENT, "process.run", given)
             while not desk.pending():
@@ -146,7 +146,7 @@ async def test_an_answer_that_stays_is_for_the_line_alone(
     async with engine_with(home) as engine:
         first = await question(engine, **plain)
         desk = engine.services.approvals
-        with desk.attending(ANNA):
+        with desk.attendance.attending(ANNA):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(
                     engine.dispatcher.call, AGENT, "process.run", {**plain, "cwd": str(home)}

@@ -25,7 +25,7 @@ async def asked_about(
     """The question that an agent's call leads to; the call goes away then."""
     desk = engine.services.approvals
     found: list[ApprovalRecord] = []
-    with desk.attending(ANNA):
+    with desk.attendance.attending(ANNA):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(engine.dispatcher.call, AGENT, operation, given)
             while not desk.pending():

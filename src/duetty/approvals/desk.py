@@ -3,23 +3,25 @@
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import anyio
 import anyio.to_thread
 
+from duetty.approvals.answering import check_may_answer, check_reaches
+from duetty.approvals.attendance import Attendance
 from duetty.approvals.question import (
     Answer,
     Edited,
     HostAsk,
     Question,
-    is_covered,
+    Recorder,
     may_see,
 )
-from duetty.calls import Actor, Scope
+from duetty.approvals.standing import Standing
+from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import (
     ApprovalExpired,
@@ -30,9 +32,7 @@ from duetty.errors import (
     BadArguments,
     EditUnconfirmed,
     Exhausted,
-    NotAPerson,
     PolicyDenied,
-    ScopeMissing,
     SessionExited,
 )
 from duetty.events import Subscription
@@ -42,7 +42,6 @@ from duetty.store import ApprovalRecord, StandingRecord, Store
 MAX_PENDING = 100
 """Questions at once. A person who has a hundred to answer answers none of them well."""
 
-MAX_STANDING = 1_000
 MAX_LOOKED_THROUGH = 1_000
 """Settled questions, to tell who answered one that is no longer remembered here."""
 
@@ -50,9 +49,6 @@ MAX_TOLD = 100
 """Changed lines of one question that can be confirmed."""
 
 EXPIRY_LOOK_S = 1.0
-RETURN_S = 3.0
-"""For so long, whoever has left may be a page that is being loaded again. Nobody waits longer to be refused."""
-
 MAX_NOTE = 500
 
 SESSION_ENDED = "session_end"
@@ -106,12 +102,6 @@ Judge = Callable[[ApprovalRecord, str], Edited]
 """What is to be said of a changed command line, when the asking call itself cannot be judged anew."""
 
 
-class Recorder(Protocol):
-    """The audit trail, as far as it is needed here."""
-
-    def record(self, kind: str, **fields: object) -> int: ...
-
-
 class Approvals:
     def __init__(
         self, store: Store, trail: Recorder, clock: Clock, *, wait_s: float, ask: str = "present"
@@ -120,7 +110,6 @@ class Approvals:
         self._trail = trail
         self._clock = clock
         self._wait_s = wait_s
-        self._ask = ask
         self._waiting: dict[str, _Waiting] = {}
         self._kept: dict[str, ApprovalRecord] = {}
         """Granted to calls that ended with an earlier server: taken once, by the same call."""
@@ -128,13 +117,8 @@ class Approvals:
         self._settled: OrderedDict[str, ApprovalRecord] = OrderedDict()
         """The last ones, to tell a second answerer who was first."""
 
-        self._standing: dict[str, StandingRecord] = {}
-        self._attending: dict[int, tuple[Actor, str | None]] = {}
-        """Who looks, and at which session; None is at all of them."""
-
-        self._next_attendance = 0
-        self._came = anyio.Event()
-        self._left_s: float | None = None
+        self.standing = Standing(store, trail, clock)
+        self.attendance = Attendance(clock, ask=ask)
         self._seq = Seq(0)
         self._subscriptions: set[Subscription[ApprovalEntry]] = set()
         self._stopping = False
@@ -157,7 +141,7 @@ class Approvals:
         settled: Mapping[str, str],
     ) -> None:
         """Take up what an earlier server left. `settled`: what the trail knows was ended already."""
-        self._standing = {each.id: each for each in standing}
+        self.standing.restore(standing)
         now_ns = self._clock.wall_ns()
         for record in found:
             if (state := settled.get(record.id)) is not None and record.state == "pending":
@@ -206,70 +190,12 @@ class Approvals:
         for subscription in self._subscriptions:
             subscription.close()
 
-    # --- who is there ---------------------------------------------------------------
-
-    @contextmanager
-    def attending(self, actor: Actor, *, session_id: str | None = None) -> Generator[None]:
-        """While inside, this actor, if it may answer, counts as somebody who can be asked.
-
-        `session_id`: it sees this one only, as an attached terminal does; a page or a list
-        of sessions shows them all.
-        """
-        if not may_answer(actor):
-            yield
-            return
-        self._next_attendance += 1
-        place = self._next_attendance
-        self._attending[place] = actor, session_id
-        self._came.set()
-        self._came = anyio.Event()
-        try:
-            yield
-        finally:
-            del self._attending[place]
-            self._left_s = self._clock.monotonic_s()
-
-    def is_attended(self, *, session: str | None = None, session_id: str | None = None) -> bool:
-        """Whether a person sees this session now, or would see a new one."""
-        return any(
-            seen in (None, session_id) and may_see(each, session=session, session_id=session_id)
-            for each, seen in self._attending.values()
-        )
-
-    def can_ask(
-        self,
-        host: HostAsk | None = None,
-        *,
-        session: str | None = None,
-        session_id: str | None = None,
-    ) -> bool:
-        """Whether somebody is there for a question about this session, or about none."""
-        if self._ask == "never":
-            return False
-        if self._ask == "always" or host is not None:
-            return True
-        there = self._attending.values()
-        return any(may_see(each, session=session, session_id=session_id) for each, _ in there)
-
-    async def comes_back(self, *, session: str | None = None) -> bool:
-        """Whether somebody who left a moment ago is there again: a page leaves when it is loaded anew."""
-        if self._ask != "present" or self._left_s is None:
-            return False
-        with anyio.move_on_after(self._left_s + RETURN_S - self._clock.monotonic_s()):
-            while not self.can_ask(session=session):
-                await self._came.wait()
-        return self.can_ask(session=session)
-
     # --- asking ---------------------------------------------------------------------
 
     def covered(self, question: Question) -> Granted | None:
         """A yes that was given before and covers this, if there is one."""
-        if not question.can_stand:
-            return None  # there is more to it than the line that was agreed to
-        for standing in self._standing.values():
-            if is_covered(question, standing):
-                return Granted(approval=standing.id, by=standing.created_by)
-        return None
+        standing = self.standing.covering(question)
+        return standing and Granted(approval=standing.id, by=standing.created_by)
 
     def asker_left(self, session_id: str, operation: str) -> Actor | None:
         """Who asked this about a session through an earlier server, if that is open or was granted since."""
@@ -350,7 +276,7 @@ class Approvals:
         by = Actor(kind="person", name=f"host of {record.actor_name}")
         if answer is None:
             # Put away by the person there; with nobody else there, it is as if nobody could have been asked.
-            if not self.can_ask(session=record.session, session_id=record.session_id):
+            if not self.attendance.can_ask(session=record.session, session_id=record.session_id):
                 self._end(record.id, "expired", by=by.name, via=AT_HOST)
             return
         try:
@@ -450,10 +376,10 @@ class Approvals:
         if not answer.granted:
             return self._end(id_, "rejected", by=by.name, via=via, answer=answer)
         self._check_edit(waiting, answer)
-        standing = self._checked_standing(record, answer, by)
+        standing = self.standing.check(record, answer, by)
         settled = self._end(id_, "granted", by=by.name, via=via, answer=answer)
         if standing is not None:
-            self._stand(standing)
+            self.standing.save(standing)
         return settled
 
     def _check_edit(self, waiting: _Waiting, answer: Answer) -> None:
@@ -489,42 +415,6 @@ class Approvals:
                 "classes": list(edited.classes),
                 "suggestion": edited.suggestion,
             },
-        )
-
-    def _checked_standing(
-        self, record: ApprovalRecord, answer: Answer, by: Actor
-    ) -> StandingRecord | None:
-        if answer.covers == "once":
-            return None
-        if record.command_line is None:
-            raise BadArguments(f"{record.operation} can only be approved once")
-        if record.standing_rule is None:
-            raise BadArguments(
-                "this line can only be approved once: it is grave, or its text does not tell what it does",
-                hint="approve it once",
-            )
-        if answer.covers == "session" and record.session_id is None:
-            raise BadArguments("this was not asked for a session")
-        if answer.covers == "standing" and answer.rule != record.standing_rule:
-            raise BadArguments(
-                "`rule` is not the rule that would be saved",
-                hint="show `standing_rule` of the approval, and send back what was shown",
-            )
-        if len(self._standing) >= MAX_STANDING:
-            raise Exhausted(f"there are {MAX_STANDING} standing approvals", hint="revoke some")
-        return StandingRecord(
-            id=secrets.token_hex(5),
-            rule=record.standing_rule
-            + (f", in session {record.session!a} only" if answer.covers == "session" else ""),
-            operation=record.operation,
-            session_id=record.session_id if answer.covers == "session" else None,
-            session=record.session if answer.covers == "session" else None,
-            actor_kind=record.actor_kind,
-            actor_name=record.actor_name,
-            command_line=record.command_line,
-            cwd=record.cwd,
-            created_at_ns=self._clock.wall_ns(),
-            created_by=by.name,
         )
 
     def _end(
@@ -603,48 +493,6 @@ class Approvals:
         kept = self._store.approvals(limit=MAX_LOOKED_THROUGH)
         return next((each for each in kept if each.id == id_ and each.state != "pending"), None)
 
-    # --- answers that stay --------------------------------------------------------
-
-    def standing(self) -> list[StandingRecord]:
-        """Those in force, oldest first."""
-        return list(self._standing.values())
-
-    def _stand(self, record: StandingRecord) -> None:
-        self._standing[record.id] = record
-        self._trail.record("standing", event="saved", standing=record.id, rule=record.rule)
-        self._store.save_standing_approval(record)
-
-    def revoke(self, id_: str, *, by: Actor) -> StandingRecord:
-        """From now on it covers nothing.
-
-        Raises:
-            NotAPerson, ScopeMissing: if this actor may not.
-            ApprovalNotFound: if there is none.
-        """
-        check_may_answer(by)
-        if by.session is not None:
-            raise _too_little(
-                "a standing approval is taken back with a credential for all sessions"
-            )
-        record = self._standing.pop(id_, None)
-        if record is None:
-            raise ApprovalNotFound(id_)
-        record = replace(record, revoked_at_ns=self._clock.wall_ns())
-        self._trail.record("standing", event="revoked", standing=id_, rule=record.rule, by=by.name)
-        self._store.save_standing_approval(record)
-        return record
-
-    def keep_sessions(self, session_ids: Collection[str]) -> None:
-        """All other sessions are gone, and with them what was approved for them."""
-        for record in [
-            each
-            for each in self._standing.values()
-            if each.session_id is not None and each.session_id not in session_ids
-        ]:
-            del self._standing[record.id]
-            gone = replace(record, revoked_at_ns=self._clock.wall_ns())
-            self._store.save_standing_approval(gone)
-
     # --- looking --------------------------------------------------------------------
 
     @property
@@ -685,50 +533,6 @@ class Approvals:
         self._seq = Seq(self._seq + 1)
         for subscription in self._subscriptions:
             subscription.offer(ApprovalEntry(seq=self._seq, record=self.current(record)))
-
-
-def may_answer(actor: Actor) -> bool:
-    return actor.kind == "person" and bool(ANSWERING & actor.scopes)
-
-
-def check_may_answer(actor: Actor) -> None:
-    """Raises:
-    NotAPerson: for an agent or a node, whatever its credential allows.
-    ScopeMissing: for a person whose credential does not allow it.
-    """
-    if actor.kind != "person":
-        raise NotAPerson(
-            "an agent's credential cannot answer for a person",
-            hint="answer on the page, in an attached terminal, or with `duetty approve`",
-        )
-    if not may_answer(actor):
-        raise ScopeMissing(
-            "answering needs the scope 'approve' or 'admin'",
-            details={"needs": sorted(ANSWERING), "has": sorted(actor.scopes)},
-        )
-
-
-def check_reaches(actor: Actor, record: ApprovalRecord, answer: Answer) -> None:
-    """Raises:
-    ApprovalNotFound: if the question is not about the one session that the actor may reach.
-    ScopeMissing: if the answer goes beyond a yes or no to what was asked.
-    """
-    if not may_see(actor, session=record.session, session_id=record.session_id):
-        raise ApprovalNotFound(record.id)
-    if Scope.ADMIN in actor.scopes and actor.session is None:
-        return
-    if answer.covers == "standing":
-        raise _too_little("a standing approval needs the scope 'admin', for all sessions")
-    if answer.command_line is not None and not {Scope.ADMIN, Scope.INPUT} & actor.scopes:
-        raise _too_little("changing the command line needs the scope 'input' or 'admin'")
-
-
-def _too_little(message: str) -> ScopeMissing:
-    return ScopeMissing(message, hint="answer yes or no, once or for the session")
-
-
-ANSWERING = frozenset({Scope.APPROVE, Scope.ADMIN})
-"""What a person's credential must allow, one of them."""
 
 
 def _unanswered(record: ApprovalRecord) -> ApprovalUnanswered:

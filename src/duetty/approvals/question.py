@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from duetty.calls import Actor
 from duetty.store import ApprovalRecord, Covers, StandingRecord
@@ -125,3 +126,9 @@ def is_covered(question: Question, standing: StandingRecord) -> bool:
         and (standing.actor_kind, standing.actor_name) == (question.actor.kind, question.actor.name)
         and standing.session_id in (None, question.session_id)
     )
+
+
+class Recorder(Protocol):
+    """The audit trail, as far as it is needed here."""
+
+    def record(self, kind: str, **fields: object) -> int: ...

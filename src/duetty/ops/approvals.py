@@ -79,11 +79,11 @@ def _settled(
 
 
 async def _standing(params: Nothing, services: Services, actor: Actor) -> list[StandingInfo]:
-    return [_standing_info(each) for each in services.approvals.standing()]
+    return [_standing_info(each) for each in services.approvals.standing.in_force()]
 
 
 async def _revoke(params: StandingParams, services: Services, actor: Actor) -> Done:
-    services.approvals.revoke(params.standing, by=actor)
+    services.approvals.standing.revoke(params.standing, by=actor)
     return Done()
 
 

@@ -237,7 +237,7 @@ class Dispatcher:
         """A person who looks is a person who can be asked. A page shows every session."""
         with looking as look:
             only = look.session_id if kind == "attach" and isinstance(look, View) else None
-            with self._services.approvals.attending(actor, session_id=only):
+            with self._services.approvals.attendance.attending(actor, session_id=only):
                 yield look
 
 

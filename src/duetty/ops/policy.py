@@ -61,7 +61,7 @@ async def _check(params: PolicyCheckParams, services: Services, actor: Actor) ->
         classes=list(decision.classes),
         detail=None if isinstance(decision, Allow) else decision.detail,
         suggestion=None if isinstance(decision, Allow) else decision.instead or None,
-        can_ask=services.approvals.can_ask(),
+        can_ask=services.approvals.attendance.can_ask(),
     )
 
 
@@ -85,7 +85,7 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
         detail=None if isinstance(decision, Allow) else decision.detail,
         suggestion=None if isinstance(decision, Allow) else decision.instead or None,
         question=question_about(judged, decision) if isinstance(decision, Ask) else None,
-        can_ask=services.approvals.can_ask(),
+        can_ask=services.approvals.attendance.can_ask(),
         shown=None if params.command is None else visible(params.command),
         runs_as=cast("str | None", said.get("canonical")) if made.is_rebuilt else None,
         rules=[

@@ -68,7 +68,7 @@ async def _list(params: RulesParams, services: Services, actor: Actor) -> RuleLi
                 rule_info(each, "project", found.examples.get(each.name))
                 for each in found.rules.rules
             ]
-    rules += [_standing_info(each) for each in services.approvals.standing()]
+    rules += [_standing_info(each) for each in services.approvals.standing.in_force()]
     return RuleList(
         profile=deciding.profile.value,
         digest=deciding.rules.digest,

@@ -19,8 +19,10 @@ def is_seen(services: Services, session: Session | None) -> bool:
     A page shows every session, also one that comes; an attached terminal shows its own.
     """
     if session is None:
-        return services.approvals.is_attended()
-    return services.approvals.is_attended(session=session.name, session_id=session.profile.id)
+        return services.approvals.attendance.is_attended()
+    return services.approvals.attendance.is_attended(
+        session=session.name, session_id=session.profile.id
+    )
 
 
 async def obtain_view(doing: Doing, session: Session | None) -> None:

@@ -308,7 +308,7 @@ class Deciding(Judging):
         if not isinstance(made.decision, Ask):
             return True
         name, id_ = (None, None) if session is None else (session.name, session.profile.id)
-        return self._approvals.can_ask(host, session=name, session_id=id_)
+        return self._approvals.attendance.can_ask(host, session=name, session_id=id_)
 
     async def _ask(
         self,
@@ -336,7 +336,7 @@ class Deciding(Judging):
         if (
             not can_ask
             and not self._approvals.remembers(question)
-            and not await self._approvals.comes_back(session=question.session)
+            and not await self._approvals.attendance.comes_back(session=question.session)
         ):
             without = decide(made.judged, made.rules, made.profile, can_ask=False)
             refusal = without if isinstance(without, Deny) else as_deny(made.decision)
