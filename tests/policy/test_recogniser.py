@@ -8,6 +8,8 @@ from duetty.policy.proving import recogniser
 from duetty.policy.proving.recogniser import (
     MAX_BYTES,
     MAX_COMMANDS,
+    MAX_GLOB_CHARS,
+    MAX_GLOBS,
     MAX_WORDS,
     SHELLS,
     Command,
@@ -199,6 +201,10 @@ def test_length_words_and_commands_are_bounded() -> None:
     assert isinstance(recognise("ls 'x'" + " a" * MAX_WORDS), Unproven)
     assert isinstance(recognise("; ".join(["ls"] * (MAX_COMMANDS + 1))), Unproven)
     assert isinstance(recognise("; ".join(["ls"] * MAX_COMMANDS)), Line)
+    assert isinstance(recognise("ls" + " a*" * MAX_GLOBS), Line)
+    assert isinstance(recognise("ls" + " a*" * (MAX_GLOBS + 1)), Unproven)
+    assert isinstance(recognise("ls a*" + "b" * (MAX_GLOB_CHARS - 2)), Line)
+    assert isinstance(recognise("ls a*" + "b" * (MAX_GLOB_CHARS - 1)), Unproven)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,9 @@ MAX_BYTES = 8192
 
 MAX_COMMANDS = 32
 MAX_WORDS = 512
+MAX_GLOBS = 16
+MAX_GLOB_CHARS = 128
+"""What each may find is compared with every secret's name, which takes its time."""
 
 SHELLS = frozenset({"bash", "dash", "fish", "zsh"})
 
@@ -221,7 +224,7 @@ def _read(text: str) -> Line | tuple[str, int]:
 class _Reading:
     """One pass over the tokens of one text."""
 
-    __slots__ = ("commands", "joins", "pending", "redirects", "shells", "text", "words")
+    __slots__ = ("commands", "globs", "joins", "pending", "redirects", "shells", "text", "words")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -232,6 +235,7 @@ class _Reading:
         self.pending = ""
         """A `&&`, `||` or `|` that still waits for its second command."""
         self.shells = SHELLS
+        self.globs = 0
 
     def line(self) -> Line | tuple[str, int]:
         glued = False
@@ -290,6 +294,9 @@ class _Reading:
         if "*" in raw or "?" in raw:
             if not _GLOB.fullmatch(raw) or "**" in raw:
                 return "a glob that may become an option or another program's pattern"
+            self.globs += 1
+            if self.globs > MAX_GLOBS or len(raw) > MAX_GLOB_CHARS:
+                return "too many globs, or too long a one"
             self.words.append(Glob(raw))
             return None
         if raw[0] not in "~^" and _REVISION.fullmatch(raw):
