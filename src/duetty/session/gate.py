@@ -12,6 +12,7 @@ about, and none too few.
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -22,7 +23,7 @@ import anyio
 
 from duetty.calls import Actor
 from duetty.errors import DuettyError, Unavailable
-from duetty.shell import ASK, PASS, answer_line, armed_path
+from duetty.shell import ASK, PASS, Mark, answer_line, armed_path, line_as_read, plain_text
 
 ANSWER_S = 10.0
 """How long a shell may take from its question to reading the answer."""
@@ -38,8 +39,16 @@ SETTLED_S = 1.0
 LINE_ENDS = (b"\r", b"\n", b"\x0f")
 """What makes a shell take a line: Enter, and Ctrl-O of bash."""
 
+_SURE = re.compile(
+    rb"(?:[ -~\r\n\x01-\x03\x05\x06\x08\x0b\x0c\x0f\x15\x17\x7f]|\x1b[\[O][A-D]|\x1b\[200~[^\x1b]*\x1b\[201~)*"
+)
+"""Keys after which Enter ends the line, in every keymap: text, motions, what takes away, a whole paste."""
+
 IDLE_S = 0.1
 """Since a prompt: what a shell still had in store, of a macro perhaps, would have made a line by now."""
+
+MAX_TYPED_CHARS = 16_384
+"""Of what agents put on a line. A longer one is told by nobody."""
 
 MAX_UNJUDGED = 256
 """Lines that wait for a question of the shell. The same line is always left to it again."""
@@ -52,6 +61,8 @@ class Question:
     id: str
     line: str | None
     """As it stands; None if the shell could not tell."""
+    history: str | None = None
+    """What its history has, where that is not the line."""
     expanded: str | None
     """With aliases expanded, where the shell tells that."""
     run_line: str | None
@@ -81,8 +92,14 @@ class Gate:
         self._is_open = False
         """Whether nothing has ended the line since that something was written."""
 
+        self._is_sure = True
+        """Whether Enter was Enter, to all that is known: not behind Ctrl-V, nor in a menu of completions."""
+
         self._wrote_at = 0
         """How many prompts there were when it was, or when it was ended."""
+
+        self._typed: str | None = None
+        """What agents put on the line since the last prompt, to the letter; None if nobody knows."""
 
         self._wrote_s = 0.0
         self._prompted_s = 0.0
@@ -115,23 +132,31 @@ class Gate:
             self._agent, self._is_agents, self._is_open = actor, True, True
 
     def expect(
-        self, data: bytes, *, actor: Actor, now_s: float, is_all_read: Callable[[], bool]
+        self, data: bytes, *, actor: Actor, now_s: float, is_line_empty: Callable[[], bool]
     ) -> None:
         """These bytes are about to be written, by no run: an agent's are asked about.
 
-        `is_all_read` tells whether the shell waits for input and has taken all there was.
+        `is_line_empty` tells whether the shell waits with an empty line and has taken all there was.
         """
         if actor.kind == "person":
-            if self._is_agents and self._is_over(now_s) and is_all_read():
+            self._typed = None
+            if self._is_agents and self._is_over(now_s) and is_line_empty():
                 self._is_agents = False
             self.note_ends(data)
             return
         if not self._armed or any(each in data for each in LINE_ENDS):
             self._arm()
+        if not self._is_sure and self.prompts > self._wrote_at and is_line_empty():
+            self._is_sure = True
+        self._is_sure = self._is_sure and _SURE.fullmatch(data) is not None
         self._note(actor, data, now_s)
+        text = plain_text(data)
+        is_known = self._typed is not None and text is not None
+        self._typed = f"{self._typed}{text}"[-MAX_TYPED_CHARS:] if is_known else None
 
     def note_ends(self, data: bytes) -> None:
         """These bytes are about to be written by a person, or a run."""
+        self._typed = None
         if self._is_open and any(each in data for each in LINE_ENDS):
             self._is_open = False
             self._wrote_at = self.prompts
@@ -141,7 +166,7 @@ class Gate:
         self._wrote_s = now_s
         self._wrote_at = self.prompts
         self._is_agents = True
-        self._is_open = data[-1:] not in LINE_ENDS
+        self._is_open = not self._is_sure or data[-1:] not in LINE_ENDS
 
     def _is_over(self, now_s: float) -> bool:
         """Whether there was a prompt since, and the shell has waited at it for a while."""
@@ -166,6 +191,10 @@ class Gate:
     def is_judged(self, line: str) -> bool:
         return line.strip() not in self._unjudged
 
+    def line_of(self, mark: Mark, run_line: str | None) -> str | None:
+        """The line that this mark asks about; None if it cannot be told."""
+        return line_as_read(mark.command_line, mark.lines, (run_line, self._typed))
+
     def take_actor(self) -> Actor | None:
         """The agent whose line this may be."""
         self._was_asked = True
@@ -174,6 +203,7 @@ class Gate:
     def note_prompt(self, *, gated: bool, now_s: float) -> str | None:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self.works, self._was_asked = self.works, gated, False
+        self._typed = ""
         self.has_begun = True
         self.prompts += 1
         self._prompted_s = now_s

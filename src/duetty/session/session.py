@@ -307,7 +307,7 @@ class Session:
             raise SessionExited(self.name, self.exit_code)
         if self.gate is not None and not judged:
             now_s = self._clock.monotonic_s()
-            self.gate.expect(data, actor=actor, now_s=now_s, is_all_read=self._is_all_read)
+            self.gate.expect(data, actor=actor, now_s=now_s, is_line_empty=self._is_line_empty)
         elif self.gate is not None:
             self.gate.note_ends(data)
         self._input.write(data)
@@ -322,6 +322,9 @@ class Session:
         self.actor = actor
         self.activity.touch()
         self.pulse.fire()
+
+    def _is_line_empty(self) -> bool:
+        return self._is_all_read() and self.shown_line() == ""
 
     def _is_all_read(self) -> bool:
         """The shell waits for a line, and has all that was written to it."""
@@ -606,14 +609,17 @@ class Session:
 
     def _ask(self, mark: Mark) -> None:
         """The shell wants to know whether it may run a line, and waits."""
-        agent = self.gate.take_actor() if self.gate is not None else None
-        line = self.line.text
-        is_judged = line is not None and self.gate is not None and self.gate.is_judged(line)
+        gate, run_line, line = self.gate, self.line.text, mark.command_line
+        agent = None
+        if gate is not None:
+            agent, line = gate.take_actor(), gate.line_of(mark, run_line)
+            run_line = run_line if run_line is not None and gate.is_judged(run_line) else None
         self.question = Question(
             id=mark.question or "",
-            line=mark.command_line,
+            line=line,
+            history=mark.command_line if line is None else None,
             expanded=mark.expanded,
-            run_line=line if is_judged else None,
+            run_line=run_line,
             actor=agent or self.actor,
         )
         if self.on_question is not None:

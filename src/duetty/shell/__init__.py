@@ -8,6 +8,7 @@ from duetty.shell.confining import confined
 from duetty.shell.gate import ASK, PASS, answer_line, armed_path
 from duetty.shell.injection import NONCE_FD, Injection, Shell, integrate
 from duetty.shell.marks import MAX_SEQUENCE_BYTES, Mark, MarkKind, MarkScanner, strip_nonce
+from duetty.shell.telling import line_as_read, plain_text
 
 __all__ = [
     "ASK",
@@ -23,5 +24,7 @@ __all__ = [
     "armed_path",
     "confined",
     "integrate",
+    "line_as_read",
+    "plain_text",
     "strip_nonce",
 ]

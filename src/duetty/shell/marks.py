@@ -16,6 +16,7 @@ makes a mark trusted. Knows nothing of blocks, time or the emulator.
     cmdline_url=<url>   the same, percent-encoded
     expanded=           the same with aliases expanded, where the shell can tell (Q)
     id=<word>           which question (Q)
+    lines=<number>      in how many lines the shell read it, where its text may not tell (Q)
     gate=1              the hook that asks is in place at this prompt (A)
     t=<seconds>         when, by the machine's clock, with a fraction (C, D)
     took=<ms>           how long the line ran, where the shell tells that instead (D)
@@ -50,7 +51,7 @@ _EXIT_CODE = re.compile(rb"-?[0-9]{1,10}\Z")
 _SECONDS = re.compile(rb"([0-9]{9,11})[.,]([0-9]{1,9})\Z")
 """bash writes the fraction as the user's language does."""
 
-_MILLISECONDS = re.compile(rb"[0-9]{1,12}\Z")
+_COUNT = re.compile(rb"[0-9]{1,12}\Z")
 
 _CMDLINE, _CWD, _EXPANDED = (
     (name, name + b"_url", name + b"_raw") for name in (b"cmdline", b"cwd", b"expanded")
@@ -96,6 +97,8 @@ class Mark(NamedTuple):
     tells nothing of a line that took less than one."""
     gated: bool = False
     """A `PROMPT` whose shell will ask before it runs the line."""
+    lines: int | None = None
+    """In how many lines the shell read a command line that it tells from its history."""
 
 
 class MarkScanner:
@@ -190,6 +193,7 @@ class MarkScanner:
             at_ns=_at_ns(named.get(b"t", b"")),
             took_ns=_took_ns(named.get(b"took", b"")),
             gated=named.get(b"gate") == b"1",
+            lines=_lines(named.get(b"lines")),
         )
 
 
@@ -207,13 +211,20 @@ def _exit_code(fields: Sequence[bytes]) -> int | None:
     return int(fields[0]) if fields and _EXIT_CODE.match(fields[0]) else None
 
 
+def _lines(number: bytes | None) -> int | None:
+    """What is no number is none that a text could have."""
+    if number is None:
+        return None
+    return int(number) if _COUNT.match(number) else -1
+
+
 def _at_ns(seconds: bytes) -> int | None:
     found = _SECONDS.match(seconds)
     return int(found[1]) * 10**9 + int(found[2].ljust(9, b"0")) if found else None
 
 
 def _took_ns(milliseconds: bytes) -> int | None:
-    found = _MILLISECONDS.match(milliseconds)
+    found = _COUNT.match(milliseconds)
     return int(milliseconds) * 10**6 or None if found else None
 
 

@@ -440,7 +440,10 @@ class Judging:
                 made = [self.decide(_line(session, question.actor, each)) for each in commands]
         if not made:
             unread = self.decide(_line(session, question.actor, None))
-            return unread.unproven("the shell could not tell what it is about to run")
+            why = "the shell could not tell what it is about to run"
+            if question.history is not None:
+                why += f"; its history has {visible(question.history[:MAX_DETAIL])}"
+            return unread.unproven(why)
         made = [self._wherever(self._with_comments(each, session)) for each in made]
         return max(made, key=lambda each: STRICTNESS[type(each.decision)])
 

@@ -136,9 +136,13 @@ _duetty_ended() {
 #   $(<gate)        in bash itself: waits for the answer, whatever comes
 #   _duetty_refuse  in a subshell, if that is no yes: SIGINT while PS0 is expanded takes the whole line
 #                   back. Should it be killed, bash waits at the gate once more, until Ctrl-C.
+#   _duetty_fall    if nothing of that could even be started (a shell without descriptors): an expansion
+#                   without an end, of which bash dies. No error in PS0 would stop the line.
 #
 # What is asked about is the text that history has of the line. Only where it has each line, whole: see
 # _duetty_keep. And only in variables that no line has given an attribute: `declare -u` would change it.
+# Of a line in several lines history drops empty ones, and joins what a backslash ends, in a comment too:
+# so it is told in how many lines it was read, for the server to see whether that is what it has.
 _duetty_ask() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
@@ -149,7 +153,7 @@ _duetty_ask() {
     if _duetty_newest; then
         # It may go on with what history leaves out.
         local slashes=${_duetty_text##*[!\\]}
-        ((${#slashes} % 2)) || builtin set -- ";cmdline=${_duetty_text@Q}"
+        ((${#slashes} % 2)) || builtin set -- ";lines=$_duetty_lines;cmdline=${_duetty_text@Q}"
     fi
     _duetty_question "${1-}"
     builtin printf %s "${1-}"
@@ -282,7 +286,7 @@ _duetty_wrap() {
         PS2=${PS2//"$_duetty_ps2_before"/}
         PS2=$_duetty_ps2_before${PS2//"$_duetty_ps2_after"/}$_duetty_ps2_after
     fi
-    if [[ ${PS0-} != *"$_duetty_ps0_after" ]]; then
+    if [[ ${PS0-} != *"$_duetty_ps0_after" && ${PS0@a} != *r* ]]; then
         PS0=${PS0-}
         PS0=${PS0//"$_duetty_ps0_after"/}$_duetty_ps0_after
     fi
@@ -292,7 +296,7 @@ _duetty_wrap() {
 _duetty_unwrap() {
     [[ -n ${PS1+set} ]] && PS1=${PS1//"$_duetty_ps1_before"/} && PS1=${PS1//"$_duetty_ps1_after"/}
     [[ -n ${PS2+set} ]] && PS2=${PS2//"$_duetty_ps2_before"/} && PS2=${PS2//"$_duetty_ps2_after"/}
-    [[ -n ${PS0+set} ]] && PS0=${PS0//"$_duetty_ps0_after"/}
+    [[ -n ${PS0+set} && ${PS0@a} != *r* ]] && PS0=${PS0//"$_duetty_ps0_after"/}
 }
 
 # Put our two elements around the user's, the last of which moves into _duetty_last.
@@ -367,7 +371,7 @@ _duetty_last() {
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=$RANDOM
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=$RANDOM _duetty_lines=0 _duetty_read=0
     _duetty_cmd=() _duetty_said=() _duetty_left=()
     _duetty_kept=('_duetty_code=$?' '')
     _duetty_control= _duetty_ignore= _duetty_saved= _duetty_signals=(1 {3..8} {10..18} {20..31} {34..64})
@@ -379,7 +383,7 @@ _duetty_install() {
     # No `!` here: posix mode makes the number in history of it.
     _duetty_count='\#' _duetty_seen=0
     _duetty_start='${_duetty_late[_duetty_ran||0${PROMPT_COMMAND[99]:+1}<1&&${_duetty_count@P}>_duetty_seen]@P}'
-    _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P}:0}'
+    _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P},_duetty_read=${LINENO-0}:0}'
     _duetty_start+='${_duetty_begin[_duetty_drawn]}'
     _duetty_input=$'\e]133;B'$end
     _duetty_more=$'\e]133;A;k=s'$end
@@ -393,15 +397,16 @@ _duetty_install() {
         [[ -e $_duetty_gate.armed ]] || armed=0
         builtin declare -F fc >/dev/null || fc() { _duetty_fc "$@"; }
     fi
+    _duetty_fall='${_duetty_fall@P}'
     # A fresh place in each array for every question: an expansion can fill one, but not empty it. The `x`
     # tells an answer from none. `${_duetty_space#[ "…"]}` is a way to expand something and show nothing.
     local ask='${_duetty_space#[ "${_duetty_cmd[_duetty_asked]:=x$(_duetty_ask)}"]}'
     ask+='${_duetty_space#[ "${_duetty_said[_duetty_asked]:=x$(<"$_duetty_gate")}"]}'
     ask+='${_duetty_space#[ "${_duetty_left[_duetty_asked]:=${_duetty_said[_duetty_asked]#"x$_duetty_nonce $_duetty_asked allow"}}"]}'
-    ask+='${_duetty_left[_duetty_asked]:+$(_duetty_refuse)${_duetty_space#[ "$(<"$_duetty_gate")$(<"$_duetty_gate")"]}}'
+    ask+='${_duetty_left[_duetty_asked]:+$(_duetty_refuse)${_duetty_space#[ "$(<"$_duetty_gate")$(<"$_duetty_gate")"]}${_duetty_fall@P}}'
     ask+=$'\e]133;C;t=${EPOCHREALTIME-};nonce='"$_duetty_nonce"$'${_duetty_cmd[_duetty_asked]#x}\a'
     _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' "$ask")
-    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},0]}'
+    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_lines=${LINENO-0}-_duetty_read,_duetty_read=${LINENO-0},0]}'
     _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
@@ -422,8 +427,10 @@ _duetty_install() {
     _duetty_wrap
     # What a line could take away by accident, or on purpose, stays.
     builtin readonly _duetty_nonce _duetty_scratch _duetty_gate _duetty_tell _duetty_output _duetty_ps0_after _duetty_nil _duetty_space _duetty_signals
-    # `unset HISTCMD` would make an ordinary variable of it.
-    [[ -z $_duetty_gate ]] || builtin readonly HISTCMD
+    # `unset HISTCMD` would make an ordinary variable of it. Between the commands of one paste there is no
+    # prompt at which PS0 could be put back.
+    [[ -z $_duetty_gate ]] || builtin readonly HISTCMD _duetty_fall
+    [[ -z $_duetty_gate || ${PS0-} != *"$_duetty_ps0_after" ]] || builtin readonly PS0
     builtin readonly -f _duetty_ask _duetty_newest _duetty_question _duetty_refuse _duetty_why _duetty_signal _duetty_fc
     [[ $(builtin declare -f fc) != *_duetty_fc* ]] || builtin readonly -f fc
 }
