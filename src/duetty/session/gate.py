@@ -182,11 +182,15 @@ class Gate:
 
     def leave(self, line: str, *, actor: Actor) -> None:
         """A run will type this line though nobody could read it: the shell is to ask about it."""
-        self._arm()
-        self._note(actor, line.encode("utf-8", "surrogatepass") + b"\r", self._wrote_s)
+        self.ask_about_run(line, actor=actor)
         if len(self._unjudged) >= MAX_UNJUDGED:
             self._unjudged.clear()
         self._unjudged.add(line.strip())
+
+    def ask_about_run(self, line: str, *, actor: Actor) -> None:
+        """A run will type this line, and the shell may make another of it: it is to tell which."""
+        self._arm()
+        self._note(actor, line.encode("utf-8", "surrogatepass") + b"\r", self._wrote_s)
 
     def is_judged(self, line: str) -> bool:
         return line.strip() not in self._unjudged

@@ -4,6 +4,7 @@ Policy is pure; this knows the session, the directory and the project that a cal
 about, and remembers. Nobody is asked here and nothing is recorded.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -196,6 +197,9 @@ class Judging:
             return replace(made, decision=Allow(rule="left to the shell", reason="by_profile"))
         if session is not None and line is not None:
             made = _with_hooks(made, operation, session)
+            if leaves and _may_become_another(made, operation, session):
+                assert session.gate is not None
+                session.gate.ask_about_run(line, actor=call.actor)
         if isinstance(made.decision, Ask) and len(line or "") > MAX_ASKED_CHARS:
             return made.refused("it is too long for a person to read")
         if secret and line is not None:
@@ -490,6 +494,23 @@ def _leaves_to_shell(made: Made, operation: Doing, session: Session) -> bool:
     can_be_told = len(made.judged.command_line or "") <= MAX_TOLD_CHARS
     asks = session.gate is not None and session.gate.works
     return session.is_busy or (asks and can_be_told)
+
+
+_HISTORY = re.compile(r"![^\s=(]|^\s*\^", re.MULTILINE)
+"""What history may take the place of: `!` and a word of its own, `^old^new`."""
+
+
+def _may_become_another(made: Made, operation: Doing, session: Session) -> bool:
+    """Whether history may put other words into a line that runs by what it says."""
+    return (
+        operation.name == "command.run"
+        and session.gate is not None
+        and session.profile.shell in ("bash", "zsh")
+        and made.judged.actor.kind != "person"
+        and made.profile is not Profile.OPEN
+        and isinstance(made.decision, Allow)
+        and _HISTORY.search(made.judged.command_line or "") is not None
+    )
 
 
 def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:

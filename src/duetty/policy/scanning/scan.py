@@ -167,8 +167,8 @@ _ODD = re.compile(
 """Controls, blanks that are not blanks, invisible and bidirectional marks, full-width twins of ASCII."""
 
 _SINGLE = re.compile(r"'[^']*'")
-_HISTORY = re.compile(r"(?<![\$\[{\\(=])!(?=[!$^*?A-Za-z0-9_-])(?![A-Za-z]*=)")
-_SUBSTITUTED = re.compile(r"\s*\^[^\s^]+\^")
+_HISTORY = re.compile(r"(?<![\$\[{\\(=])!(?=[!$^*?:#A-Za-z0-9_-])(?![A-Za-z]*=)")
+_SUBSTITUTED = re.compile(r"\s*\^[^^\n]+")
 _FORK_BOMB = re.compile(
     r"(?<![^\s(){}|&;])(?P<name>[^\s(){}|&;]{1,64})\s{0,8}\(\s{0,8}\)\s{0,8}\{?[^}]{0,64}?(?P=name)\s{0,8}\|\s{0,8}(?P=name)\s{0,8}&"
 )

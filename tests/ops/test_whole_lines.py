@@ -1,0 +1,227 @@
+"""What a shell is about to run is known to the letter, or asked about; and it is not run without an answer."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.blocks import Phase
+from duetty.calls import Actor
+from duetty.config import Settings
+from duetty.errors import PolicyDenied
+from duetty.session import Session
+from tests.engine import Engine, a_while_ago, running_engine, wait_phase
+
+pytestmark = [pytest.mark.anyio, pytest.mark.shells]
+
+ANNA = Actor(kind="person", name="anna")
+
+
+@asynccontextmanager
+async def session_of(home: Path, shell: str, **settings: object) -> AsyncGenerator[Engine]:
+    given = Settings(**{"session_grace_ms": 300, **settings})  # type: ignore[arg-type]
+    async with running_engine(home, settings=given) as engine:
+        with anyio.fail_after(60):
+            # In strict, an agent is asked about a shell.
+            await engine.dispatcher.call(ANNA, "session.open", {"name": "s", "command": shell})
+            await engine.run("true")
+            yield engine
+
+
+@pytest.fixture
+def victim(home: Path) -> Path:
+    place = home / "victim"
+    (place / "within").mkdir(parents=True)
+    return place
+
+
+async def typed(engine: Engine, *pieces: str) -> None:
+    for piece in pieces:
+        await engine.call("input.write", session="s", data=piece)
+
+
+def session(engine: Engine) -> Session:
+    return engine.registry.find("s")
+
+
+async def refused(engine: Engine, told: str = "duetty: ") -> None:
+    await engine.call("session.wait", session="s", text=told, max_wait_ms=30_000)
+    await engine.call("session.wait", session="s", idle_ms=200, max_wait_ms=30_000)
+
+
+async def at_next_prompt(engine: Engine, before: int) -> None:
+    gate = session(engine).gate
+    assert gate is not None
+    while gate.prompts == before or session(engine).phase is not Phase.INPUT:
+        await session(engine).pulse.wait()
+
+
+def prompts(engine: Engine) -> int:
+    gate = session(engine).gate
+    assert gate is not None
+    return gate.prompts
+
+
+# --- what history joins ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("begun", ["{ echo a \\\r\r", "{ : # x \\\r", "{ cat <<E\rE\r: # \\\r"])
+async def test_a_line_that_bash_runs_apart_is_not_taken_for_what_its_history_joins(
+    home: Path, victim: Path, begun: str
+) -> None:
+    async with session_of(home, "bash") as engine:
+        lines = [*f"{begun}rm -rf {victim}\r}}\r".split("\r")][:-1]
+        await typed(engine, *(f"{line}\r" for line in lines))
+        await refused(engine)
+
+        assert victim.exists()
+
+
+async def test_a_line_that_nobody_can_tell_is_asked_about_with_what_history_has(
+    home: Path, victim: Path
+) -> None:
+    async with session_of(home, "bash") as engine:
+        # Keys that are no text: nobody knows what they make.
+        await typed(engine, "{ : # y\x7fx \\\r", f"rm -rf {victim}\r", "}\r")
+        await refused(
+            engine, "could not tell what it is about to run; its history has { : # x rm -rf"
+        )
+
+        assert victim.exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo one \\\r  two\r",
+        "\x1b[200~f() {\n\n  echo one two\n\n}\nf\x1b[201~\r",
+        "cat <<E\rone two\rE\r",
+        "for i in one; do\r\recho $i two; done\r",
+    ],
+)
+async def test_lines_in_pieces_run_when_what_was_typed_tells_them(home: Path, line: str) -> None:
+    async with session_of(home, "bash") as engine:
+        await typed(engine, "echo armed\r")
+        before = prompts(engine)
+        await at_next_prompt(engine, before - 1)
+        await typed(engine, line)
+        await engine.call("session.wait", session="s", regex="(?m)^one two", max_wait_ms=30_000)
+
+
+async def test_a_run_in_pieces_is_not_asked_about_again(home: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        await typed(engine, "echo armed\r")
+        told = [
+            await engine.run(line)
+            for line in (
+                "echo one \\\n  two",
+                "f() {\n\n  echo one two\n}\nf",
+                "cat <<E\none two\n\nE",
+            )
+        ]
+
+        assert [(each.output.strip(), each.exit_code) for each in told] == [("one two", 0)] * 3
+
+
+# --- what takes the question away -----------------------------------------------
+
+
+async def test_ps0_stays_between_the_commands_of_one_paste(home: Path, victim: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        # As a file that an agent sourced may have left it.
+        await engine.dispatcher.call(
+            ANNA, "command.run", {"session": "s", "input": "declare -n r=PS0"}
+        )
+        await engine.call("input.paste", session="s", text=f"r=\nrm -rf {victim}")
+        await typed(engine, "\r")
+        await refused(engine)
+
+        assert victim.exists()
+
+
+async def test_a_file_that_sets_ps0_is_read_to_its_end(home: Path) -> None:
+    (home / "rc").write_text("PS0=x\necho read\n")
+    async with session_of(home, "bash") as engine:
+        ran = await engine.run(". ~/rc")
+
+        assert ran.output.splitlines()[-1] == "read"
+
+
+async def test_a_shell_that_has_no_descriptors_to_ask_with_ends(home: Path, victim: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        limit = {"session": "s", "input": "no_room() { ulimit -Sn 0; }"}
+        await engine.dispatcher.call(ANNA, "command.run", limit)
+        await engine.call(
+            "input.paste", session="s", text=f"no_room\nulimit -Sn 1024; rm -rf {victim}"
+        )
+        await typed(engine, "\r")
+        with anyio.fail_after(30):
+            while not session(engine).is_exited:
+                await session(engine).pulse.wait()
+
+        assert victim.exists()
+
+
+# --- whose a line is ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("profile", ["guarded", "strict"])
+async def test_what_an_agent_left_on_the_line_is_the_agents_when_a_person_ends_it(
+    home: Path, victim: Path, ahead: bool, profile: str
+) -> None:
+    async with session_of(home, "bash", policy_profile=profile) as engine:
+        before = prompts(engine)
+        if ahead:
+            if profile == "strict":
+                return  # keys for a line are not taken there while something runs
+            await typed(engine, "sleep 0.5\r", f"rm -rf {victim} #\x16\x16\x16\r")
+        else:
+            await typed(engine, f"ls\rrm -rf {victim} #\x16\r")
+        await at_next_prompt(engine, before)
+        await engine.call("session.wait", session="s", text=f"rm -rf {victim}", max_wait_ms=30_000)
+        gate = session(engine).gate
+        assert gate is not None
+        a_while_ago(gate)
+        for key in ("left", "enter"):
+            await engine.dispatcher.call(ANNA, "input.press", {"session": "s", "keys": [key]})
+        await refused(engine)
+
+        assert victim.exists()
+
+
+# --- what history puts into a run -----------------------------------------------
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize(
+    "line",
+    ["^echo ^", "^echo ^^", "!:1-$", "!:s/echo //", "!:1 !:2 !:3", '"!:1" !:2-$', "true; !:1-3"],
+)
+async def test_a_run_that_history_makes_another_of_is_judged_as_that(
+    home: Path, victim: Path, shell: str, line: str
+) -> None:
+    async with session_of(home, shell) as engine:
+        await engine.run(f"echo rm -rf {victim}")
+        with pytest.raises(PolicyDenied, match="rm -rf"):
+            await engine.run(line)
+        await wait_phase(session(engine), Phase.INPUT)
+
+        assert victim.exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_a_run_that_only_looks_like_it_runs(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        ran = [
+            await engine.run(line)
+            for line in ("echo 'hi!there'", "[ a != b ] && echo hi", "! false")
+        ]
+
+        assert [(each.output, each.exit_code) for each in ran] == [
+            ("hi!there", 0),
+            ("hi", 0),
+            ("", 0),
+        ]
