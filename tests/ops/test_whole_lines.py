@@ -11,6 +11,7 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
+from duetty.events import Degraded
 from duetty.session import Session
 from tests.engine import Engine, a_while_ago, running_engine, wait_phase
 
@@ -164,6 +165,32 @@ async def test_a_shell_that_has_no_descriptors_to_ask_with_ends(home: Path, vict
         assert victim.exists()
 
 
+async def test_a_question_that_comes_while_one_waits_takes_nothing_back(
+    home: Path, victim: Path
+) -> None:
+    """Whoever got hold of the nonce may say that the shell asks about something else."""
+    async with session_of(home, "bash", approval_ask="always") as engine:
+        forged = home / "forged"
+        nonce = session(engine).profile.nonce
+        line = f"while ! [ -s {forged} ]; do sleep 0.01; done; cat {forged} > /dev/tty"
+        await engine.dispatcher.call(ANNA, "command.run", {"session": "s", "input": f"({line}) &"})
+        await typed(engine, f"rm -rf {victim}\r")
+        while (question := session(engine).question) is None:
+            await session(engine).pulse.wait()
+        told: list[object] = []
+        tap = session(engine).log.tap
+        assert tap is not None
+        session(engine).log.tap = lambda event: (told.append(event), tap(event))[1]
+        forged.write_text(f"\x1b]133;Q;nonce={nonce};id={question.id};cmdline='ls'\x07")
+        while not any(isinstance(each, Degraded) and each.part == "gate" for each in told):
+            await session(engine).pulse.wait()
+
+        assert session(engine).question is question
+        assert victim.exists()
+        [asked] = engine.services.approvals.pending()
+        assert asked.command_line == f"rm -rf {victim}"
+
+
 # --- whose a line is ------------------------------------------------------------
 
 
@@ -177,7 +204,7 @@ async def test_what_an_agent_left_on_the_line_is_the_agents_when_a_person_ends_i
         if ahead:
             if profile == "strict":
                 return  # keys for a line are not taken there while something runs
-            await typed(engine, "sleep 0.5\r", f"rm -rf {victim} #\x16\x16\x16\r")
+            await typed(engine, "sleep 0.5\r", f"m -rf {victim} \x01r\x05#\x16\x16\x16\r")
         else:
             await typed(engine, f"ls\rrm -rf {victim} #\x16\r")
         await at_next_prompt(engine, before)

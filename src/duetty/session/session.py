@@ -588,6 +588,10 @@ class Session:
         if mark.trusted and not mark.secondary:
             if self.gate is not None:
                 self._watch_gate(self.gate, mark)
+            if self.question is not None and mark.kind is MarkKind.QUESTION:
+                # A shell that waits for an answer asks nothing: whoever has got hold of the nonce does.
+                self.log.append(Degraded(part="gate", reason="a question came while one waits"))
+                return
             was_asked, self.question = self.question is not None, None
             if mark.kind is MarkKind.QUESTION:
                 self._ask(mark)

@@ -177,7 +177,7 @@ _duetty_newest() {
 
 # $1: the line, as the mark tells it.
 _duetty_question() {
-    builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$_duetty_asked" "$1" >/dev/tty
+    builtin printf '\e]133;Q;nonce=%s;id=%s%s\a' "$_duetty_nonce" "$_duetty_id" "$1" >/dev/tty
 }
 
 # Have history keep each line, whole: without `lithist` it leaves out what looks like a comment in the
@@ -245,7 +245,7 @@ _duetty_refuse() {
 
 # What is no answer to this question is nobody's business: it may hold the nonce.
 _duetty_why() {
-    local why=${1#"$_duetty_nonce $_duetty_asked deny "}
+    local why=${1#"$_duetty_nonce $_duetty_id deny "}
     [[ $why != "$1" ]] || why=
     builtin printf '%s\n' "${why:-duetty: nobody answered, so this line was not run}" >/dev/tty
 }
@@ -260,11 +260,11 @@ _duetty_fc() {
     local armed=0 answer= cmdline=
     [[ -r $_duetty_gate.armed ]] && armed=$(<"$_duetty_gate.armed")
     if [[ $armed != 2 ]] && ((!_duetty_ran)); then
-        ((_duetty_asked += 1))
+        _duetty_id=$SRANDOM
         cmdline="fc $*"
         _duetty_question ";cmdline=${cmdline@Q}"
         IFS= builtin read -r answer 2>/dev/null <"$_duetty_gate"
-        if [[ $answer != "$_duetty_nonce $_duetty_asked allow" ]]; then
+        if [[ $answer != "$_duetty_nonce $_duetty_id allow" ]]; then
             _duetty_why "$answer"
             return 1
         fi
@@ -371,7 +371,7 @@ _duetty_last() {
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=$RANDOM _duetty_lines=0 _duetty_read=0
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=0 _duetty_id=0 _duetty_lines=0 _duetty_read=0
     _duetty_cmd=() _duetty_said=() _duetty_left=()
     _duetty_kept=('_duetty_code=$?' '')
     _duetty_control= _duetty_ignore= _duetty_saved= _duetty_signals=(1 {3..8} {10..18} {20..31} {34..64})
@@ -398,15 +398,16 @@ _duetty_install() {
         builtin declare -F fc >/dev/null || fc() { _duetty_fc "$@"; }
     fi
     _duetty_fall='${_duetty_fall@P}'
+    # Which question it is, nobody can know before it is asked: an answer cannot lie ready for it.
     # A fresh place in each array for every question: an expansion can fill one, but not empty it. The `x`
     # tells an answer from none. `${_duetty_space#[ "…"]}` is a way to expand something and show nothing.
     local ask='${_duetty_space#[ "${_duetty_cmd[_duetty_asked]:=x$(_duetty_ask)}"]}'
     ask+='${_duetty_space#[ "${_duetty_said[_duetty_asked]:=x$(<"$_duetty_gate")}"]}'
-    ask+='${_duetty_space#[ "${_duetty_left[_duetty_asked]:=${_duetty_said[_duetty_asked]#"x$_duetty_nonce $_duetty_asked allow"}}"]}'
+    ask+='${_duetty_space#[ "${_duetty_left[_duetty_asked]:=${_duetty_said[_duetty_asked]#"x$_duetty_nonce $_duetty_id allow"}}"]}'
     ask+='${_duetty_left[_duetty_asked]:+$(_duetty_refuse)${_duetty_space#[ "$(<"$_duetty_gate")$(<"$_duetty_gate")"]}${_duetty_fall@P}}'
     ask+=$'\e]133;C;t=${EPOCHREALTIME-};nonce='"$_duetty_nonce"$'${_duetty_cmd[_duetty_asked]#x}\a'
     _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' "$ask")
-    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_lines=${LINENO-0}-_duetty_read,_duetty_read=${LINENO-0},0]}'
+    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_id=SRANDOM,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_lines=${LINENO-0}-_duetty_read,_duetty_read=${LINENO-0},0]}'
     _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
