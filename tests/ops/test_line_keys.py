@@ -355,23 +355,98 @@ async def test_an_editor_that_runs_the_line_is_not_started(home: Path) -> None:
         assert not (home / "made").exists()
 
 
+ONE_KEY = "python3 -c 'import os, tty; tty.setcbreak(0); os.read(0, 1)'"
+
+
 @pytest.mark.anyio
 @pytest.mark.pty
 @pytest.mark.shells
-async def test_what_a_program_leaves_to_the_shell_is_judged_by_its_text(home: Path) -> None:
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [(ONE_KEY, "destructive"), ("read -k1", "not_provable")],  # the latter is the shell itself
+)
+async def test_what_a_program_leaves_to_the_shell_is_judged_by_its_text(
+    home: Path, program: str, reason: str
+) -> None:
     settings = Settings(session_grace_ms=300, policy_profile="guarded")
     async with running_engine(home, settings=settings) as engine:
         with anyio.fail_after(60):
             await gated(engine, "zsh")
             (home / "precious").mkdir()
-            await engine.run("read -k1", max_wait_ms=5_000)
+            await engine.run(program, max_wait_ms=5_000)
             await engine.call("session.wait", session="s", state=["awaiting_input"])
             data = f"xecho $(rm -rf {home}/precious)\t"
             with pytest.raises(PolicyDenied) as refused:
                 await engine.call("input.write", session="s", data=data)
 
-        assert refused.value.details["reason"] == "destructive"
+        assert refused.value.details["reason"] == reason
         assert (home / "precious").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+async def test_read_with_a_line_editor_runs_nothing_that_was_not_asked_about(home: Path) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, "bash")
+            (home / "precious").mkdir()
+            await engine.call("input.write", session="s", data=f": $(rm -rf {home}/precious)\r")
+            await engine.call("session.wait", session="s", text="duetty: ", max_wait_ms=30_000)
+            await engine.run("read -e x", max_wait_ms=5_000)
+            for _ in range(2):
+                await engine.call("input.write", session="s", data="\x1b[A")
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.write", session="s", data="\x1b\x05")
+
+        assert (home / "precious").exists()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("program", "keys"),
+    [
+        ("vi f", ["ihello\x1b", ":q!\r"]),
+        ("less made", ["\x1b[6~", "q"]),
+        ("python3 -q", ["print(1)\r", "\x04"]),
+        ("cat > f", ["hello\r", "\x04"]),
+    ],
+)
+async def test_keys_that_a_program_took_are_not_held_against_the_next_line(
+    home: Path, shell: str, program: str, keys: list[str]
+) -> None:
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    (home / "made").write_text("here: v=1\n" * 100)
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await gated(engine, shell)
+            await engine.run(program, max_wait_ms=5_000)
+            for key in keys:
+                await engine.call("session.wait", session="s", idle_ms=100, max_wait_ms=5_000)
+                await engine.call("input.write", session="s", data=key)
+            await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
+            await engine.call("input.write", session="s", data="echo v=1: @*K \r")
+            await engine.call("session.wait", session="s", text="v=1: @", max_wait_ms=30_000)
+
+
+def test_a_paste_in_pieces_is_text_to_its_end() -> None:
+    keys, where = LineKeys(), Where(prompts=1)
+    for piece in ("\x1b[200~cat", " vv.txt\rls *", "\x1b[201~"):
+        assert not keys.runs_code("s", piece, where)
+    assert not keys.runs_code("s", "\r", where)
+
+
+@pytest.mark.parametrize("piece", ["\t", "\x1b\x05", "x\x16", "\x18\x05"])
+def test_a_paste_in_pieces_hides_no_key(piece: str) -> None:
+    keys, where = LineKeys(), Where(prompts=1)
+    assert not keys.runs_code("s", "\x1b[200~echo $(ls)", where)
+    assert keys.runs_code("s", piece, where)
+    assert not keys.runs_code("s", "\x03", where)
+    assert keys.runs_code("s", piece, where)
 
 
 @pytest.mark.anyio

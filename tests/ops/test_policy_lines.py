@@ -175,7 +175,7 @@ async def test_ctrl_c_while_bash_reads_its_files_leaves_no_shell_that_asks_nobod
 async def test_a_shell_that_becomes_another_program_is_not_typed_into(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deciding, "FIRST_PROMPT_S", 0.5)
+    monkeypatch.setattr(deciding, "NEXT_PROMPT_S", 0.5)
     (home / ".bashrc").write_text("exec zsh -f\n")
     async with running_engine(home, settings=Settings(policy_profile="guarded")) as engine:
         session = await engine.open(command="bash")

@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
@@ -188,18 +189,44 @@ async def test_a_person_types_there_what_they_like(home: Path) -> None:
 
 @pytest.mark.anyio
 @pytest.mark.pty
-async def test_what_is_typed_at_a_password_prompt_is_neither_judged_nor_kept(home: Path) -> None:
+async def test_what_is_typed_at_a_password_prompt_is_not_kept(home: Path) -> None:
     async with running_engine(home, settings=GUARDED) as engine:
         with anyio.fail_after(60):
             session = await engine.open(
                 command="sh -c 'stty -echo; echo ask; read x; stty echo; echo got'"
             )
             await see(session, "ask")
-            await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
+            await engine.call("input.write", session="s", data="\x15rm-like;p4ss|word\r")
             await see(session, "got")
 
+            assert DESTRUCTIVE not in str(refused.value)
             trail = engine.services.trail.directory
-            assert not any(DESTRUCTIVE.encode() in each.read_bytes() for each in trail.iterdir())
+            for text in (DESTRUCTIVE, "p4ss|word"):
+                assert not any(text.encode() in each.read_bytes() for each in trail.iterdir())
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.parametrize(
+    "shell", ["sh", "bash --norc --noediting", "python3 -c 'import sys; sys.stdin.readline()'"]
+)
+async def test_a_shell_that_shows_nothing_is_typed_nothing_destructive(
+    home: Path, shell: str
+) -> None:
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command="bash")
+            await engine.run("true")
+            await engine.call("input.write", session="s", data=f"stty -echo; {shell}\r")
+            while (
+                session.echo_and_canonical() != (False, True) or session.phase is not Phase.RUNNING
+            ):
+                await session.pulse.wait()
+
+            with pytest.raises(PolicyDenied):
+                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
 
 
 @pytest.mark.anyio

@@ -12,7 +12,8 @@ from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.events import Degraded
-from duetty.session import Session
+from duetty.ops.judging import deciding
+from duetty.session import Session, gate
 from tests.engine import Engine, a_while_ago, running_engine, wait_phase
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
@@ -53,16 +54,14 @@ async def refused(engine: Engine, told: str = "duetty: ") -> None:
 
 
 async def at_next_prompt(engine: Engine, before: int) -> None:
-    gate = session(engine).gate
-    assert gate is not None
-    while gate.prompts == before or session(engine).phase is not Phase.INPUT:
+    while prompts(engine) == before or session(engine).phase is not Phase.INPUT:
         await session(engine).pulse.wait()
 
 
 def prompts(engine: Engine) -> int:
-    gate = session(engine).gate
-    assert gate is not None
-    return gate.prompts
+    found = session(engine).gate
+    assert found is not None
+    return found.prompts
 
 
 # --- what history joins ---------------------------------------------------------
@@ -209,9 +208,9 @@ async def test_what_an_agent_left_on_the_line_is_the_agents_when_a_person_ends_i
             await typed(engine, f"ls\rrm -rf {victim} #\x16\r")
         await at_next_prompt(engine, before)
         await engine.call("session.wait", session="s", text=f"rm -rf {victim}", max_wait_ms=30_000)
-        gate = session(engine).gate
-        assert gate is not None
-        a_while_ago(gate)
+        found = session(engine).gate
+        assert found is not None
+        a_while_ago(found)
         for key in ("left", "enter"):
             await engine.dispatcher.call(ANNA, "input.press", {"session": "s", "keys": [key]})
         await refused(engine)
@@ -252,3 +251,23 @@ async def test_a_run_that_only_looks_like_it_runs(home: Path, shell: str) -> Non
             ("hi", 0),
             ("", 0),
         ]
+
+
+@pytest.mark.parametrize(
+    "gone",
+    ["unfunction -m '_duetty*'", "FUNCNEST=0", "foo() { return 0; }; functions -c foo builtin"],
+)
+async def test_zsh_without_its_hooks_is_not_typed_into(
+    home: Path, victim: Path, gone: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deciding, "NEXT_PROMPT_S", 0.3)
+    monkeypatch.setattr(gate, "PROMPT_S", 0.2)
+    (home / "gone.zsh").write_text(f"{gone}\n")
+    async with session_of(home, "zsh") as engine:
+        await typed(engine, "source ~/gone.zsh\r")
+        await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+        with pytest.raises(PolicyDenied) as refused:
+            await typed(engine, f"rm -rf {victim}\r")
+
+        assert refused.value.details["rule"] == "gate"
+        assert victim.exists()

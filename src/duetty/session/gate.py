@@ -44,6 +44,9 @@ _SURE = re.compile(
 )
 """Keys after which Enter ends the line, in every keymap: text, motions, what takes away, a whole paste."""
 
+PROMPT_S = 2.0
+"""How long a shell may take from the end of a line to its prompt before nobody types into it unseen."""
+
 IDLE_S = 0.1
 """Since a prompt: what a shell still had in store, of a macro perhaps, would have made a line by now."""
 
@@ -110,6 +113,9 @@ class Gate:
 
         self.works = True
         """Whether the shell said at its last prompt that it will ask."""
+
+        self._done_s: float | None = None
+        """When a line ended, until the next prompt."""
 
         self.has_begun = False
         """Whether there was such a prompt. A shell that was interrupted while it read its files, or is
@@ -208,6 +214,7 @@ class Gate:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self.works, self._was_asked = self.works, gated, False
         self._typed = ""
+        self._done_s = None
         self.has_begun = True
         self.prompts += 1
         self._prompted_s = now_s
@@ -215,9 +222,17 @@ class Gate:
             return "the shell's hook that asks before it runs a line was changed or removed"
         return None
 
+    def note_done(self, now_s: float) -> None:
+        """A line has ended; the prompt comes next."""
+        self._done_s = now_s
+
+    def is_prompt_missing(self, now_s: float) -> bool:
+        """Whether no prompt came: what draws it, and asks, may be gone."""
+        return self._done_s is not None and now_s - self._done_s > PROMPT_S
+
     def note_output(self) -> str | None:
         """A line runs; why that should not be, when nobody was asked about it."""
-        was_asked, self._was_asked = self._was_asked, False
+        was_asked, self._was_asked, self._done_s = self._was_asked, False, None
         if was_asked or not self._armed or not self.works or not self._agent:
             return None
         self.works = False

@@ -41,11 +41,16 @@ def has_output(fd: int) -> bool:
 
 def is_still_the_shell(master: int, shell: str) -> bool:
     """The foreground group is led by the shell, or by a fork of it that has not become a program."""
+    name = foreground_program(master)
+    return name is not None and name.startswith(shell)
+
+
+def foreground_program(master: int) -> str | None:
+    """The name of the program that leads the foreground group; None if nobody can tell."""
     try:
-        leader = Path(f"/proc/{os.tcgetpgrp(master)}/exe").readlink()
+        return Path(f"/proc/{os.tcgetpgrp(master)}/exe").readlink().name
     except OSError:  # no terminal any more, a leader that has ended, or another user's
-        return False
-    return leader.name.startswith(shell)
+        return None
 
 
 def unread_bytes(master: int) -> int:

@@ -40,6 +40,7 @@ from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
     drop_unread,
+    foreground_program,
     has_output,
     is_still_the_shell,
     line_settings,
@@ -409,6 +410,29 @@ class Session:
             return ""
         return self.chronicle.shown_text(progress.prompt_end, progress.input_end)
 
+    def is_prompt_missing(self) -> bool:
+        """A line ended a while ago, and the shell has said nothing since."""
+        gate = self.gate
+        return gate is not None and gate.is_prompt_missing(self._clock.monotonic_s())
+
+    def are_keys_taken(self) -> bool:
+        """A program has the terminal, key by key, and has read all that was written."""
+        if self._tracker.phase is not Phase.RUNNING or self.echo_and_canonical()[1]:
+            return (
+                False  # of a line that is assembled, the kernel does not count what has no end yet
+            )
+        # In this order: what was read before the program was seen was not left to the shell.
+        name = foreground_program(self._fd) if self._has_no_unread() else None
+        return name is not None and not name.startswith(self.profile.shell or "")
+
+    def is_shell_reading_keys(self) -> bool:
+        """The shell itself reads keys within a line that runs: `read -e`, `vared`, a shell in the shell."""
+        return (
+            self._tracker.phase is Phase.RUNNING
+            and not self.echo_and_canonical()[1]
+            and is_still_the_shell(self._fd, self.profile.shell or "")
+        )
+
     def is_settled_at_prompt(self) -> bool:
         """The shell waits for a line, and has had time to show all that agents wrote to it."""
         gate = self.gate
@@ -608,6 +632,8 @@ class Session:
             reason = gate.note_prompt(gated=mark.gated, now_s=self._clock.monotonic_s())
         elif mark.kind is MarkKind.OUTPUT:
             reason = gate.note_output()
+        elif mark.kind is MarkKind.DONE:
+            gate.note_done(self._clock.monotonic_s())
         if reason is not None:
             self.log.append(Degraded(part="gate", reason=reason))
 

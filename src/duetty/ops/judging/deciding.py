@@ -16,6 +16,7 @@ import anyio
 
 from duetty.approvals import Approvals, Edited, Granted, HostAsk
 from duetty.audit import Trail
+from duetty.blocks import Phase
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
@@ -39,8 +40,8 @@ from duetty.session import Question as LineQuestion
 from duetty.store import ApprovalRecord
 from duetty.wire.base import Params
 
-FIRST_PROMPT_S = 10.0
-"""How long a shell may take to read its files; an agent that types earlier waits."""
+NEXT_PROMPT_S = 10.0
+"""How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
 
 RECORDED = frozenset({Effect.INPUT, Effect.CONTROL})
 TYPING = "input.type"
@@ -114,8 +115,8 @@ class Deciding(Judging):
         recorded = self._is_recorded(operation)
         session = self._session(params)
         raw = operation.name in RAW_INPUT
-        if raw and session is not None and call.actor.kind != "person" and not is_at_gate(session):
-            await self._first_prompt(session)
+        if raw and session is not None and call.actor.kind != "person" and not _is_asking(session):
+            await self._next_prompt(session)
             await session.look()  # whether a program reads what is typed, or the shell will
         secret = (
             session is not None
@@ -211,13 +212,15 @@ class Deciding(Judging):
 
         return again
 
-    async def _first_prompt(self, session: Session) -> None:
-        """A shell that has just been started has not said yet that it asks; wait until it does."""
+    async def _next_prompt(self, session: Session) -> None:
+        """A shell that has just been started, or ended a line, has not said yet that it asks; wait until it does."""
         gate = session.gate
         if gate is None or self.profile is Profile.OPEN:
             return
-        with anyio.move_on_after(FIRST_PROMPT_S):
-            while not gate.has_begun and session.exited_at_ns is None:
+        with anyio.move_on_after(NEXT_PROMPT_S):
+            while not gate.has_begun or session.phase is Phase.DONE:
+                if session.exited_at_ns is not None:
+                    break
                 await session.pulse.wait()
             return
         session.log.append(Degraded(part="gate", reason="the shell has drawn no prompt that asks"))
@@ -466,6 +469,11 @@ class Deciding(Judging):
             return Edited(denied="what it was asked for is not known any more")
         judged = Judged.from_json(json.loads(record.context))
         return edited_of(self.decide(replace(judged, command_line=line)), record, None)
+
+
+def _is_asking(session: Session) -> bool:
+    """It waits at a prompt, at which it has said whether it asks."""
+    return is_at_gate(session) and session.phase is not Phase.DONE
 
 
 def _session_name(params: Any) -> object:

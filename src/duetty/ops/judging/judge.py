@@ -196,7 +196,7 @@ class Judging:
                 session.gate.leave(line, actor=call.actor)
             return replace(made, decision=Allow(rule="left to the shell", reason="by_profile"))
         if session is not None and line is not None:
-            made = _with_hooks(made, operation, session)
+            made = _with_hooks(made, operation, session, line)
             if leaves and _may_become_another(made, operation, session):
                 assert session.gate is not None
                 session.gate.ask_about_run(line, actor=call.actor)
@@ -349,18 +349,11 @@ class Judging:
                 if gate.has_begun
                 else "this shell has not said yet that it asks before it runs a line"
             )
-            return replace(
-                made,
-                decision=Deny(
-                    rule="gate",
-                    reason="not_provable",
-                    detail=told,
-                    instead="run the command line as a call of its own, or open a new session",
-                ),
-            )
-        echo, canonical = session.echo_and_canonical()
-        if not isinstance(made.decision, Allow) or (canonical and not echo):
-            return made  # a password; a line editor shows by itself, and is not canonical
+            return _ungated(made, told)
+        if session.is_prompt_missing():
+            return _ungated(made, "this shell has drawn no prompt since its last line ended")
+        if not isinstance(made.decision, Allow):
+            return made
         lines = self._typed.lines(session.profile.id, text)
         if is_at_gate(session):
             return made
@@ -409,12 +402,14 @@ class Judging:
             settled=session.is_settled_at_prompt(),
             strange=session.is_continuing or (touched and session.actor.kind == "person"),
             touched=touched,
+            taken=session.are_keys_taken(),
             pastes=session.bracketed_paste,
             completes=made.profile is not Profile.STRICT,
         )
         if not self._line_keys.runs_code(session.profile.id, keys, where):
             return made
-        if session.phase is Phase.RUNNING and session.state().word in _READING:
+        is_read = session.phase is Phase.RUNNING and session.state().word in _READING
+        if is_read and not session.is_shell_reading_keys():
             # A program reads them; but it may leave them to the shell, whose question comes too late.
             text = self._line_keys.take(session.profile.id, keys, where)
             return self._of_text(made, text, session)
@@ -433,10 +428,14 @@ class Judging:
     def of_line(self, session: Session, question: LineQuestion) -> Made:
         """Of the line as typed and as its aliases make it; a line that cannot be told asks."""
         made = _as_typed(self._of_lines(session, question))
-        return _with_hooks(made, _LINE, session) if question.line is not None else made
+        for line in (question.line, question.expanded):
+            if line is not None:
+                made = _with_hooks(made, _LINE, session, line)
+        return made
 
     def _of_lines(self, session: Session, question: LineQuestion) -> Made:
-        lines = [line for line in (question.line, question.expanded) if line is not None]
+        lines = [question.line, question.expanded] if question.line is not None else []
+        lines = [line for line in lines if line is not None]
         made = [self.decide(_line(session, question.actor, line)) for line in lines]
         if made and session.profile.shell == "fish" and made[0].is_unread:
             commands = fish_commands(lines[0])
@@ -450,6 +449,16 @@ class Judging:
             return unread.unproven(why)
         made = [self._wherever(self._with_comments(each, session)) for each in made]
         return max(made, key=lambda each: STRICTNESS[type(each.decision)])
+
+
+def _ungated(made: Made, told: str) -> Made:
+    decision = Deny(
+        rule="gate",
+        reason="not_provable",
+        detail=told,
+        instead="run the command line as a call of its own, or open a new session",
+    )
+    return replace(made, decision=decision)
 
 
 def _commands(line: str) -> tuple[str, ...]:
@@ -513,7 +522,7 @@ def _may_become_another(made: Made, operation: Doing, session: Session) -> bool:
     )
 
 
-def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:
+def _with_hooks(made: Made, operation: Doing, session: Session, line: str) -> Made:
     """A line that changes how its shell asks is asked about while it still does."""
     if (
         session.gate is None
@@ -521,10 +530,9 @@ def _with_hooks(made: Made, operation: Doing, session: Session) -> Made:
         or made.judged.actor.kind == "person"
         or made.profile is Profile.OPEN
         or not isinstance(made.decision, Allow)
-        or made.judged.command_line is None
     ):
         return made
-    why = touched_hook(made.judged.command_line, shell=session.profile.shell)
+    why = touched_hook(line, shell=session.profile.shell)
     return made if why is None else made.unproven(why)
 
 

@@ -45,13 +45,15 @@ _KEY = re.compile(
     rf"|(?P<brings>[{BRINGS}]|\x1b[\[O][ABC])"
     r"|(?P<quotes>\x16)"
     r"|(?P<carries>[\x0f\x11])"
-    r"|(?P<completes>[\t\x0e\x10])"
+    r"|(?P<completes>[\t\x04\x0e\x10])"
     r"|(?P<text>[^\x00-\x1f\x7f\ufffd]+)"
     r"|(?P<other>\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|\x1b?[^\x1b])?|[\x00-\x1f\ufffd])",
     re.DOTALL,
 )
 """A paste; what ends a line, changes it in a known way, brings text into it, takes the next key as text,
 may put text on the next line, completes; text; and everything else, bytes that are no text among it."""
+
+_PASTE_ENDS = "\x1b[201~"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")
 
@@ -82,6 +84,9 @@ class Where:
 
     touched: bool = False
     """Keys were written to it, by whomever."""
+
+    taken: bool = False
+    """A program has read all keys there were: none is left to the shell."""
 
     pastes: bool = True
     """It takes a bracketed paste as text."""
@@ -116,6 +121,9 @@ class _Line:
     text: str = ""
     """Typed since the last line end."""
 
+    pastes_at: int | None = None
+    """The prompt at whose line a paste has begun and not ended."""
+
     def suspect(self, level: int, where: Where) -> None:
         is_known = where.settled or not where.strange
         is_here = where.at_prompt and not self.ends and is_known
@@ -124,7 +132,10 @@ class _Line:
         self.level = max(self.level, level)
 
     def catch_up(self, where: Where) -> None:
-        """A new prompt, or a shell that has read everything, tells what is left."""
+        """A new prompt, or whoever has read everything, tells what is left."""
+        if where.taken:
+            self.level, self.gone_after, self.ends = _PLAIN, None, 0
+            self.odd = self.begun = False
         if self.gone_after is not None and where.prompts > self.gone_after:
             self.level, self.gone_after, self.odd, self.begun = _PLAIN, None, False, False
         if where.settled:
@@ -135,6 +146,13 @@ class _Line:
             self.ends = 0
         if where.strange:
             self.suspect(_MAY_RUN, where)
+
+    def add(self, text: str, where: Where) -> None:
+        self.text = (self.text + text)[-MAX_CHARS:]
+        if _RUNS.search(text):
+            self.suspect(_MAY_RUN, where)
+        elif _RICH.search(text):
+            self.suspect(_IS_RICH, where)
 
     def end(self, where: Where) -> None:
         if not self.ends:
@@ -179,6 +197,13 @@ class LineKeys:
 def _takes_all(line: _Line, keys: str, where: Where) -> bool:
     runs = line.begun and _ALWAYS.match("\x1b" + keys) is not None
     line.begun = False
+    if line.pastes_at == where.prompts and where.at_prompt and "\x03" not in keys:
+        more, ended, keys = keys.partition(_PASTE_ENDS)
+        if not more.replace("\r", "").replace("\n", "").isprintable():
+            return True
+        line.add(more, where)
+        if ended:
+            line.pastes_at = None
     for key in _KEY.finditer(keys):
         runs = _takes(line, key, where) or runs
     return runs
@@ -210,10 +235,12 @@ def _takes(line: _Line, key: re.Match[str], where: Where) -> bool:
             line.end(where)
             return is_suspect
         case "completes":
-            is_rich = line.level or _RICH.search(where.shown or "")
-            if key[0] != "\t" or is_rich:
+            is_rich = bool(line.level or _RICH.search(where.shown or ""))
+            if key[0] in "\x0e\x10" or is_rich:
                 line.suspect(_MAY_RUN, where)
-            return is_suspect or (key[0] == "\t" and (bool(is_rich) or not where.completes))
+            # Ctrl-D completes where there is something to complete, and else is an end.
+            may_complete = key[0] == "\t" or (key[0] == "\x04" and bool(line.text or where.shown))
+            return is_suspect or (may_complete and (is_rich or not where.completes))
         case "other":
             was_plain = line.level == _PLAIN
             line.suspect(_MAY_RUN, where)
@@ -227,11 +254,7 @@ def _takes(line: _Line, key: re.Match[str], where: Where) -> bool:
 
 def _takes_text(line: _Line, text: str, where: Where) -> bool:
     was_odd = line.odd
-    line.text = (line.text + text)[-MAX_CHARS:]
-    if _RUNS.search(text):
-        line.suspect(_MAY_RUN, where)
-    elif _RICH.search(text):
-        line.suspect(_IS_RICH, where)
+    line.add(text, where)
     if was_odd and _COMMANDS.search(text):
         return True
     return line.level == _MAY_RUN and _EXPANDS in text.encode("utf-8", "replace")
@@ -241,11 +264,10 @@ def _takes_paste(line: _Line, key: re.Match[str], where: Where, *, is_suspect: b
     """Text, where the shell takes a paste as such; or else keys, of which only plain words are let through."""
     pasted = key["pasted"]
     is_text = where.pastes and not line.odd and not _CONTROL.search(pasted)
-    line.text = (line.text + pasted)[-MAX_CHARS:]
-    if _RUNS.search(pasted) or not is_text:
+    line.add(pasted, where)
+    if not is_text:
         line.suspect(_MAY_RUN, where)
-    elif _RICH.search(pasted):
-        line.suspect(_IS_RICH, where)
-    if key["pasted_all"] is None or not is_text:
         line.odd = True
+    elif key["pasted_all"] is None:
+        line.pastes_at, line.odd = where.prompts, not where.at_prompt
     return not is_text and (is_suspect or not pasted.isprintable() or bool(_RUNS.search(pasted)))
