@@ -44,6 +44,19 @@ async def typed(engine: Engine, *pieces: str) -> None:
         await engine.call("input.write", session="s", data=piece)
 
 
+async def typed_in_lines(engine: Engine, text: str) -> None:
+    """Each when the shell asks for it."""
+    *lines, last = text.splitlines(keepends=True)
+    for line in lines:
+        before = session(engine).journal.end
+        await typed(engine, line)
+        while (
+            session(engine).phase is not Phase.CONTINUATION or session(engine).journal.end == before
+        ):
+            await session(engine).pulse.wait()
+    await typed(engine, last)
+
+
 def session(engine: Engine) -> Session:
     return engine.registry.find("s")
 
@@ -72,8 +85,7 @@ async def test_a_line_that_bash_runs_apart_is_not_taken_for_what_its_history_joi
     home: Path, victim: Path, begun: str
 ) -> None:
     async with session_of(home, "bash") as engine:
-        lines = [*f"{begun}rm -rf {victim}\r}}\r".split("\r")][:-1]
-        await typed(engine, *(f"{line}\r" for line in lines))
+        await typed_in_lines(engine, f"{begun}rm -rf {victim}\r}}\r")
         await refused(engine)
 
         assert victim.exists()
@@ -84,7 +96,7 @@ async def test_a_line_that_nobody_can_tell_is_asked_about_with_what_history_has(
 ) -> None:
     async with session_of(home, "bash") as engine:
         # Keys that are no text: nobody knows what they make.
-        await typed(engine, "{ : # y\x7fx \\\r", f"rm -rf {victim}\r", "}\r")
+        await typed_in_lines(engine, f"{{ : # y\x7fx \\\rrm -rf {victim}\r}}\r")
         await refused(
             engine, "could not tell what it is about to run; its history has { : # x rm -rf"
         )
