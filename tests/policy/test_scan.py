@@ -71,6 +71,9 @@ if true; then rm -rf X; fi
 coproc rm -rf X
 =rm -rf X
 not rm -rf X
+x='$(r$1m -rf X)'
+x='a[$(r$1m -rf X)]'
+x='`r$1m -rf X`'
 """.strip().splitlines()
 
 
@@ -106,6 +109,12 @@ def test_a_disguised_command_is_found(text: str) -> None:
         "!!",
         "echo !$",
         "^ls^id",
+        "^echo ^",
+        "^echo ^^",
+        "!:1-$",
+        "!:s/echo //",
+        "true; !:1-3",
+        'echo "${x@P}"',
         "ls\rid",
         "ls \u202e-la",
         "l\u0455",
@@ -149,6 +158,9 @@ def test_what_cannot_be_read_is_said(text: str) -> None:
         "if [ -f x ]; then cat x; fi",
         "f() { ls; }; f",
         "diff /etc/passwd b",
+        "fmt='$(date)'",
+        "q='select `id` from t'",
+        'echo "${x@Q}"',
     ],
 )
 def test_ordinary_work_is_left_alone(text: str) -> None:

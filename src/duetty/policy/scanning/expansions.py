@@ -220,6 +220,10 @@ class WordReader(ABC):
             self._substitute(inside, building, quoted=quoted)
         elif following == "{":
             inside, self.at = self._balanced(self.at + 2, "{", "}")
+            if inside.endswith("@P"):
+                self.reading.unreadable.append(
+                    "a value is expanded as a prompt, and runs what it says"
+                )
             self._parameter(inside, building, quoted=quoted)
         elif following == "[":
             inside, self.at = self._balanced(self.at + 2, "[", "]")

@@ -434,6 +434,8 @@ class _Scanner:
             self.unreadable.append("changes where cd goes")
         if value.text:
             self.sweep(value.text, depth)
+            if "$(" in value.text or "`" in value.text:
+                self._try_quoted(value.text, depth)  # kept, perhaps for a prompt or a subscript
         if _ASSIGNED_COMMANDS.fullmatch(name):
             self.try_text(value.text, depth + 1)
             if value.inner and value.text[:1] == "<":
@@ -532,8 +534,11 @@ class _Scanner:
     def _subscripts(self, texts: list[str], depth: int) -> None:
         for text in texts[1:]:
             if "[" in text and _SUBSCRIPT.search(text):
-                quoted = ': "' + text.replace('"', "") + '"'
-                self.try_text(quoted, depth + 1)
+                self._try_quoted(text, depth)
+
+    def _try_quoted(self, text: str, depth: int) -> None:
+        """What would run if somebody expanded it."""
+        self.try_text(': "' + text.replace('"', "") + '"', depth + 1)
 
     def _defines(self, words: Sequence[Word], depth: int, *, is_suffix: bool = False) -> None:
         """Aliases: judged as functions are, with whatever they will be given behind their text."""
