@@ -83,3 +83,104 @@ def test_a_prompt_of_zsh_says_whether_its_gate_is_whole(
 ) -> None:
     with gated(tmp_path, "zsh") as keeper:
         assert damage(keeper, line) is whole
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "functions -e (functions -a | string match '*y_ask')",
+        "functions -e (functions -a | string match '*y_passes')",
+        "functions -e (functions -a | string match '*y_told')",
+        "functions -e (functions -a | string match '*y_abbr')",
+        "function _duetty_ask; return 0; end",
+        "alias kill=true; function printf; end; function commandline; end; function random; end",
+        "function functions; end; function contains; return 1; end; function abbr; end",
+    ],
+)
+def test_a_fish_whose_gate_was_damaged_runs_nothing_that_is_forbidden(
+    tmp_path: Path, line: str
+) -> None:
+    with gated(tmp_path, "fish", rc="abbr -a harmless touch\n") as keeper:
+        damage(keeper, line)
+        type_line(keeper, "touch forbidden")
+        type_line(keeper, "harmless forbidden\x01")
+
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "whole"),
+    [
+        ("true", True),
+        ("alias kill=true", True),
+        ("function fish_prompt; echo '> '; end", True),
+        ("functions -e (functions -a | string match '*y_ask')", False),
+        ("function _duetty_ask; return 0; end", False),
+        ("functions -e (functions -a | string match '*y_preexec')", False),
+    ],
+)
+def test_a_prompt_of_fish_says_whether_its_gate_is_whole(
+    tmp_path: Path, line: str, whole: bool
+) -> None:
+    with gated(tmp_path, "fish") as keeper:
+        assert damage(keeper, line) is whole
+
+
+ABBREVIATIONS = """
+abbr -a harmless 'touch "forbidden"'
+abbr -a zz touch
+abbr -a --position anywhere any forbidden
+abbr -a letters --regex '^t+$' --function longer
+function longer; echo touch forbidden; end
+"""
+
+
+@pytest.mark.parametrize(
+    ("keys", "asked"),
+    [
+        ("harmless", 'touch "forbidden"'),
+        ("\x1b[200~zz forbidden\x1b[201~\x01", "touch forbidden"),
+        ("touch any", "touch forbidden"),
+        ("tt", "tt"),
+        ("echo zz", "echo zz"),
+    ],
+)
+def test_what_fish_runs_is_what_was_asked_about_whatever_is_abbreviated(
+    tmp_path: Path, keys: str, asked: str
+) -> None:
+    with gated(tmp_path, "fish", rc=ABBREVIATIONS) as keeper:
+        type_line(keeper, keys)
+
+        assert keeper.lines == [asked]
+        assert "forbidden" not in os.listdir(tmp_path)
+
+
+STRANGE_KEY = "bind \\cg 'commandline -f execute'\n"
+
+
+@pytest.mark.parametrize("key", ["\x03", "\x1c", "\x1a"], ids=["Ctrl-C", "Ctrl-\\", "Ctrl-Z"])
+def test_no_key_gets_a_line_past_a_question_that_fish_cannot_take_back(
+    tmp_path: Path, key: str
+) -> None:
+    with gated(tmp_path, "fish", rc=STRANGE_KEY) as keeper:
+        keeper.answers = False
+        keeper.shell.write("touch made\x07")
+        keeper.shell.wait(lambda: len(keeper.asked) == 1, "question")
+        for _ in range(3):
+            keeper.shell.write(key)
+            keeper.shell.read_until_quiet()
+
+        assert not (tmp_path / "made").exists()
+        keeper.answer(keeper.asked[0])
+        keeper.shell.wait_prompt(since=len(keeper.shell.trusted))
+        assert (tmp_path / "made").exists()
+
+
+def test_fish_ends_where_a_line_was_refused_that_it_cannot_take_back(tmp_path: Path) -> None:
+    with gated(tmp_path, "fish", rc=STRANGE_KEY) as keeper:
+        keeper.shell.write("touch forbidden\x07")
+        keeper.shell.wait_text("this shell ends")
+        with pytest.raises(AssertionError, match="the shell ended"):
+            keeper.shell.wait_text("nothing more")
+
+        assert "forbidden" not in os.listdir(tmp_path)
