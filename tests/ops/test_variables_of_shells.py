@@ -36,19 +36,21 @@ from duetty.wire.processes import StartProcessParams
     ],
 )
 def test_a_variable_that_moves_a_shell_is_asked_about(name: str) -> None:
-    given = OpenParams(env={name: "/elsewhere", "LANG": "C"})
+    given = OpenParams.model_validate({"env": {name: "/elsewhere", "LANG": "C"}})
 
     assert running_variables(given, strict=False, inherited={name: "/here"}) == {name: "/elsewhere"}
     assert running_variables(given, strict=False, inherited={name: "/elsewhere"}) == {}
 
 
-@pytest.mark.parametrize("name", ["LANG", "TERM", "PORT", "HISTFILE", "PS1", "DEBUG", "XDG_RUNTIME_DIR"])
+@pytest.mark.parametrize(
+    "name", ["LANG", "TERM", "PORT", "HISTFILE", "PS1", "DEBUG", "XDG_RUNTIME_DIR"]
+)
 def test_a_plain_variable_of_a_session_is_not(name: str) -> None:
-    assert running_variables(OpenParams(env={name: "x"}), strict=False) == {}
+    assert running_variables(OpenParams.model_validate({"env": {name: "x"}}), strict=False) == {}
 
 
 @pytest.mark.parametrize("name", ["HOME", "XDG_CONFIG_HOME", "MAIL"])
 def test_where_no_shell_reads_lines_they_say_nothing(name: str) -> None:
-    given = StartProcessParams(command="make", env={name: "/elsewhere"})
+    given = StartProcessParams.model_validate({"command": "make", "env": {name: "/elsewhere"}})
 
     assert running_variables(given, strict=False) == {}
