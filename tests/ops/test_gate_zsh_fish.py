@@ -1,8 +1,15 @@
 """Lines by which an agent got around the shell's question ask; what agents do every day does not."""
 
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
 import pytest
 
+from duetty.config import Settings
+from duetty.errors import PolicyDenied
 from duetty.ops.judging.shell_hooks import touched_hook
+from tests.engine import running_engine
 
 ASKED = {
     "zsh": """
@@ -336,3 +343,40 @@ def test_a_line_that_disables_the_gate_is_seen(shell: str, line: str) -> None:
 @pytest.mark.parametrize(("shell", "line"), _cases(LET_PASS))
 def test_what_agents_do_every_day_is_left_alone(shell: str, line: str) -> None:
     assert touched_hook(line, shell=shell) is None
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize(
+    ("shell", "keys"),
+    [
+        ("zsh", ["FUNCNEST=0\r"]),
+        ("zsh", ["foo() { return 0; }\r", "functions -c foo builtin\r"]),
+        ("zsh", ["! unfunction -m '_d*'\r"]),
+        ("fish", ["functions -e (functions -a | string match '*y_ask')\r"]),
+        ("fish", ["alias kill=true\r", "abbr -a zz (string sub -s 2 xtouch)\r"]),
+    ],
+)
+async def test_no_line_runs_unasked_behind_one_that_prepares_a_way_around(
+    home: Path, shell: str, keys: list[str]
+) -> None:
+    (home / "config.toml").write_text(
+        '[[policy.rules]]\nname = "asks"\ndecide = "ask"\ncommand = ["touch **"]\n'
+    )
+    settings = Settings(session_grace_ms=300, policy_profile="guarded")
+    async with running_engine(home, settings=settings) as engine:
+        with anyio.fail_after(60):
+            await engine.open(command=shell)
+            await engine.run("true")
+            for each in keys:
+                await engine.call("input.write", session="s", data=each)
+                await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=30_000)
+            for each in ("touch made\r", "zz made\x01\r"):
+                with suppress(
+                    PolicyDenied
+                ):  # a shell that says that it does not ask is not typed into
+                    await engine.call("input.write", session="s", data=each)
+                await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=30_000)
+
+    assert not (home / "made").exists()
