@@ -345,6 +345,26 @@ def test_what_agents_do_every_day_is_left_alone(shell: str, line: str) -> None:
     assert touched_hook(line, shell=shell) is None
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        ": " + "a " * 700 + "; ! unfunction -m '_d*'",
+        ": " + " " * 9000 + "; ! unfunction -m '_d*'",
+        "cat <<'E' > x\n" + "some text\n" * 2000 + "E\n! unfunction -m '_d*'",
+    ],
+    ids=["words", "blanks", "document"],
+)
+def test_nothing_hides_behind_the_length_of_a_line(line: str) -> None:
+    assert touched_hook(line, shell="zsh") is not None
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_long_document_is_not_taken_for_commands(shell: str) -> None:
+    line = "cat <<'E' > x.py\n" + "some text\n" * 1000 + "unset = trap\n" * 300 + "E"
+
+    assert touched_hook(line, shell=shell) is None
+
+
 @pytest.mark.anyio
 @pytest.mark.pty
 @pytest.mark.shells

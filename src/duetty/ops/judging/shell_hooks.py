@@ -172,7 +172,10 @@ def is_hook(name: str) -> bool:
 
 def touched_hook(line: str, *, shell: str | None) -> str | None:
     """What in this line would change how its shell asks; None if nothing is seen."""
-    return _touched(line[:MAX_CHARS], shell, MAX_DEPTH)
+    why = _touched(line[:MAX_CHARS], shell, MAX_DEPTH)
+    if why is None and len(line) > MAX_CHARS:
+        return _changed_by(read(line), shell, MAX_DEPTH)  # not in what it hands to a program
+    return why
 
 
 def _touched(text: str, shell: str | None, depth: int) -> str | None:
@@ -289,6 +292,8 @@ _VALUED = {"read": "dinNptuPcR", "mapfile": "dnOsucC", "readarray": "dnOsucC"}
 
 
 def _changed_by(reading: Reading, shell: str | None, depth: int) -> str | None:
+    if "too many words" in reading.unreadable:
+        return "it has too many words to be looked through"
     for simple in reading.commands:
         if (why := _changed_by_one(simple, shell, depth)) is not None:
             return why
