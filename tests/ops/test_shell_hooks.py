@@ -216,7 +216,6 @@ def test_a_line_that_touches_the_hooks_is_seen(shell: str, line: str) -> None:
         ("zsh", "PROMPT='%~ %# '"),
         ("fish", "set -U fish_greeting"),
         ("fish", "complete -c foo -a 'one two'"),
-        ("fish", "abbr -a gs git status"),
         ("fish", "read -P 'name? ' name"),
         ("bash", "exec 3>log"),
         ("bash", "exec >log 2>&1"),

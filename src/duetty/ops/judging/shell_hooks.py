@@ -9,11 +9,24 @@ that is read from a file can do the same unseen; then the next prompt says that 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from duetty.ops.judging.shell_builtins import (
+    HIDES,
+    NEXT_LINE,
+    SWITCHES_OFF,
+    TAKES_NAMES,
+    USED,
+    ZSH_TABLES,
+    hidden_by,
+    is_watched,
+    of_builtin,
+)
 from duetty.policy.scanning.reader import read
 from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple
 
 _COMMAND = r"(?:^\s*|[;&|({]\s*|\b(?:command|builtin|then|do|else|and|or|not|begin)\s+)"
 """Where a command may begin."""
+
+_USED = "|".join(sorted(USED))
 
 _ANY = (
     (r"_duetty", "it names parts of the integration"),
@@ -28,7 +41,7 @@ _ANY = (
     ),
     (
         r"\bprint\s+(-\w+\s+)*-\w*z|\bread\s+(-\w+\s+)*-\w*z|\bvared\b|\bpush-line\b",
-        "it puts text on the next line",
+        NEXT_LINE,
     ),
     (r"\bextdebug\b", "it changes how bash runs lines"),
     (
@@ -40,19 +53,12 @@ _ANY = (
         r"\bfish_(preexec|prompt|postexec|key_bindings|cancel|posterror)\b",
         "it changes what fish runs before a line",
     ),
-    (
-        r"(\bfunction\s+|^\s*|[;&|{(]\s*)(builtin|command|kill|read|test|printf|set|string|status"
-        r"|commandline|functions|random|fc|emulate|print|local|typeset)\s*\(\s*\)",
-        "it puts a function in the place of a command that the integration uses",
-    ),
-    (
-        r"\bfunction\s+(builtin|command|kill|read|test|printf|set|string|status|commandline"
-        r"|functions|random|fc|emulate|print|local|typeset)\b",
-        "it puts a function in the place of a command that the integration uses",
-    ),
+    (rf"(\bfunction\s+|^\s*|[;&|{{(]\s*)({_USED})\s*\(\s*\)", HIDES),
+    (rf"\bfunction\s+({_USED})\b", HIDES),
+    (r"[]]133;|133;[ABCDQ]\b", "it could print marks that look like the shell's own"),
     (
         rf"{_COMMAND}(enable|disable|unfunction|unhash)\s+\S|\bunset\s+(-\w+\s+)*-\w*f",
-        "it switches commands off that the integration may use",
+        SWITCHES_OFF,
     ),
     (
         r"armed\b|\bDUETTY_HOME\b|duetty\S*scratch",
@@ -69,7 +75,8 @@ _ANY = (
 )
 _HOOKS = (
     r"(?:PS[02]|PROMPT_COMMAND|PROMPT_EOL_MARK|HIST\w*|histchars|BASH_\w+|BASHOPTS|SHELLOPTS|POSIXLY_CORRECT|INPUTRC"
-    r"|KEYTIMEOUT|PERIOD|zle_\w+|[a-z]{1,20}_functions"
+    r"|KEYTIMEOUT|PERIOD|zle_\w+|[a-z]{1,20}_functions|FUNCNEST|TRY_BLOCK_\w+|(?:READ)?NULLCMD|TMOUT|LINENO"
+    r"|MAIL(?:PATH|CHECK)?|mailpath"
     r"|fish_(?!greeting\b|user_paths\b|color_|pager_color_)\w+)"
 )
 """Variables that a shell's lines, its history or its prompt depend on."""
@@ -81,9 +88,10 @@ _RUNS_IN_PROMPT = re.compile(r"[`\ufffc]|\$[({\[]")
 
 _SETS_IN_PASSING = re.compile(
     rf"\b(?:for|foreach|select)\s{{1,20}}{_HOOKS}\b|\$\{{{_HOOKS}(?:\[[^]]{{0,100}}\])?:{{0,2}}="
+    rf"|\bcoproc\s{{1,20}}{_HOOKS}\b|\{{{_HOOKS}(?:\[[^]]{{0,100}}\])?\}}[<>]"
     rf"|\$\{{!\w{{1,100}}:?=|\$\{{\([^)]{{0,20}}P[^)]{{0,20}}\)\w{{1,100}}:{{0,2}}="
 )
-"""Loops and expansions that assign."""
+"""Loops, expansions and redirections that assign."""
 
 _ARITHMETIC = re.compile(r"\(\(|\$\[")
 _COUNTS = re.compile(
@@ -91,6 +99,12 @@ _COUNTS = re.compile(
     rf"|(?:\+\+|--)\s{{0,20}}{_HOOKS}\b"
 )
 """Arithmetic that assigns."""
+
+_UNTOLD_COUNT = re.compile(
+    r"(?:\(\(|\$\[|\w\[)[^][()]{0,200}?(?:\$\w{1,100}|(?:\$\{[^}]{0,100}\}|\$\([^)]{0,200}\)|`[^`]{0,200}`)\w{0,100})"
+    r"\s{0,20}(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?![=~]))"
+)
+"""Arithmetic that assigns to what an expansion makes the name of: `a[${x}0=1]`."""
 
 _EXEC = re.compile(r"e['\"\\]*x['\"\\]*e['\"\\]*c|\$'")
 """A line that may say `exec`, however it is quoted."""
@@ -100,12 +114,14 @@ _BEFORE = frozenset(
 )
 """Words behind which the same shell runs what follows."""
 
+_OF_TABLES = "it changes functions or options of zsh by name"
+
 _OF_SHELL = {
     "zsh": (
         (r"(^\s*|[;&|({]\s*)r\b", "it runs a line of history, which is not told"),
         (
-            r"\b(functions|dis_functions|options|widgets|[gs]?aliases)(\[[^]]*\])?\+?=[^=]",
-            "it changes functions or options of zsh by name",
+            rf"(?<![\w$-])(?:{ZSH_TABLES.pattern})(\[[^]]*\])?(?:\+?=(?!=)|::?=)",
+            _OF_TABLES,
         ),
     ),
     "fish": (
@@ -117,6 +133,11 @@ _OF_SHELL = {
             rf"{_COMMAND}set\s+(-\S+\s+)*[^\s;=-]*[($]",
             "it sets a variable whose name is not told",
         ),
+        (
+            rf"{_COMMAND}functions\s[^;\n|&]{{0,200}}[($*?{{~]",
+            SWITCHES_OFF,
+        ),
+        (r"\bfunction\s+(--\s+)?[^\s;]*[($]|\balias\s+[^\s;='\"]*[($]", HIDES),
     ),
 }
 
@@ -127,10 +148,11 @@ _PATTERNS_OF = {
 }
 
 _PERHAPS = re.compile(
-    rf"[$`{{]|{_HOOKS}|shopt|setopt|emulate|zmodload|compl|compdef|compctl|zstyle|abbr|history|commandline"
+    rf"[$`{{]|{_HOOKS}|shopt|setopt|emulate|zmodload|compl|compgen|compdef|compctl|zstyle|abbr|history|commandline"
     r"|PS\d|PROMPT|prompt|declare|typeset|local|export|readonly|getopts|mapfile|readarray|alias|eval"
     r"|_duetty|PS0|PROMPT_COMMAND|promptvars|trap|extdebug|preexec|precmd|zsh-hook|zle|sched|bind"
     rf"|fish_|function|\(\s*\)|enable|disable|unhash|unset|armed|DUETTY_HOME|scratch|\bset\b|fc"
+    r"|unfunction|autoload|pushln|\bblock\b|limit\b|\bwait\b|coproc|133;|options|widgets|modules|builtins|commands|keymaps"
     rf"|TRAP|stty|cmdhist|comments|\bprint\b|\bread\b|vared|push-line|{_EXEC.pattern}|\br\b"
 )
 """One look that most lines do not survive."""
@@ -143,9 +165,17 @@ MAX_DEPTH = 4
 """Texts within texts that are looked into for an `exec`."""
 
 
+def is_hook(name: str) -> bool:
+    """Whether a shell's lines, its history or its prompt depend on a variable of this name."""
+    return _IS_HOOK(name) is not None
+
+
 def touched_hook(line: str, *, shell: str | None) -> str | None:
     """What in this line would change how its shell asks; None if nothing is seen."""
-    return _touched(line[:MAX_CHARS], shell, MAX_DEPTH)
+    why = _touched(line[:MAX_CHARS], shell, MAX_DEPTH)
+    if why is None and len(line) > MAX_CHARS:
+        return _changed_by(read(line), shell, MAX_DEPTH)  # not in what it hands to a program
+    return why
 
 
 def _touched(text: str, shell: str | None, depth: int) -> str | None:
@@ -160,9 +190,14 @@ def _touched(text: str, shell: str | None, depth: int) -> str | None:
     begins = _ARITHMETIC.search(text)
     if _SETS_IN_PASSING.search(text) or (begins and _COUNTS.search(text, begins.end())):
         return _SETS
+    if _UNTOLD_COUNT.search(text):
+        return _UNTOLD
     if _replaces_shell(text, MAX_DEPTH):
         return "it puts another program in the shell's place"
-    return _changed_by(read(text), shell, depth)
+    reading = read(text)
+    if (why := hidden_by(reading, text, shell)) is not None:
+        return why
+    return _changed_by(reading, shell, depth)
 
 
 _FISH_ESCAPE = re.compile(r"\\(?:[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3}))")
@@ -257,6 +292,8 @@ _VALUED = {"read": "dinNptuPcR", "mapfile": "dnOsucC", "readarray": "dnOsucC"}
 
 
 def _changed_by(reading: Reading, shell: str | None, depth: int) -> str | None:
+    if "too many words" in reading.unreadable:
+        return "it has too many words to be looked through"
     for simple in reading.commands:
         if (why := _changed_by_one(simple, shell, depth)) is not None:
             return why
@@ -264,28 +301,75 @@ def _changed_by(reading: Reading, shell: str | None, depth: int) -> str | None:
 
 
 def _changed_by_one(simple: Simple, shell: str | None, depth: int) -> str | None:
-    words = [word.text for word in simple.words]
-    while words and words[0] in _BEFORE:
-        del words[0]
-        while words and words[0][:1] == "-":
-            del words[0]
+    words = _words_of(simple)
     if not words or words[0] in _SPECIAL:
         for name, value in simple.assignments:
-            if _is_set(name, value.text):
+            if _is_set(name.removesuffix("[]"), value.text) or _COUNTS.search(value.text):
                 return _SETS
     if not words:
         return None
     name, given = words[0], words[1:]
-    if name in ("eval", "alias"):
-        return _of_texts([" ".join(given)] if name == "eval" else given, shell, depth)
+    if (why := of_builtin(name, given, shell)) is not None:
+        return why
+    if name == "eval":
+        return _of_texts([" ".join(given)], shell, depth)
+    if name == "alias":
+        return _of_aliases(given, shell) or _of_texts(given, shell, depth)
+    if UNKNOWN in name:
+        return _of_untold(name, given)
     if shell == "fish" and name == "set":
         return _of_fish_set(given)
+    if shell == "zsh" and (name in _SETTERS or name in TAKES_NAMES):
+        named = (re.split(r"[\[=:]", word)[0] for word in given)
+        if any(ZSH_TABLES.fullmatch(word) for word in named) and not (
+            name in ("typeset", "declare") and given[:1] == ["-p"]
+        ):
+            return _OF_TABLES
+    if name in TAKES_NAMES and any(_IS_HOOK(word) for word in given):
+        return _SETS
     check = _BUILTINS.get(name)
     if check is not None:
         return check(given)
     if name in _SETTERS:
         return _of_setter(name, given)
     return None
+
+
+def _words_of(simple: Simple) -> list[str]:
+    """The words of a command, without those behind which the same shell runs it."""
+    words = [word.text for word in simple.words]
+    while words and (words[0] in _BEFORE or words[0] == "repeat" or words[0][:1] == "-"):
+        del words[: 2 if words[0] == "repeat" else 1]
+        while words and words[0][:1] == "-":
+            del words[0]
+    return words
+
+
+def _of_aliases(given: Sequence[str], shell: str | None) -> str | None:
+    """An alias that leaves the rest to a builtin of these: what it is given later is not seen there."""
+    for text in (word.partition("=")[2] for word in given) if shell != "fish" else given[-1:]:
+        commands = read(text.removeprefix("=")).commands
+        words = _words_of(commands[-1]) if commands else []
+        if words and words[0] not in _OFTEN and _is_looked_at(words[0]):
+            return "it gives another name to a builtin that may change how the shell asks"
+    return None
+
+
+_OFTEN = frozenset(["history", "print", "printf", "read", "wait", "alias", "stat"])
+"""Of which aliases are made every day, and that do little harm unseen."""
+
+
+def _is_looked_at(name: str) -> bool:
+    return name in _BUILTINS or name in _SETTERS or is_watched(name)
+
+
+def _of_untold(name: str, given: Sequence[str]) -> str | None:
+    """A command whose name is told in part, or not at all."""
+    if name.strip(UNKNOWN):
+        could_be = re.compile(".*".join(map(re.escape, re.split(f"{UNKNOWN}+", name)))).fullmatch
+        names = {*_BUILTINS, *_SETTERS, *USED}
+        return "it runs a builtin whose name is not told" if any(map(could_be, names)) else None
+    return _SETS if any(_IS_HOOK(word.partition("=")[0]) for word in given) else None
 
 
 def _of_texts(texts: Sequence[str], shell: str | None, depth: int) -> str | None:
@@ -325,6 +409,8 @@ def _of_setter(name: str, given: Sequence[str]) -> str | None:
         given = given[1:2] if given[:1] == ["-v"] else [given[0][2:]] if _is_joined(given) else ()
     elif name == "getopts":
         given = given[1:2]
+    elif name in ("print", "wait"):
+        given = _named_by(given, "v" if name == "print" else "p")
     is_declared = name in ("declare", "typeset", "local")
     for found, value, is_reference in _names(name, given):
         if UNKNOWN in found:
@@ -334,6 +420,15 @@ def _of_setter(name: str, given: Sequence[str]) -> str | None:
         if is_declared and is_reference and (_IS_HOOK(value) or UNKNOWN in value):
             return _SETS
     return None
+
+
+def _named_by(given: Sequence[str], letter: str) -> list[str]:
+    """The variable that an option names, in this word or the next."""
+    for at, word in enumerate(given):
+        _, found, joined = word.partition(letter) if word[:1] == "-" else ("", "", "")
+        if found:
+            return [joined] if joined else list(given[at + 1 : at + 2])
+    return []
 
 
 def _is_joined(given: Sequence[str]) -> bool:
@@ -443,17 +538,15 @@ _BUILTINS: dict[str, Callable[[Sequence[str]], str | None]] = {
     "setopt": _of_setopt,
     "unsetopt": _of_setopt,
     "emulate": _asks(_LINES),
-    "enable": _asks_with(
-        r"-\w*[nfd]|[^-]", "it switches commands off that the integration may use"
-    ),
-    "zmodload": _asks_with(r"-\w*u", _LINES),
+    "enable": _asks_with(r"-\w*[nfd]|[^-]", SWITCHES_OFF),
+    "zmodload": _asks_with(r"-[Llei]*[^Llei-]", _LINES),
     "complete": _of_complete,
+    "compgen": _of_complete,
     "compdef": _asks(_COMPLETES),
     "compctl": _asks_with(r"-", _COMPLETES),
     "zstyle": _asks_with(r"-\w*e", _COMPLETES),
-    "abbr": _asks_with(r"-f|--function", _COMPLETES),
     "history": _of_history,
-    "commandline": _asks_with(r"", "it puts text on the next line"),
+    "commandline": _asks_with(r"", NEXT_LINE),
     "add-zle-hook-widget": _asks(_KEYS),
 }
 _SETTERS = frozenset(
@@ -472,7 +565,8 @@ _SETTERS = frozenset(
         "getopts",
         "unset",
         "let",
-        "vared",
+        "print",
+        "wait",
     ]
 )
 
@@ -484,11 +578,7 @@ def _replaces_shell(text: str, depth: int) -> bool:
     reading = read(text)
     own = {*reading.functions, "eval"}
     for simple in reading.commands:
-        words = [word.text for word in simple.words]
-        while words and words[0] in _BEFORE:
-            del words[0]
-            while words and words[0][:1] == "-":
-                del words[0]
+        words = _words_of(simple)
         if not words:
             continue
         if words[0] == "alias":

@@ -12,9 +12,11 @@ from shlex import quote
 from shutil import which
 from typing import cast
 
+from duetty.ops.judging.shell_hooks import is_hook
 from duetty.policy import analyse
 from duetty.policy.scanning.wrappers import reads_commands_from_stdin
 from duetty.wire.base import Params
+from duetty.wire.params import OpenParams
 from duetty.wire.processes import StartProcessParams
 
 CODE_VARIABLES = frozenset(
@@ -38,6 +40,16 @@ PLAIN_VARIABLES = frozenset(
 """Of the families above, those that hold a switch, a name or data: no program, file of code or option."""
 
 PROMPTS = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"})
+
+SHELL_VARIABLES = frozenset(
+    {"HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS", "XDG_CACHE_HOME",
+     "TERMINFO", "TERMINFO_DIRS", "TERMCAP", "fpath", "module_path", "MODULE_PATH"}
+)  # fmt: skip
+"""Where an interactive shell looks for its files: keys, functions and completions. Besides what its lines
+and prompts depend on."""
+
+HISTORY_VARIABLES = frozenset({"HISTFILE", "HISTFILESIZE", "HISTTIMEFORMAT"})
+"""Where and how long lines are kept: no line runs by them, and none is asked about otherwise."""
 
 HARMLESS_VARIABLES = frozenset(
     {"LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CI", "COLUMNS", "LINES"}
@@ -102,10 +114,12 @@ def running_variables(
         return {}
     variables = cast("Mapping[str, str]", given)
     known: Mapping[str, str] = {} if strict or inherited is None else inherited
+    opens = isinstance(params, OpenParams)
     return {
         name: value
         for name, value in variables.items()
-        if _may_run(name, value, strict) and known.get(name) != value
+        if (_may_run(name, value, strict) or (opens and _moves_shell(name)))
+        and known.get(name) != value
     }
 
 
@@ -120,6 +134,13 @@ def _may_run(name: str, value: str, strict: bool) -> bool:
     if name in PROMPTS:
         return "$(" in value or "`" in value  # a prompt is expanded each time it is drawn
     return name not in PLAIN_VARIABLES and (name in CODE_VARIABLES or _CODE.match(name) is not None)
+
+
+def _moves_shell(name: str) -> bool:
+    """Whether an interactive shell would read other files by it, or other lines than are asked about."""
+    if name in HARMLESS_VARIABLES or name in HISTORY_VARIABLES or name in PROMPTS:
+        return False
+    return name in SHELL_VARIABLES or name.startswith("fish_") or is_hook(name)
 
 
 def runs_code(name: str) -> bool:
