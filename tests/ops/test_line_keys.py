@@ -397,6 +397,7 @@ async def test_read_with_a_line_editor_runs_nothing_that_was_not_asked_about(hom
             await engine.run("read -e x", max_wait_ms=5_000)
             for _ in range(2):
                 await engine.call("input.write", session="s", data="\x1b[A")
+                await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
             with pytest.raises(PolicyDenied):
                 await engine.call("input.write", session="s", data="\x1b\x05")
 
