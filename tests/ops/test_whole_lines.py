@@ -236,7 +236,16 @@ async def test_what_an_agent_left_on_the_line_is_the_agents_when_a_person_ends_i
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
 @pytest.mark.parametrize(
     "line",
-    ["^echo ^", "^echo ^^", "!:1-$", "!:s/echo //", "!:1 !:2 !:3", '"!:1" !:2-$', "true; !:1-3"],
+    [
+        "^echo ^",
+        "^echo ^^",
+        "!:1-$",
+        "!:s/echo //",
+        "!:1 !:2 !:3",
+        '"!:1" !:2-$',
+        "true; !:1-3",
+        "{!:1,!:2,!:3}",
+    ],
 )
 async def test_a_run_that_history_makes_another_of_is_judged_as_that(
     home: Path, victim: Path, shell: str, line: str
@@ -267,7 +276,7 @@ async def test_a_run_that_only_looks_like_it_runs(home: Path, shell: str) -> Non
 
 @pytest.mark.parametrize(
     "gone",
-    ["unfunction -m '_duetty*'", "FUNCNEST=0", "foo() { return 0; }; functions -c foo builtin"],
+    ["unfunction -m '_duetty*'", "foo() { return 0; }; functions -c foo builtin"],
 )
 async def test_zsh_without_its_hooks_is_not_typed_into(
     home: Path, victim: Path, gone: str, monkeypatch: pytest.MonkeyPatch
@@ -283,3 +292,29 @@ async def test_zsh_without_its_hooks_is_not_typed_into(
 
         assert refused.value.details["rule"] == "gate"
         assert victim.exists()
+
+
+@pytest.mark.parametrize(
+    ("writes", "is_agents"),
+    [
+        (["rm -rf x #\x16\r"], True),
+        (["ls\rrm -rf x #\x16", "\r"], True),
+        (["rm x\t\r"], True),  # in a menu of completions, Enter chooses
+        (["rm -rf x"], True),
+        (["ls\r"], False),
+        (["lss\x7f\x1b[D\x05\r"], False),
+        (["\x1b[200~ls\x1b[201~", "\r"], False),
+    ],
+)
+def test_an_enter_is_one_only_after_keys_that_leave_it_so(
+    home: Path, writes: list[str], is_agents: bool
+) -> None:
+    asking = gate.Gate(home / "gate", nonce="n")
+    asking.make(always=False)
+    bot = Actor(kind="agent", name="bot")
+    for data in writes:
+        asking.expect(data.encode(), actor=bot, now_s=0, is_line_empty=lambda: False)
+    asking.note_prompt(gated=True, now_s=1)
+    asking.expect(b"x\r", actor=ANNA, now_s=9, is_line_empty=lambda: True)
+
+    assert (asking.take_actor() is not None) == is_agents
