@@ -244,7 +244,7 @@ async def test_what_an_agent_left_on_the_line_is_the_agents_when_a_person_ends_i
         "!:1 !:2 !:3",
         '"!:1" !:2-$',
         "true; !:1-3",
-        "(!:1-$)",
+        'true "it\'s"; !:1-$ ; true "it\'s"',
     ],
 )
 async def test_a_run_that_history_makes_another_of_is_judged_as_that(
