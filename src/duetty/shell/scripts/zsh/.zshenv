@@ -107,7 +107,7 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
 
     # Ask whether the line may run that zsh is about to run.
     _duetty_ask() {
-        builtin local id=$RANDOM$RANDOM cmdline= expanded= answer=
+        builtin local id=$RANDOM${(%):-%D{%s%9.}} cmdline= expanded= answer=
         if [[ -e $_duetty_gate.armed && $(<$_duetty_gate.armed) == 2 ]]; then
             _duetty_yes=yes
             return 0
