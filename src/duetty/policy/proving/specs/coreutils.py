@@ -286,6 +286,12 @@ def _ps(use: Use) -> str | None:
     return None
 
 
+def _zcat(use: Use) -> str | None:
+    """What is packed is as secret as its name without the end says."""
+    unpacked = (type(path)(path.removesuffix(".gz")) for path in use.operands)
+    return next((why for path in unpacked if (why := content_problem(path, use.place))), None)
+
+
 def _ulimit(use: Use) -> str | None:
     return "a new limit" if use.operands else None
 
@@ -515,7 +521,7 @@ COREUTILS: dict[str, Spec] = {
     "shasum": spec("-a:count -bctUps", "content"),
     "md5": spec("-qr", "content"),
     "tsort": spec("", "content"),
-    "zcat": spec("", "content"),
+    "zcat": spec("", "content", check=_zcat),
     "look": spec("-df", "text+content", at_most=2),
     "sed": spec(
         "-nrEsuz -e:text --quiet --silent --regexp-extended --expression=text --separate --null-data --posix",
