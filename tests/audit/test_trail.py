@@ -473,7 +473,7 @@ def call(name: str, **more: object) -> dict[str, object]:
 
 
 def test_a_call_that_a_killed_server_left_is_told_to_have_been_interrupted(tmp_path: Path) -> None:
-    done = {"kind": "outcome", "call": "a", "outcome": "done"}
+    done: dict[str, object] = {"kind": "outcome", "call": "a", "outcome": "done"}
     directory = killed_with(
         tmp_path, call("a"), call("b", session="s"), done, call("c", outcome="bad_arguments")
     )
