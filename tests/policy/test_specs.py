@@ -72,6 +72,8 @@ def proves(text: str, cwd: str = "") -> bool:
         ("tr ' ' '\\n'", "tr a '\\b'"),
         ("tr 'é' e", "tr ab '«Û'"),
         ("paste -d '\\t' a b", "paste -d '\\b' a b"),
+        ("gzip -l a.gz", "gzip a"),
+        ("gzip -lv a.gz", "gzip -ld a.gz"),
         ("git stash list", "git stash"),
         ("git clean -nd", "git clean -fd"),
         ("git config --get user.name", "git config --list"),

@@ -87,6 +87,11 @@ _FD = (
     " --quiet --show-errors --strip-cwd-prefix --one-file-system"
 )
 
+
+def _lists(use: Use) -> str | None:
+    return None if use.has("-l", "--list") else "gzip without -l packs or unpacks"
+
+
 _QUIET_SYSTEMCTL = ("--no-pager",)
 
 TOOLS: dict[str, Spec] = {
@@ -102,6 +107,8 @@ TOOLS: dict[str, Spec] = {
     "fdfind": spec(_FD, "text+names"),
     "tokei": spec("-f --files -s:code --sort=code -e:text", "content"),
     "scc": spec("--by-file --no-complexity --no-cocomo -s:code", "content"),
+    # what is packed: names and sizes
+    "gzip": spec("-lvq --list --verbose --quiet", "content", at_least=1, check=_lists),
     # binaries, looked at and never loaded
     "nm": spec(
         "-aACDgnorSuP --demangle? --dynamic --extern-only --defined-only --undefined-only",
