@@ -22,7 +22,7 @@ from duetty.policy.proving.specs.spec import Spec, Use, spec
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _PRINTED_TEXT = frozenset("sbqc")
 _PRINTED = _PRINTED_TEXT | frozenset("diuoxXeEfgG")
-_CONVERSION = r"%[-+ 0#]*+[0-9]*+(?:\.[0-9]*+)?+"
+_CONVERSION = r"%[-+ 0#]*(?:[1-9][0-9]*)?(?:\.[0-9]*)?"
 _FORMAT = re.compile(rf"(?:[^%]|%%|{_CONVERSION}[a-zA-Z])*")
 """Nothing but these: what is left (`%1$d`, `%'n`, `%*d`) some shell knows, and we do not."""
 _LETTERS = re.compile(rf"%%|{_CONVERSION}([a-zA-Z])")
