@@ -13,6 +13,7 @@ from duetty.errors import ApprovalRejected, PolicyDenied
 from duetty.ops.contract.compat import bridge
 from duetty.ops.contract.failures import InvalidPayload, failure_of
 from duetty.ops.contract.request import checked
+from duetty.wire.contract import TerminalParams
 from tests.approvals.asking import AgentCall, waiting
 from tests.contract.doors import DOORS, opened
 from tests.contract.people import looking
@@ -258,7 +259,7 @@ def test_a_directory_means_nothing_where_nothing_begins(action: str) -> None:
     ],
 )
 def test_what_is_unknown_is_so_with_null_too(request_: Json, field: str) -> None:
-    assert list(problems(request_)) == [field]
+    assert list(problems(TerminalParams.model_validate(request_).given())) == [field]
 
 
 @pytest.mark.parametrize("action", ["run", "execute"])
