@@ -324,6 +324,7 @@ class Server:
             is_own_user=is_own_user,
             live=guard.live,
             dialects=",".join(self._settings.mcp_dialects),
+            takes_aliases=self._settings.terminal_aliases,
             prefix=self._prefix,
         )
         protected = ProtectedResource(

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.audit import Filters, Limits, Problem, Trail, export, records, verify
+from duetty.audit import Filters, Limits, Problem, Trail, export, opening, records, verify
 from duetty.audit import trail as trail_module
 from duetty.clock import SystemClock
 from duetty.errors import AuditUnavailable
@@ -448,3 +449,78 @@ def test_a_server_killed_between_a_new_file_and_its_first_record_is_no_tampering
 
     with Trail(tmp_path / "t", clock=CLOCK, store=RememberingStore(remembered)) as trail:
         assert trail.degraded is None
+
+
+# --- calls that a killed server left without an outcome ----------------------------
+
+
+def killed_with(tmp_path: Path, *lines: dict[str, object]) -> Path:
+    """The trail of a server that was killed after these records."""
+    with Trail(tmp_path / "t", clock=CLOCK) as trail:
+        for line in lines:
+            trail.record(**line)  # type: ignore[arg-type]  # a kind and fields
+        return Path(shutil.copytree(tmp_path / "t", tmp_path / "killed"))
+
+
+def outcomes(directory: Path) -> list[tuple[object, object]]:
+    found = records(directory, Filters(kind="outcome"), limit=100)
+    return sorted((each.fields["call"], each.fields["outcome"]) for each in found)
+
+
+def call(name: str, **more: object) -> dict[str, object]:
+    actor = {"kind": "agent", "name": "a"}
+    return {"kind": "call", "call": name, "actor": actor, "operation": "command.run", **more}
+
+
+def test_a_call_that_a_killed_server_left_is_told_to_have_been_interrupted(tmp_path: Path) -> None:
+    done: dict[str, object] = {"kind": "outcome", "call": "a", "outcome": "done"}
+    directory = killed_with(
+        tmp_path, call("a"), call("b", session="s"), done, call("c", outcome="bad_arguments")
+    )
+
+    for _ in range(2):  # told once
+        with Trail(directory, clock=CLOCK):
+            assert outcomes(directory) == [("a", "done"), ("b", "interrupted")]
+
+    [told] = records(directory, Filters(outcome="interrupted"), limit=10)
+    assert (told.fields["operation"], told.fields["session"]) == ("command.run", "s")
+    assert told.fields["actor"] == {"kind": "agent", "name": "a"}
+    assert verify(directory).intact
+
+
+def test_a_server_that_closed_its_trail_left_none(tmp_path: Path) -> None:
+    with Trail(tmp_path / "t", clock=CLOCK) as trail:
+        trail.record(**call("a"))  # type: ignore[arg-type]  # a kind and fields
+    with Trail(tmp_path / "t", clock=CLOCK):
+        assert outcomes(tmp_path / "t") == []
+
+
+def test_who_is_killed_while_it_tells_leaves_the_rest_to_the_next(tmp_path: Path) -> None:
+    directory = killed_with(tmp_path, call("a"), call("b"))
+    with Trail(directory, clock=CLOCK):
+        half = Path(shutil.copytree(directory, tmp_path / "half"))
+    path = only_file(half)
+    change(path, lambda lines: lines.__delitem__(slice(-2, None)))  # `opened`, and what b became
+
+    with Trail(half, clock=CLOCK):
+        assert outcomes(half) == [("a", "interrupted"), ("b", "interrupted")]
+    assert verify(half).intact
+
+
+def test_of_a_trail_that_was_cut_nobody_knows_what_ended(tmp_path: Path) -> None:
+    store = RememberingStore()
+    with Trail(tmp_path / "t", clock=CLOCK, store=store) as trail:
+        trail.record(**call("a"))  # type: ignore[arg-type]  # a kind and fields
+        trail.record("outcome", call="a", outcome="done")
+    change(only_file(tmp_path / "t"), lambda lines: lines.__delitem__(slice(-2, None)))
+
+    with Trail(tmp_path / "t", clock=CLOCK, store=store):
+        assert outcomes(tmp_path / "t") == []
+
+
+def test_only_so_far_is_looked_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "LOOK_BACK", 2)
+    directory = killed_with(tmp_path, call("a"), call("b"), call("c"))
+
+    with Trail(directory, clock=CLOCK):
+        assert outcomes(directory) == [("b", "interrupted"), ("c", "interrupted")]

@@ -5,6 +5,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -13,6 +14,7 @@ import anyio.to_thread
 from duetty.approvals.answering import check_may_answer, check_reaches
 from duetty.approvals.attendance import Attendance
 from duetty.approvals.question import (
+    UNUSABLE,
     Answer,
     Edited,
     HostAsk,
@@ -71,6 +73,13 @@ class Granted:
     by: str
     command_line: str | None = None
     """To be run instead, if the person changed it."""
+
+
+ANSWERED: ContextVar[ApprovalRecord | None] = ContextVar("ANSWERED", default=None)
+"""The question that the running call asked and got a yes to: its answer tells of it.
+
+Between the desk and whoever dispatches lies only what decides, which has no use for it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -552,6 +561,7 @@ def _granted(record: ApprovalRecord) -> Granted:
     """
     details = {"approval": record.id, "reason": record.reason, "classes": list(record.classes)}
     if record.state == "granted":
+        ANSWERED.set(record)
         return Granted(
             approval=record.id, by=record.settled_by or "a person", command_line=record.edited
         )
@@ -566,7 +576,9 @@ def _granted(record: ApprovalRecord) -> Granted:
     if record.state == "withdrawn":
         raise SessionExited(record.session or "", None)
     raise ApprovalRejected(
-        "a person declined it" + (f": {record.note}" if record.note else ""),
+        "the answer that came from the agent's host could not be used, so it was not run"
+        if record.note == UNUSABLE
+        else "a person declined it" + (f": {record.note}" if record.note else ""),
         hint=record.suggestion
         or "do not try the same again; ask the person what they want instead",
         details=details | {"by": record.settled_by, "note": record.note},

@@ -99,6 +99,9 @@ class Answer:
     note: str | None = None
 
 
+UNUSABLE = "unusable answer"
+"""Noted with a no that nobody said: a form came back that was empty or held something else."""
+
 HostAsk = Callable[[ApprovalRecord], Awaitable[Answer | None]]
 """Puts the question to the person at the asking agent's own host; None if they gave no answer.
 

@@ -10,10 +10,11 @@ Only the ends are looked at: what was changed between them stays in the chain, w
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from duetty.audit.files import numbered
 from duetty.audit.record import GENESIS, claimed_seq, parse_line
@@ -21,6 +22,9 @@ from duetty.store import TrailAnchor
 
 TAIL_BYTES = 1024 * 1024
 """How far back the last sound record is looked for, before all of a file is read."""
+
+LOOK_BACK = 5_000
+"""Records in which calls are looked for that a server did not live to tell the outcome of."""
 
 What = Literal["end_missing", "end_taken", "end_differs", "beginning_missing", "unanchored"]
 
@@ -107,6 +111,27 @@ def first_seq(directory: Path, *, skip: int = 0) -> int | None:
                 if (record := parse_line(line)) is not None:
                     return record.seq - place  # what was changed before it stood there too
     return None
+
+
+def cut_off(directory: Path) -> list[Mapping[str, Any]]:
+    """Calls of a server that was killed which have no outcome, the oldest first.
+
+    A server that closed its trail has told them all; none is looked for behind that.
+    """
+    ended = set[object]()
+    found: list[Mapping[str, Any]] = []
+    for line in islice(_lines_backwards(directory), LOOK_BACK):
+        record = parse_line(line)
+        if record is None:
+            continue
+        fields = record.fields
+        if record.kind == "trail" and fields.get("event") in ("opened", "closed"):
+            break
+        if "outcome" in fields:  # its own, or that of a call which was refused at once
+            ended.add(fields.get("call"))
+        elif record.kind == "call" and "call" in fields and fields["call"] not in ended:
+            found.append(fields)
+    return found[::-1]
 
 
 def compare(directory: Path, end: End, anchor: TrailAnchor | None) -> list[Damage]:

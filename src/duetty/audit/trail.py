@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from duetty.audit.files import numbered, path_of
-from duetty.audit.opening import Damage, End, compare, find_end, first_seq
+from duetty.audit.opening import Damage, End, compare, cut_off, find_end, first_seq
 from duetty.audit.record import GENESIS, line_of
 from duetty.clock import Clock
 from duetty.config import make_private
@@ -36,6 +36,9 @@ HELD_RECORDS = 1_000
 CLOSE_S = 5.0
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+
+_TOLD = ("call", "actor", "operation", "session", "server")
+"""What an outcome repeats of its call."""
 
 log = logging.getLogger("duetty.audit")
 
@@ -101,10 +104,16 @@ class Trail:
         anchor = None if store is None else store.trail_anchor()
         end = find_end(self._directory, anchor)
         damages = [] if store is None else compare(self._directory, end, anchor)
+        # Of a trail that somebody has cut nobody knows what ended.
+        left = [] if damages else cut_off(self._directory)
         self._go_on(end, anchor)
         with self._lock:
             for damage in damages:
                 self._tell(damage)
+        # Before it is told that it was opened: whoever is killed here leaves the rest to the next.
+        for call in left:
+            told = {name: call[name] for name in _TOLD if name in call}
+            self.record("outcome", **told, outcome="interrupted")
         self.record("trail", event="opened")
         if end.cut_bytes:
             self.record("trail", event="repaired", cut_bytes=end.cut_bytes)

@@ -43,7 +43,7 @@ CutOff = Callable[[bytes, str], bytes | None]
 FirstAnswer = Callable[[bytes], bytes | None]
 """The whole answer to a message of a host that has no server yet; None, if only that can give it."""
 
-ENDED = "the server ended during this call; what it had started may go on: look at the screen"
+ENDED = "the server ended during this call; what it had started may go on"
 HELLO = "duetty/hello"
 NO_MESSAGE = "Invalid request: not a JSON-RPC message"
 INTERNAL_ERROR, INVALID_REQUEST = -32603, -32600

@@ -11,9 +11,9 @@ from typing import Any, Literal, TypeVar
 import anyio
 from pydantic import ValidationError
 
-from duetty.approvals import HostAsk
+from duetty.approvals import ANSWERED, HostAsk
 from duetty.calls import Actor, Call
-from duetty.errors import BadArguments, DuettyError, NotFound
+from duetty.errors import BadArguments, DuettyError, NotFound, Refused
 from duetty.hub import RemoteNode
 from duetty.ops.asked import Asked, follow_approvals
 from duetty.ops.follow import (
@@ -29,6 +29,7 @@ from duetty.ops.operation import Operation
 from duetty.ops.permits import keep_within, named_now, permit, permit_change
 from duetty.ops.relaying import RelayedSocket, begin_typing, relayed_events, relayed_socket
 from duetty.ops.services import Node, Services, Steps
+from duetty.ops.shapes import with_answer
 from duetty.ops.stream import Stream, whole
 from duetty.ops.table import OPERATIONS
 from duetty.session import ViewerKind
@@ -80,6 +81,10 @@ class Dispatcher:
             node, call = named_server(operation, call, self._services)
             params = self._permitted(call, operation)
         except DuettyError as error:
+            if operation.malformed is not None and isinstance(error, Refused):
+                told = operation.malformed(error)
+                deciding.refused(call, operation, told)
+                raise told from error
             deciding.refused(call, operation, error)
             raise
         if node is not None:
@@ -95,7 +100,9 @@ class Dispatcher:
                 raise
         check = self._check_of(operation, params, call.actor)
         result: Any = None  # to the checker, a scope may end without a word
+        ANSWERED.set(None)
         async with deciding.passing(call, operation, params, host, check) as passage:
+            answered = ANSWERED.get()
             services = self._services
             if progress is not None:
                 services = replace(services, progress=progress)
@@ -108,6 +115,7 @@ class Dispatcher:
                     result = await doing
             # A run has it itself, a command without a terminal with the rest of its process.
             passage.exit_code = getattr(getattr(result, "process", result), "exit_code", None)
+            result = with_answer(result, answered)
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from duetty.calls import SCOPE_OF, Actor, Effect, Scope
-from duetty.errors import BadArguments, DuettyError
+from duetty.errors import DuettyError
 from duetty.ops.services import Services
 from duetty.wire.base import Params
 
@@ -70,8 +70,9 @@ class Operation(Generic[P, R]):
     everywhere: bool = False
     """Answers with a list, and when `server` is left out with that of every node together."""
 
-    malformed: Callable[[BadArguments], DuettyError] | None = None
-    """How it tells of a request that holds no arguments at all, where it has words of its own."""
+    malformed: Callable[[DuettyError], DuettyError] | None = None
+    """How it tells of a request that holds no arguments at all, or comes with a credential that is
+    not enough for any, where it has words of its own."""
 
     cut_off: Callable[[Mapping[str, object], str], DuettyError] | None = None
     """How it tells of a request that the end of the server cuts off, where it has words of its own."""

@@ -2,11 +2,13 @@
 
 import signal
 from datetime import UTC, datetime
+from typing import Any
 
 from duetty.ops.services import Node
 from duetty.session import Block, Session
-from duetty.store import BlockRecord
-from duetty.wire.results import BlockInfo, SessionInfo
+from duetty.store import ApprovalRecord, BlockRecord
+from duetty.wire.processes import ProcessInfo, RunProcessResult
+from duetty.wire.results import Approved, BlockInfo, RunResult, SessionInfo
 
 
 def time_text(at_ns: int) -> str:
@@ -46,6 +48,23 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         sandbox=profile.sandbox,
         degraded=session.degraded,
     )
+
+
+def with_answer(result: Any, answered: ApprovalRecord | None) -> Any:
+    """The result with what the person said who was asked about the call, where it tells of that."""
+    if answered is None:
+        return result
+    if isinstance(result, RunProcessResult):
+        return result.model_copy(update={"process": with_answer(result.process, answered)})
+    if not isinstance(result, (RunResult, ProcessInfo)):
+        return result
+    approved = Approved(
+        id=answered.id,
+        edited=answered.edited is not None,
+        command=answered.edited,
+        note=answered.note,
+    )
+    return result.model_copy(update={"approved": approved})
 
 
 def block_info(block: Block, session_name: str) -> BlockInfo:

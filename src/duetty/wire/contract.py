@@ -20,6 +20,7 @@ from duetty.ids import StateWord
 from duetty.wire.base import Params, Result, plain_line
 from duetty.wire.params import MAX_WAIT_MS
 from duetty.wire.processes import MAX_STDIN_CHARS
+from duetty.wire.results import Approved
 
 Action = Literal["execute", "read_output", "terminate", "list"]
 Mode = Literal["interactive", "headless"]
@@ -250,10 +251,10 @@ class TerminalParams(Params):
         }
 
     def given(self) -> dict[str, Any]:
-        """What was said, without what was left out or null."""
+        """What was said, without what was left out or null; of what is not a part, all."""
         known = {name: getattr(self, name) for name in type(self).model_fields}
         unknown = dict(sorted((self.model_extra or {}).items()))
-        return {name: value for name, value in (known | unknown).items() if value is not None}
+        return {name: value for name, value in known.items() if value is not None} | unknown
 
 
 # --- answers ------------------------------------------------------------------
@@ -275,6 +276,9 @@ class Metadata(Result):
     mode: Mode | None
     intent: Intent | None
     route: str | None = Field(description="the path it took; null if it took none")
+    approval: Approved | None = Field(
+        default=None, description="how a person answered for it; null where none was asked"
+    )
 
 
 class TargetInfo(Result):

@@ -7,6 +7,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from duetty.wire.base import Params, Result, SystemText
 from duetty.wire.params import MAX_WAIT_MS, SignalName
+from duetty.wire.results import Approved
 
 MAX_STDIN_CHARS = 8_000_000
 MAX_READ_BYTES = 1_048_576
@@ -140,6 +141,10 @@ class ProcessInfo(Result):
     stdout_bytes: int
     stderr_bytes: int
     sandbox: str = Field("none", description="what it runs in: none, landlock or bubblewrap")
+    approved: Approved | None = Field(
+        default=None,
+        description="how a person answered for it: in the answer to process.run or process.start",
+    )
 
 
 class ProcessOutput(Result):

@@ -185,6 +185,15 @@ class Written(Result):
     bytes: int
 
 
+class Approved(Result):
+    """What the person said who was asked about the call, and said yes."""
+
+    id: str = Field(description="of the question")
+    edited: bool = Field(description="whether another command line ran than the one that was sent")
+    command: str | None = Field(description="the one that ran, where it was edited")
+    note: str | None = Field(description="the person's own words, if any")
+
+
 class RunResult(Result):
     completed_by: Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
     exit_code: int | None = Field(description="null means unknown")
@@ -205,6 +214,9 @@ class RunResult(Result):
     approval: str | None = Field(
         default=None,
         description="id of the question to a person that the line waits for; it has not run yet",
+    )
+    approved: Approved | None = Field(
+        default=None, description="how a person answered for it; null where none was asked"
     )
 
 

@@ -77,6 +77,20 @@ async def test_what_the_person_rejects_is_not_done(
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("decision", [None, "maybe"])
+async def test_a_form_that_says_nothing_is_not_a_persons_no_and_nothing_runs(
+    server: ServerProcess, way: str, decision: str | None, tmp_path: Path
+) -> None:
+    tree = tmp_path / "tree"
+
+    result = await risk_it(server, way, Person("accept", decision), tree)
+
+    assert result["error"]["code"] == "approval_rejected"
+    assert "could not be used" in result["error"]["message"]
+    assert tree.exists()
+
+
+@pytest.mark.parametrize("way", WAYS)
 async def test_a_question_that_is_put_away_is_a_refusal_where_nobody_else_is_there(
     server: ServerProcess, way: str, tmp_path: Path
 ) -> None:

@@ -729,6 +729,17 @@ export interface RunParams {
   why?: string | null;
 }
 
+export interface Approved {
+  /** of the question */
+  id: string;
+  /** whether another command line ran than the one that was sent */
+  edited: boolean;
+  /** the one that ran, where it was edited */
+  command: string | null;
+  /** the person's own words, if any */
+  note: string | null;
+}
+
 export interface ScreenShape {
   /** grows with every change */
   epoch: number;
@@ -765,6 +776,8 @@ export interface RunResult {
   screen: ScreenShape | null;
   /** id of the question to a person that the line waits for; it has not run yet */
   approval: string | null;
+  /** how a person answered for it; null where none was asked */
+  approved: Approved | null;
 }
 
 export interface WaitParams {
@@ -890,6 +903,8 @@ export interface ProcessInfo {
   stderr_bytes: number;
   /** what it runs in: none, landlock or bubblewrap */
   sandbox: string;
+  /** how a person answered for it: in the answer to process.run or process.start */
+  approved: Approved | null;
 }
 
 export interface RunProcessResult {
@@ -1045,6 +1060,8 @@ export interface Metadata {
   intent: "open_only" | "execute_command" | null;
   /** the path it took; null if it took none */
   route: string | null;
+  /** how a person answered for it; null where none was asked */
+  approval: Approved | null;
 }
 
 export interface OutputRead {

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("allow", "ask", "deny", "refused"),
         help="as policy made it; refused: did not run, by a rule, a person's no or for want of an answer",
     )
-    parser.add_argument("--outcome", help="done, or an error's code")
+    parser.add_argument("--outcome", help="done, interrupted, or an error's code")
     parser.add_argument("--text", help="anywhere in the record")
     parser.add_argument("--since", metavar="TIME", help="30min, 8h, 7d … ago, at most")
     parser.add_argument("-n", "--limit", type=int, default=50, help="how many (default 50)")

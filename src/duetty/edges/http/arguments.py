@@ -17,6 +17,8 @@ from duetty.ops import Operation
 
 MAX_BODY_BYTES = 1024 * 1024
 MAX_QUERY_FIELDS = 200
+MAX_DIGITS = 400
+"""Of a whole number: more than any that is meant, and read at once."""
 
 BODY_S = 30.0
 """How long a whole body may take: a mebibyte at 35 kB/s, and a slow attacker no longer."""
@@ -152,12 +154,25 @@ async def _json_body(request: Request) -> Mapping[str, object]:
             "the body must be JSON", hint="send 'Content-Type: application/json'"
         )
     try:
-        parsed = json.loads(body, object_pairs_hook=_object, parse_constant=no_constant)
-    except (ValueError, RecursionError) as error:
+        parsed = json.loads(
+            body, object_pairs_hook=_object, parse_constant=no_constant, parse_int=_integer
+        )
+    except RecursionError as error:
+        raise Malformed("the body is nested too deeply") from error
+    except ValueError as error:
         raise Malformed(f"the body is not JSON: {error}") from error
     if not isinstance(parsed, dict):
         raise Malformed("the body must be a JSON object")
     return parsed  # type: ignore[return-value]  # keys of a JSON object are strings
+
+
+def _integer(digits: str) -> int:
+    """Raises:
+    Malformed: if it is longer than any number that an argument can be.
+    """
+    if len(digits) > MAX_DIGITS:
+        raise Malformed(f"the body holds a number of more than {MAX_DIGITS} digits")
+    return int(digits)
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

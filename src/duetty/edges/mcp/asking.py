@@ -9,6 +9,7 @@ from typing import Any
 
 import mcp_types as t
 
+from duetty.approvals import UNUSABLE
 from duetty.edges.mcp.dialect import Json
 from duetty.edges.mcp.sdk import Context
 from duetty.edges.mcp.tasks import Task
@@ -76,7 +77,9 @@ def _answer(action: object, content: Any) -> Answer | None:
     match action, content:
         case "accept", {"decision": "allow once"}:
             return Answer(granted=True)
-        case ("accept", _) | ("decline", _):
+        case ("accept", {"decision": "reject"}) | ("decline", _):
             return Answer(granted=False)
+        case "accept", _:
+            return Answer(granted=False, note=UNUSABLE)
         case _:
             return None  # put away without an answer: others may still give one

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,7 @@ class McpEdge:
         is_own_user: Callable[[socket.socket], bool],
         live: Live | None = None,
         dialects: str = "wsh",
+        takes_aliases: bool = True,
         prefix: str = "",
     ) -> None:
         self._dispatcher = dispatcher
@@ -62,6 +64,7 @@ class McpEdge:
         self._is_own_user = is_own_user
         self._live = live or Live()
         self._dialects = dialects
+        self._takes_aliases = takes_aliases
         self._prefix = prefix
         self._wanted = anyio.Event()
         self._ready = anyio.Event()
@@ -157,7 +160,10 @@ class McpEdge:
         while True:
             try:
                 return await anyio.to_thread.run_sync(
-                    _load, self._dispatcher, self._dialects, abandon_on_cancel=True
+                    partial(_load, takes_aliases=self._takes_aliases),
+                    self._dispatcher,
+                    self._dialects,
+                    abandon_on_cancel=True,
                 )
             except Exception:
                 log.exception("mcp_load_failed")
@@ -189,12 +195,14 @@ def _unlink(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def _load(dispatcher: Dispatcher, default: str) -> Transports:
+def _load(dispatcher: Dispatcher, default: str, *, takes_aliases: bool) -> Transports:
     from duetty.edges.mcp.lean import loading, prepare
 
     with loading():
         prepare()
         from duetty.edges.mcp.dialects import DIALECTS
+        from duetty.edges.mcp.dialects.terminal import TERMINAL, without_aliases
         from duetty.edges.mcp.transports import Transports
 
-    return Transports(DIALECTS, dispatcher, default=default)
+    terminal = TERMINAL if takes_aliases else without_aliases()
+    return Transports({**DIALECTS, terminal.name: terminal}, dispatcher, default=default)

@@ -1,6 +1,7 @@
 """The terminal contract as one operation: bridge, check, gate, route, and failures in its words."""
 
 import logging
+from collections.abc import Sequence
 from contextlib import suppress
 from secrets import token_hex
 from typing import Any
@@ -26,6 +27,7 @@ from duetty.ops.contract.steps import Doing
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.wire.contract import Metadata, TerminalAnswer, TerminalParams
+from duetty.wire.results import Approved
 
 log = logging.getLogger("duetty.contract")
 
@@ -34,12 +36,17 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
     given, trace_id = params.given(), token_hex(8)
     bridged: Bridged | None = None
     request: Request | None = None
+    approved: list[Approved] = []
     try:
         bridged = bridge(given, takes_aliases=services.settings.terminal_aliases)
         request = checked(bridged)
         check_headless(request)
         doing = Doing(
-            request=request, services=services, actor=actor, until_s=_until_s(request, services)
+            request=request,
+            services=services,
+            actor=actor,
+            until_s=_until_s(request, services),
+            approved=approved,
         )
         target, result = await MATRIX[request.action, request.mode].serve(doing)
     except DuettyError as error:
@@ -47,14 +54,14 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         failure = failure_of(error, cwd_field=_cwd_field(request), timeout_ms=timeout_ms)
         if isinstance(failure, Internal):
             log.warning("terminal_call_failed", extra={"trace_id": trace_id, "code": error.code})
-        told = _told(failure, given.get("action"), bridged, request, trace_id)
+        told = failure.told(_metadata(given.get("action"), bridged, request, trace_id, approved))
         raise told from (None if failure is error else error)
     except Exception as error:
         # The last resort: what happened is for the log, not for the caller.
         log.exception("terminal_call_crashed", extra={"trace_id": trace_id})
         failure = Internal("something went wrong here", reason="crashed")
         raise _told(failure, given.get("action"), bridged, request, trace_id) from error
-    metadata = _metadata(given.get("action"), bridged, request, trace_id)
+    metadata = _metadata(given.get("action"), bridged, request, trace_id, approved)
     return TerminalAnswer(action=request.action, target=target, result=result, metadata=metadata)
 
 
@@ -95,7 +102,11 @@ def _told(
 
 
 def _metadata(
-    action: object, bridged: Bridged | None, request: Request | None, trace_id: str
+    action: object,
+    bridged: Bridged | None,
+    request: Request | None,
+    trace_id: str,
+    approved: Sequence[Approved] = (),
 ) -> Metadata:
     return Metadata(
         trace_id=trace_id,
@@ -105,11 +116,19 @@ def _metadata(
         mode=request.mode if request is not None else None,
         intent=request.intent if request is not None else None,
         route=MATRIX[request.action, request.mode].name if request is not None else None,
+        approval=approved[-1]
+        if approved
+        else None,  # the command's; before it a terminal is opened
     )
 
 
-def _malformed(error: BadArguments) -> DuettyError:
-    """A request that is no object has no action either; of others the error says which field it is about."""
+def _malformed(error: DuettyError) -> DuettyError:
+    """A request that is no object has no action either; of others the error says which field it is about.
+
+    So it is with a credential that does not reach the contract at all.
+    """
+    if not isinstance(error, BadArguments):
+        return _told(failure_of(error), None, None, None, token_hex(8))
     fields: Any = error.details.get("fields")
     failure = InvalidPayload(
         error.message,

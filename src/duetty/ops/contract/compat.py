@@ -69,6 +69,11 @@ class Bridged:
     """What the older words say twice, or against themselves; told when the mode was judged."""
 
 
+def is_whole(text: str) -> bool:
+    """Whether there is no half of a character in it (a lone surrogate)."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in text)
+
+
 def alias_info(requested: object) -> AliasInfo:
     """What becomes of the word that was sent as an action; total, for errors too."""
     if not isinstance(requested, str):
@@ -91,8 +96,10 @@ def bridge(given: Mapping[str, Any], *, takes_aliases: bool = True) -> Bridged:
         InvalidPayload: if it is missing or no text.
     """
     requested = given.get("action")
-    if not isinstance(requested, str):
+    if not isinstance(requested, str) or not is_whole(requested):
         problem = "is missing" if requested is None else "must be a text"
+        if isinstance(requested, str):
+            problem = "must be Unicode text"
         raise InvalidPayload(
             f"action {problem}", fields={"action": f"one of {', '.join(ACTIONS)}"}, allowed=ACTIONS
         )
@@ -102,14 +109,21 @@ def bridge(given: Mapping[str, Any], *, takes_aliases: bool = True) -> Bridged:
             "this action is not known", fields={"action": "use a canonical action"}, allowed=ACTIONS
         )
     if alias.normalised and not takes_aliases:
+        intent = ALIASES[requested].intent
+        instead = f"{alias.canonical}{f' with execution.intent {intent}' if intent else ''}"
         raise InvalidAction(
             "this alias is not taken any more",
-            hint=f"{requested} is now {alias.canonical}",
-            fields={"action": f"use {alias.canonical}"},
+            hint=f"{requested} is now {instead}",
+            fields={"action": f"use {instead}"},
             allowed=ACTIONS,
         )
-    parts = {name: value for name, value in given.items() if name != "action"}
-    shape, lifted = _shape(parts, is_alias=alias.normalised), tuple[str, ...]()
+    parts = {
+        name: value
+        for name, value in given.items()
+        if name != "action" and not (value is None and name in LIFTED)
+    }
+    is_alias = takes_aliases and requested in ALIASES
+    shape, lifted = _shape(parts, is_alias=is_alias), tuple[str, ...]()
     problems: dict[str, str] = {}
     if shape == "flat":
         parts, lifted = _lift(parts, problems)

@@ -226,7 +226,7 @@ def timed_out(
     partial: Partial | None = None,
     reason: str = Deadline.code,
 ) -> TimedOut:
-    """With everything that may be known. `is_held`: its shell has it, and waits for a person."""
+    """With everything that may be known. `is_held`: its shell has a line, and waits for a person."""
     return TimedOut(
         message,
         hint=hint,
@@ -260,7 +260,7 @@ def failure_of(
         answered = "expired" if isinstance(error, ApprovalExpired) else "declined"
         return Declined(
             error.message,
-            hint=error.hint,
+            hint=_not_again(error.hint),
             reason=answered,
             approval=error.details.get("approval"),
             note=error.details.get("note"),
@@ -280,6 +280,13 @@ def failure_of(
             reason=error.code,
         )
     return kind(error.message, reason=error.code)
+
+
+def _not_again(hint: str | None) -> str:
+    """What could be done instead does not take the place of what must not."""
+    if hint is None or hint.startswith("do not"):
+        return hint or Declined.guidance
+    return f"{Declined.guidance}; perhaps: {hint}"
 
 
 def _invalid(error: DuettyError, cwd_field: str) -> InvalidPayload:
@@ -304,4 +311,8 @@ def _blocked(error: DuettyError) -> Blocked:
     elif isinstance(error, ScopeMissing):
         rule = f"scope:{error.details.get('needs', 'session')}"
     classes = error.details.get("classes", ())
-    return Blocked(error.message, hint=error.hint, reason=reason, rule=rule, classes=classes)
+    hint = error.hint
+    if error.details.get("nobody_to_ask"):
+        # As it is, it is not to be tried again by itself, whoever may look by then.
+        hint = f"{Blocked.guidance}; or have a person who has the page open be asked about it"
+    return Blocked(error.message, hint=hint, reason=reason, rule=rule, classes=classes)

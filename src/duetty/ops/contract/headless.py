@@ -53,7 +53,7 @@ async def execute(doing: Doing) -> Outcome:
         status="completed",
         opened=False,
         exit_code=ran.process.exit_code,
-        exit_signal=ran.process.exit_signal,
+        exit_signal=_signal(ran.process),
         output=None,
         stdout=ran.stdout,
         stderr=ran.stderr,
@@ -107,7 +107,7 @@ async def read_output(doing: Doing) -> Outcome:
         state=_state(info),
         command=info.command,
         exit_code=info.exit_code,
-        exit_signal=info.exit_signal,
+        exit_signal=_signal(info),
         output=None,
         stdout=read.stdout,
         stderr=read.stderr,
@@ -124,13 +124,18 @@ async def terminate(doing: Doing) -> Outcome:
     return _target(info), Terminated(
         state=_state(info),
         exit_code=info.exit_code,
-        exit_signal=info.exit_signal,
+        exit_signal=_signal(info),
         was_running=was_running,
     )
 
 
 def _target(info: Any) -> TargetInfo:
     return TargetInfo(session=info.id, mode="headless", sandbox=info.sandbox)
+
+
+def _signal(info: Any) -> str | None:
+    """As a terminal's end tells it."""
+    return None if info.exit_signal is None else f"SIG{info.exit_signal}"
 
 
 def _state(info: Any) -> Any:

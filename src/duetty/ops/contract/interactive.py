@@ -7,7 +7,14 @@ from typing import Any
 import anyio
 
 from duetty.blocks import Phase
-from duetty.errors import ApprovalUnanswered, BadArguments, Deadline, DuettyError, Refused
+from duetty.errors import (
+    ApprovalUnanswered,
+    BadArguments,
+    Deadline,
+    DuettyError,
+    Refused,
+    SessionBusy,
+)
 from duetty.ops.contract.failures import Partial, TargetNotFound, TimedOut, timed_out
 from duetty.ops.contract.owners import session_of, sessions_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
@@ -25,6 +32,8 @@ REMOVE_S = 5.0
 
 STARTED_S = 3.0
 """How long such a terminal's shell may take to read the files it begins with."""
+
+_BUSY = "it was not typed; look with read_output at what runs there, wait for its end, or open another terminal"
 
 _AT_REST = ("prompt", "awaiting_input", "awaiting_password", "fullscreen", "exited")
 
@@ -144,10 +153,20 @@ async def _run(doing: Doing, session: Session, *, opened: bool) -> Outcome:
     except ApprovalUnanswered:
         raise  # nothing was typed
     except Deadline as error:
-        raise _timed_out(doing, session, error.message, output=None, has_run=False) from error
+        # Never typed: what a shell holds there until a person answers is another's.
+        approval = doing.services.deciding.asked_line(session)
+        raise timed_out(
+            error.message,
+            hint=_BUSY,
+            target=_target(session),
+            timeout_ms=doing.timeout_ms,
+            approval=approval,
+            is_held=approval is not None,
+            reason=SessionBusy.code,
+        ) from error
     if ran.completed_by == "deadline":
         message = f"it did not end within {doing.timeout_ms} ms and goes on"
-        raise _timed_out(doing, session, message, output=ran.output, has_run=True)
+        raise _timed_out(doing, session, message, output=ran.output)
     return _target(session), Executed(
         status=_status(ran),
         opened=opened,
@@ -167,9 +186,7 @@ def _status(ran: Any) -> Any:
     return "fullscreen" if ran.completed_by == "fullscreen" else "completed"
 
 
-def _timed_out(
-    doing: Doing, session: Session, message: str, *, output: str | None, has_run: bool
-) -> TimedOut:
+def _timed_out(doing: Doing, session: Session, message: str, *, output: str | None) -> TimedOut:
     hint = "look with read_output, or give it up with terminate; execute would type it again"
     if (approval := doing.services.deciding.asked_line(session)) is not None:
         message = (
@@ -178,9 +195,9 @@ def _timed_out(
         hint = "do not send it again: it runs when a person says yes; read_output shows what became of it"
     return timed_out(
         message,
-        hint=hint if has_run or approval is not None else None,
+        hint=hint,
         target=_target(session),
-        still_running=has_run and approval is None,
+        still_running=approval is None,
         approval=approval,
         is_held=approval is not None,
         partial=Partial(output=output),

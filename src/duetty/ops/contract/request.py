@@ -11,8 +11,8 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from duetty.ops.contract.compat import ALIASES, LIFTED, Bridged
-from duetty.ops.contract.failures import ACTIONS, MODES, InvalidMode, InvalidPayload
+from duetty.ops.contract.compat import ALIASES, LIFTED, Bridged, is_whole
+from duetty.ops.contract.failures import MODES, InvalidMode, InvalidPayload
 from duetty.wire.contract import (
     Action,
     Compat,
@@ -37,6 +37,14 @@ PARTS: Mapping[str, TypeAdapter[Any]] = {
     "target": TypeAdapter(TargetGiven),
     "compat": TypeAdapter(Compat),
 }
+
+KNOWN: Mapping[str, frozenset[object]] = {
+    "invocation": frozenset(InvocationGiven.model_fields),
+    "runtime": frozenset(RuntimeGiven.model_fields),
+    "execution": frozenset(ExecutionGiven.model_fields),
+    "target": frozenset(TargetGiven.model_fields),
+}
+"""Fields of each part that holds no others."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -93,9 +101,7 @@ NEW_TERMINAL = ("cols", "rows", "name", "shell", "sandbox")
 RUNTIME_FOR: Mapping[str, frozenset[tuple[Action, Mode]]] = {
     **{name: frozenset[tuple[Action, Mode]]({("execute", "interactive")}) for name in NEW_TERMINAL},
     "sandbox": frozenset({("execute", "interactive"), ("execute", "headless")}),
-    "default_cwd": frozenset(
-        (cast("Action", action), cast("Mode", mode)) for action in ACTIONS for mode in MODES
-    ),
+    "default_cwd": frozenset({("execute", "interactive"), ("execute", "headless")}),
     "open_page": frozenset({("execute", "interactive")}),
     "background": frozenset({("execute", "headless")}),
     "max_output_bytes": frozenset(
@@ -127,7 +133,7 @@ def mode_of(given: Mapping[str, Any]) -> Mode:
     """
     invocation = given.get("invocation")
     said = cast("dict[str, Any]", invocation).get("mode") if isinstance(invocation, dict) else None
-    if isinstance(said, str) and said not in MODES:
+    if isinstance(said, str) and said not in MODES and is_whole(said):
         raise InvalidMode(
             "this mode is not known",
             fields={"invocation.mode": f"one of {', '.join(MODES)}"},
@@ -177,7 +183,7 @@ def _parts(given: Mapping[str, Any]) -> tuple[dict[str, BaseModel], dict[str, st
             problems[name] = f"is nested more than {MAX_LEVELS} levels deep"
             continue
         try:
-            parts[name] = kind.validate_python(_without_null(given.get(name, {})))
+            parts[name] = kind.validate_python(_without_null(name, given.get(name, {})))
         except ValidationError as error:
             problems |= _problems(name, error)
     return parts, problems
@@ -199,8 +205,9 @@ def _levels(value: object) -> int:
 
 
 def _shown(name: object) -> str:
-    """A name that the caller chose, short and without halves of characters."""
-    return str(name)[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
+    """A name that the caller chose, short and without halves of characters or what cannot be seen."""
+    short = str(name)[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
+    return short if short.isprintable() else ascii(short)[1:-1]
 
 
 def _unknown(name: str) -> str:
@@ -209,20 +216,27 @@ def _unknown(name: str) -> str:
     return f"unknown; known are action, {', '.join(PARTS)}"
 
 
-def _without_null(part: object) -> object:
-    """Callers send null for what they leave out."""
+def _without_null(name: str, part: object) -> object:
+    """Callers send null for what they leave out; what is not known is not known by null either."""
     if not isinstance(part, dict):
         return part
     fields = cast("dict[object, object]", part)
-    return {name: value for name, value in fields.items() if value is not None}
+    known = KNOWN.get(name, fields)
+    return {
+        field: value for field, value in fields.items() if value is not None or field not in known
+    }
 
 
 def _problems(part: str, error: ValidationError) -> dict[str, str]:
     """One sentence for each wrong field; never its value, which may be input."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_input=False):
-        place = ".".join(_shown(each) for each in (part, *problem["loc"]))
+        place = ".".join(_shown(each) for each in (part, *problem["loc"]) if each != "[key]")
         match problem["type"]:
+            case "too_long":
+                about = problem.get("ctx", {})
+                kind = "characters" if about.get("field_type") == "Value" else "items"
+                found[place] = f"must have at most {about.get('max_length')} {kind}"
             case "extra_forbidden":
                 found[place] = "unknown"
             case "model_type" | "dict_type":

@@ -33,6 +33,10 @@ _WHOLE = r"""(?:
     | \.?envrc | [._]netrc | \.pgpass | \.my(?:login)?\.cnf | \.npmrc | \.pypirc | \.yarnrc\.yml | \.htpasswd | \.s3cfg | \.boto
     | \.databrickscfg | rclone\.conf | wg[^/]*\.conf | \.claude\.json | cookies\.sqlite | [^/]*\.keychain(?:-db)?
     | [^/]*firebase-adminsdk[^/]*\.json | gha-creds-[^/]*\.json
+    | [._](?:curl|wget|lftp|mutt|msmtp|fetchmail)rc | \.(?:x|ice)authority | pip\.(?:conf|ini) | nuget\.config
+    | \.?mcp\.json | claude_desktop_config\.json | \.?cookies?(?:\.(?:txt|json|jar))? | oauth2?(?:[._-][^/]*)?\.(?:json|ya?ml)
+    | [^/]*[._-]key(?:\.(?:json|txt|ya?ml))? | \.?vault(?:[._-][^/]*)?\.(?:json|ya?ml) | \.?vault[_-]pass(?:\.txt)?
+    | database\.ya?ml | application-(?:prod|stag|live)[^/]*\.(?:properties|ya?ml) | appsettings\.(?:prod|stag|live)[^/]*\.json
     | \.git-credentials | \.terraformrc | [^/]*\.tfstate(?:\.backup)? | [^/]*\.tfvars
     | \.ssh | \.gnupg | \.aws | \.azure | \.kube | \.docker | \.config | \.oci | \.password-store | \.mozilla | \.local | keyrings
     | \.kaggle | \.m2 | \.snowsql | \.fly | \.netlify
@@ -80,6 +84,10 @@ SECRET_GLOBS = [
     *""".env .env[._-]* *.env .*.env .flaskenv .dev.vars .dev.vars.* .envrc envrc [._]netrc .pgpass .my.cnf .mylogin.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials
     env.prod env.production env.stage env.staging env.dev env.development env.local env.live env.test env.qa env.ci env.docker
     .databrickscfg rclone.conf wg*.conf .claude.json cookies.sqlite *.keychain *.keychain-db *firebase-adminsdk*.json gha-creds-*.json
+    [._]curlrc [._]wgetrc [._]lftprc [._]muttrc [._]msmtprc [._]fetchmailrc .xauthority .iceauthority pip.conf pip.ini nuget.config
+    mcp.json .mcp.json claude_desktop_config.json cookie cookies .cookie .cookies cookie.txt cookies.txt cookie.json cookies.json cookie.jar cookies.jar .cookie.txt .cookies.txt .cookie.json .cookies.json .cookie.jar .cookies.jar oauth*.json oauth*.y*ml
+    *[._-]key *[._-]key.json *[._-]key.txt *[._-]key.y*ml vault*.json vault*.y*ml .vault*.json .vault*.y*ml vault[_-]pass .vault[_-]pass vault[_-]pass.txt .vault[_-]pass.txt
+    database.y*ml application-[psl]*.properties application-[psl]*.y*ml appsettings.[psl]*.json
     *[_-]token *[_-]tokens .token .tokens .terraformrc *.tfstate *.tfstate.backup *.tfvars .*history .histfile fish_history .lesshst .viminfo
     *rsa *dsa *ed25519 *rsa_key *dsa_key *ed25519_key authorized_keys known_hosts
     token tokens token.txt tokens.txt token.json tokens.json token.y*ml tokens.y*ml token.env tokens.env token.ini tokens.ini
@@ -103,7 +111,10 @@ LEFT_OUT_COPIES = """*~ [#]*# *.bak *.backup *.old *.orig *.save *.sw[op] *.tmp 
 LEFT_OUT_DIRECTORIES = (".git", *_DIRECTORIES)
 LEFT_OUT = [
     *""".env* *.env .flaskenv .dev.vars* env.[dpqst]* env.ci env.l[io][cv]* envrc [._]netrc .pgpass .my.cnf .mylogin.cnf .npmrc .pypirc .yarnrc.yml .htpasswd .s3cfg .boto .git-credentials .terraformrc .databrickscfg
-    rclone.conf wg*.conf .claude.json cookies.sqlite *.keychain* *firebase-adminsdk*.json gha-creds-*.json *[_-]token *[_-]tokens .token .tokens *.tfstate* *.tfvars [.f]*history .histfile .lesshst .viminfo *[dr]sa *[dr]sa_key *ed25519 *ed25519_key authorized_keys known_hosts
+    rclone.conf wg*.conf .claude.json cookies.sqlite *.keychain* *firebase-adminsdk*.json gha-creds-*.json
+    [._]curlrc [._]wgetrc [._]lftprc [._]muttrc [._]msmtprc [._]fetchmailrc .*authority pip.conf pip.ini nuget.config *mcp.json claude_desktop_config.json cookie cookies .cookie* cookie.txt cookie.json cookie.jar cookies.txt cookies.json cookies.jar oauth*.json oauth*.y*ml
+    *[._-]key *[._-]key.[jty]* *vault*.json *vault*.y*ml *vault[_-]pass *vault[_-]pass.txt database.y*ml application-[psl]* appsettings.[psl]*
+    *[_-]token *[_-]tokens .token .tokens *.tfstate* *.tfvars [.f]*history .histfile .lesshst .viminfo *[dr]sa *[dr]sa_key *ed25519 *ed25519_key authorized_keys known_hosts
     token tokens token.[eiy]* tokens.[eiy]* token.txt tokens.txt token.json tokens.json *shadow *shadow- sudoers
     *.p[ep][mk] *.p12 *.pfx *.key *.keystore *.jks *.kdbx *.ovpn *.asc *.gpg *.cer
     wp-config.php environ kcore mem docker.sock kubeconfig wallet.dat auth.json local.settings.json .dockercfg

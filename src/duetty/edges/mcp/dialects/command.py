@@ -11,6 +11,7 @@ from typing import Any
 from duetty.edges.mcp.arguments import check_of
 from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, ServerInfo, Tool, failed
 from duetty.edges.mcp.dialects.schema import (
+    APPROVED,
     BOOLEAN,
     INTEGER,
     MAYBE_INTEGER,
@@ -65,7 +66,8 @@ async def _run_checked(calls: Calls, arguments: Json) -> Answer:
         order = {"cwd": calls.caller.cwd} | order
     if arguments.get("background"):
         info = await calls("process.start", order)
-        return Answer(content={"process": info.id, "pid": info.pid, "running": True})
+        begun: Json = {"process": info.id, "pid": info.pid, "running": True}
+        return Answer(content=begun | _approved(info))
     result = await calls("process.run", order | {"id": calls.id})
     content: Json = {
         "stdout": result.stdout,
@@ -73,6 +75,7 @@ async def _run_checked(calls: Calls, arguments: Json) -> Answer:
         "exit_code": result.process.exit_code,
         "message": result.message,
         "duration_ms": result.process.duration_ms,
+        **_approved(result.process),
     }
     if result.stdout_omitted_bytes or result.stderr_omitted_bytes:
         content |= {
@@ -84,6 +87,11 @@ async def _run_checked(calls: Calls, arguments: Json) -> Answer:
     if result.stderr:
         blocks.append(f"STDERR:\n{result.stderr}")
     return Answer(content=content, blocks=blocks, failure=result.message)
+
+
+def _approved(info: Any) -> Json:
+    """How a person answered for it, who may have put another line in place."""
+    return {} if info.approved is None else {"approved": info.approved.model_dump()}
 
 
 async def _poll_command(calls: Calls, arguments: Json) -> Answer:
@@ -170,6 +178,7 @@ TOOLS = (
             process=STRING,
             pid=INTEGER,
             running=BOOLEAN,
+            approved=APPROVED,
         ),
         run=_run_command,
         is_destructive=True,

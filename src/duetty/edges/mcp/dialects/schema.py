@@ -8,6 +8,17 @@ BOOLEAN: Json = {"type": "boolean"}
 MAYBE_INTEGER: Json = {"type": ["integer", "null"]}
 MAYBE_STRING: Json = {"type": ["string", "null"]}
 
+APPROVED: Json = {
+    "type": "object",
+    "description": "a person was asked and said yes; edited: another command ran instead",
+    "properties": {
+        "id": STRING,
+        "edited": BOOLEAN,
+        "command": MAYBE_STRING,
+        "note": MAYBE_STRING,
+    },
+}
+
 
 def text(description: str, *words: str) -> Json:
     return {"type": "string", "description": description} | ({"enum": list(words)} if words else {})

@@ -4,14 +4,16 @@ The contract itself, its aliases, checks, routes and failures, is in `ops/contra
 over HTTP it is the same. Here a request and an answer only change their envelope.
 """
 
-from typing import Any, cast
+from dataclasses import replace
+from typing import Any, cast, get_args
 
 from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Tool
 from duetty.errors import DuettyError
 from duetty.ops import cut_off_failure
-from duetty.wire.contract import TerminalAnswer, TerminalParams
+from duetty.wire.contract import Action, TerminalAnswer, TerminalParams
 
 OPERATION = "terminal.act"
+ACTIONS: tuple[str, ...] = get_args(Action)
 
 INSTRUCTIONS = """\
 One tool, terminal, with four actions: execute, read_output, terminate, list.
@@ -51,6 +53,8 @@ def cut_off(arguments: object, message: str) -> Answer:
 def _with_directory(calls: Calls, arguments: Json) -> Json:
     """With the directory in which the agent's host works, where it told us."""
     runtime = arguments.get("runtime", {})
+    if arguments.get("action") not in ("execute", "run", "send", "create"):
+        return arguments  # a directory means nothing to the others
     if not calls.caller.cwd or not isinstance(runtime, dict):
         return arguments
     hints = cast("Json", runtime)
@@ -105,3 +109,12 @@ TOOLS = (
 )
 
 TERMINAL = Dialect(name="terminal", instructions=INSTRUCTIONS, tools=TOOLS)
+
+
+def without_aliases() -> Dialect:
+    """The same where the time of the aliases is over: none is offered."""
+    action = {"type": "string", "enum": list(ACTIONS), "description": "what to do"}
+    (tool,) = TOOLS
+    return replace(
+        TERMINAL, tools=(replace(tool, parameters={**tool.parameters, "action": action}),)
+    )

@@ -20,6 +20,7 @@ from duetty.edges.mcp.dialect import (
 )
 from duetty.edges.mcp.dialects import wsh_visual
 from duetty.edges.mcp.dialects.schema import (
+    APPROVED,
     INTEGER,
     MAYBE_INTEGER,
     MAYBE_STRING,
@@ -228,6 +229,8 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         content["match"] = result.match
     if result.approval is not None:
         content["approval"] = result.approval
+    if result.approved is not None:
+        content["approved"] = result.approved.model_dump()
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     elif result.completed_by == "deadline":
@@ -497,6 +500,8 @@ TOOLS = (
             cwd=STRING,
             duration_ms={"type": "number"},
             match=STRING,
+            approval=STRING,
+            approved=APPROVED,
         ),
         run=_run_command,
         is_destructive=True,

@@ -6,7 +6,7 @@ never ends (`tail -f`, `yes`), what shows the environment, and every interpreter
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from duetty.policy.proving.paths import (
     LEFT_OUT,
@@ -22,10 +22,12 @@ from duetty.policy.proving.specs.spec import Spec, Use, spec
 _NUMBER = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?")
 _PRINTED_TEXT = frozenset("sbqc")
 _PRINTED = _PRINTED_TEXT | frozenset("diuoxXeEfgG")
-_CONVERSIONS = re.compile(r"%(?:%|[-+ 0#]*[0-9]*(?:\.[0-9]*)?(?P<letter>[a-zA-Z(*]))")
+_CONVERSION = r"%[-+ 0#]*(?:[1-9][0-9]*)?(?:\.[0-9]*)?"
+_FORMAT = re.compile(rf"(?:[^%]|%%|{_CONVERSION}[a-zA-Z])*")
+"""Nothing but these: what is left (`%1$d`, `%'n`, `%*d`) some shell knows, and we do not."""
+_LETTERS = re.compile(rf"%%|{_CONVERSION}([a-zA-Z])")
 
-
-_ESCAPES = re.compile(r"\\[eExuU0-9c]")
+_ESCAPES = re.compile(r"\\[abceEfvxuU0-9]")
 _CONTROL = "prints control characters"
 
 
@@ -49,8 +51,8 @@ def printf_problem(words: tuple[str, ...]) -> str | None:
         return "printf that does more than print"
     if why := glob_problem(words):
         return why
-    letters = [found["letter"] for found in _CONVERSIONS.finditer(words[0]) if found["letter"]]
-    if not set(letters) <= _PRINTED:
+    letters = [letter for letter in _LETTERS.findall(words[0]) if letter]
+    if not _FORMAT.fullmatch(words[0]) or not set(letters) <= _PRINTED:
         return "a printf conversion that does more than print"
     # The format is used again while words remain.
     if any(
@@ -93,16 +95,23 @@ def _date(use: Use) -> str | None:
     return None
 
 
-_TR_PRINTS = re.compile(r"\\(?!0{1,3}(?![0-7]))[0-7]")
+_TR_PRINTS = re.compile(r"\\(?!0{1,3}(?![0-7]))[0-7abfv]|(?:\\[0-7nrt]+|[\t\n])-|[^\t\n -~]")
 
 
 def _tr(use: Use) -> str | None:
-    """What stands second is printed; NUL between names is for `xargs -0` and its like."""
+    """What stands second is printed; NUL between names is for `xargs -0` and its like.
+
+    From a tab to a letter there are control characters, and of a letter beyond ASCII its bytes count.
+    """
     return _CONTROL if any(map(_TR_PRINTS.search, use.operands[1:])) else None
 
 
-def _stat(use: Use) -> str | None:
-    if any(name == "--printf" and _ESCAPES.search(value or "") for name, value in use.options):
+def _escapes(use: Use) -> str | None:
+    """For programs of which the named options know escapes as `printf` does."""
+    if any(
+        name in ("--printf", "-e", "-d", "--delimiters") and _ESCAPES.search(value or "")
+        for name, value in use.options
+    ):
         return _CONTROL
     return None
 
@@ -128,7 +137,7 @@ _SED_SCRIPT = re.compile(
 )
 
 
-_SED_ESCAPES = re.compile(r"\\[xodc]")
+_SED_ESCAPES = re.compile(r"\\[acdfovx]")
 
 
 def _sed(use: Use) -> str | None:
@@ -203,6 +212,7 @@ _JQ_TOKEN = re.compile(
       | (?P<name>[a-z_@][A-Za-z0-9_]*) """,
     re.VERBOSE,
 )
+_JQ_KEY = re.compile(r"\s*[:,}]")
 _JQ_NAMES = frozenset(
     """and or not if then elif else end as reduce true false null keys keys_unsorted length map map_values select
     sort sort_by group_by unique unique_by min max min_by max_by add any all range floor sqrt to_entries from_entries
@@ -229,26 +239,57 @@ def _jq(use: Use) -> str | None:
         if token is None:
             return "a jq filter that is not known to only select"
         said = token[0].strip()
-        is_key = opened[-1:] == ["{"] and before in ("{", ",")
+        # Only in an object of its own, and before what follows a key: `{a: if . then 1, env end}` has none.
+        is_key = opened[-1:] == ["{"] and before in ("{", ",") and _JQ_KEY.match(form, token.end())
         if token["name"] and not is_key and said not in _JQ_NAMES:
             return "a jq filter that is not known to only select"
-        if said in ("{", "(", "[", ".["):
+        if said in ("{", "(", "[", ".[") or (said == "if" and not is_key):
             opened.append(said)
-        elif said in ("}", ")", "]") and opened:
+        elif (said in ("}", ")", "]") or (said == "end" and not is_key)) and opened:
             opened.pop()
         before = said or before
         position = token.end()
     return None
 
 
+_PS_LETTERS = re.compile(r"[axufjlvwrhT]+")
+_PS_WHO = re.compile(
+    r"[0-9]{1,9}(?:,[0-9]{1,9})*|root|[a-jlmnrsuvwx]*[bdiyz][a-z0-9_-]*|(?:pts/|tty)[0-9]+"
+)
+_PS_SHAPES = frozenset(["-H", "-L", "-T", "-m", "--forest"])
+_PS_FORMATS = frozenset(["-f", "-F", "-l", "-j", "-y", "-c", "-M"])
+"""Threads and trees, of which two do not go together, and formats, which do not with one's own."""
+
+
 def _ps(use: Use) -> str | None:
-    """BSD letters come without a dash; `e` among them shows environments."""
-    for operand in use.operands:
-        if not re.fullmatch(r"[axufjlvwrhT]+", operand):
-            return "ps with an operand that may show environments"
-    if any(value is not None and "environ" in value for _, value in use.options):
-        return "ps that shows environments"
+    """BSD letters come without a dash; `e` among them shows environments.
+
+    procps reads all words again as BSD letters, dash or not, when it cannot make sense of them
+    otherwise: a user it does not know (`-uxe`), two formats (`-H -Te`, `-ef -o args`). So a name is
+    one that holds a letter which is none of those, before any that would take the rest for its value.
+    """
+    if not all(map(_PS_LETTERS.fullmatch, use.operands)):
+        return "ps with an operand that may show environments"
+    for name, value in use.options:
+        if value is None or name in ("-o", "-C", "--sort"):
+            if value == "" or "env" in (value or ""):
+                return "ps that shows environments"
+        elif not _PS_WHO.fullmatch(value):
+            return f"{value!r} may be letters to ps, of which one shows environments"
+    given = {name for name, _ in use.options}
+    if "-e" in given and (
+        use.operands
+        or len(_PS_SHAPES & given) > 1
+        or ("-o" in given and not _PS_FORMATS.isdisjoint(given))
+    ):
+        return "ps that may read -e as showing environments"
     return None
+
+
+def _zcat(use: Use) -> str | None:
+    """What is packed is as secret as its name without the end says."""
+    unpacked = (type(path)(path.removesuffix(".gz")) for path in use.operands)
+    return next((why for path in unpacked if (why := content_problem(path, use.place))), None)
 
 
 def _ulimit(use: Use) -> str | None:
@@ -326,7 +367,7 @@ COREUTILS: dict[str, Spec] = {
     "stat": spec(
         "-LftZ -c:text --dereference --file-system --format=text --printf=text --terse --cached=code -x -s",
         "names",
-        check=_stat,
+        check=_escapes,
     ),
     "file": spec(
         "-bhikLNprSv0 -e:code -F:text --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension --separator=text --keep-going --raw --version --no-buffer --no-pad --print0",
@@ -379,6 +420,7 @@ COREUTILS: dict[str, Spec] = {
     "hexdump": spec(
         "-bcCdovx -n:count -s:count -e:text --canonical --length=count --skip=count --no-squeezing --one-byte-octal --one-byte-char",
         "content",
+        check=_escapes,
     ),
     "hd": spec("-bcCdovx -n:count -s:count", "content"),
     "xxd": spec("-abCeipuE -c:count -g:count -l:count -o:count -s:count", "content", at_most=1),
@@ -392,7 +434,9 @@ COREUTILS: dict[str, Spec] = {
         "-nsz -b:text -c:text -d:text -f:text --bytes=text --characters=text --delimiter=text --fields=text --complement --only-delimited --output-delimiter=text --zero-terminated",
         "content",
     ),
-    "paste": spec("-sz -d:text --delimiters=text --serial --zero-terminated", "content"),
+    "paste": spec(
+        "-sz -d:text --delimiters=text --serial --zero-terminated", "content", check=_escapes
+    ),
     "join": spec(
         "-iz -a:count -e:text -j:count -o:text -t:text -v:count -1:count -2:count --ignore-case --check-order --nocheck-order --header --zero-terminated",
         "content",
@@ -477,7 +521,7 @@ COREUTILS: dict[str, Spec] = {
     "shasum": spec("-a:count -bctUps", "content"),
     "md5": spec("-qr", "content"),
     "tsort": spec("", "content"),
-    "zcat": spec("", "content"),
+    "zcat": spec("", "content", check=_zcat),
     "look": spec("-df", "text+content", at_most=2),
     "sed": spec(
         "-nrEsuz -e:text --quiet --silent --regexp-extended --expression=text --separate --null-data --posix",
@@ -618,11 +662,15 @@ def grep_problem(use: Use) -> str | None:
     return searched(
         use,
         through_trees=use.has("-r", "-R", "--recursive", "--dereference-recursive")
-        or any(value == "recurse" for _, value in use.options),
+        or any(
+            value not in ("read", "skip")  # it may be shortened: -d rec
+            for name, value in use.options
+            if name in ("-d", "--directories")
+        ),
     )
 
 
-def searched(use: Use, *, through_trees: bool) -> str | None:
+def searched(use: Use, *, through_trees: bool | Callable[[Sequence[str]], bool]) -> str | None:
     """A search for its first operand, or what `-e` gives, in the other operands.
 
     A tree is searched without the files that are secret by their names (`LEFT_OUT`, which
@@ -637,7 +685,7 @@ def searched(use: Use, *, through_trees: bool) -> str | None:
         patterns, paths = [paths[0]], paths[1:]
     if why := glob_problem(patterns):
         return why
-    if through_trees:
+    if through_trees(paths) if callable(through_trees) else through_trees:
         if use.has("-v", "--invert-match") and not use.has("-c", "--count"):
             return "shows most of every file below, whatever it holds"
         for pattern in patterns:

@@ -51,6 +51,11 @@ _RG = (
 )
 
 
+_RG_MODES = ("-c", "-l", "--count", "--count-matches", "--files-with-matches", "--files-without-match", "--json")  # fmt: skip
+_FILE = re.compile(
+    r".*[^/]\.(?:c|cc|cpp|css|csv|go|h|html?|java|js|jsonl?|jsx|lock|log|md|php|py|rb|rs|rst|sh|sql|toml|tsx?|txt|xml|ya?ml)"
+)
+"""Names that directories seldom have: `conf.d` is one."""
 _RG_ESCAPES = re.compile(r"\\[xuU]")
 
 
@@ -61,6 +66,8 @@ def _rg(use: Use) -> str | None:
     ):
         return "prints control characters"
     if use.has("--files", "--type-list"):
+        if use.has(*_RG_MODES):  # rg 14 searches then, and there is no pattern to look at
+            return "a list of files that may be a search"
         paths = use.operands
         return next((why for path in paths if (why := content_problem(path, use.place))), None)
     return _through(use)
@@ -68,10 +75,8 @@ def _rg(use: Use) -> str | None:
 
 def _through(use: Use) -> str | None:
     """Programs that search trees unless they are given files."""
-    given = use.operands[1:]
     return searched(
-        use,
-        through_trees=not given or not all("." in path.rpartition("/")[2][1:] for path in given),
+        use, through_trees=lambda paths: not paths or not all(map(_FILE.fullmatch, paths))
     )
 
 
@@ -81,6 +86,11 @@ _FD = (
     " --exact-depth=count --exclude=text --type=code --extension=code --size=code --changed-within=text --changed-before=text --color=code --max-results=count"
     " --quiet --show-errors --strip-cwd-prefix --one-file-system"
 )
+
+
+def _lists(use: Use) -> str | None:
+    return None if use.has("-l", "--list") else "gzip without -l packs or unpacks"
+
 
 _QUIET_SYSTEMCTL = ("--no-pager",)
 
@@ -92,12 +102,13 @@ TOOLS: dict[str, Spec] = {
         hardened=("--no-config",),
         # The last glob that fits decides, and those without regard to case come after the others.
         hardened_last=tuple(f"--iglob=!{name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT)),
-        hardened_when=lambda words: words[0] != "--files",
     ),
     "fd": spec(_FD, "text+names"),
     "fdfind": spec(_FD, "text+names"),
     "tokei": spec("-f --files -s:code --sort=code -e:text", "content"),
     "scc": spec("--by-file --no-complexity --no-cocomo -s:code", "content"),
+    # what is packed: names and sizes
+    "gzip": spec("-lvq --list --verbose --quiet", "content", at_least=1, check=_lists),
     # binaries, looked at and never loaded
     "nm": spec(
         "-aACDgnorSuP --demangle? --dynamic --extern-only --defined-only --undefined-only",
