@@ -1,10 +1,11 @@
 """Rules for Landlock, which can only allow: everything is listed but for what is hidden."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from duetty.sandbox import places as known
-from duetty.sandbox.guarding import guarded, other_paths
+from duetty.sandbox.guarding import Hidden, guarded
 from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.places import is_within
@@ -18,6 +19,7 @@ def rules_of(
     places: Places,
     table: MountTable,
     *,
+    hidden: Hidden,
     workspaces: Sequence[Path],
     shown: Sequence[Path],
     homes: Sequence[Path],
@@ -25,23 +27,18 @@ def rules_of(
     """What may be read and written; `shown` as in `bubblewrap`.
 
     Raises:
-        SandboxUnavailable: if there is too much to protect or to hide.
+        SandboxUnavailable: if there is too much to protect.
     """
-    secret = {
-        *(path.resolve() for path in places.hidden),
-        *(Path(each).expanduser().resolve() for each in order.hidden),
-        *known.servers(homes),
-        *known.credentials(homes),
-    }
-    secret |= {*other_paths(secret, table, workspaces=workspaces, homes=homes)}
-    hidden = {*secret, *known.private_places(), Path("/dev")}
+    left_out = {*hidden.now, *hidden.later, *known.private_places(), Path("/dev")}
     kept = {*guarded(order, table, workspaces=workspaces, homes=homes)}
-    writable = [path for workspace in workspaces for path in _beside(workspace, kept | hidden)]
-    readable = [*_beside(Path("/"), hidden), *kept, *workspaces]
-    readable += [path for place in shown for path in _beside(place, hidden)]
-    leading = _ancestors(hidden)
+    writable = [path for workspace in workspaces for path in beside(workspace, kept | left_out)]
+    readable = [*beside(Path("/"), left_out), *kept, *workspaces]
+    readable += [path for place in shown for path in beside(place, left_out)]
+    leading = _ancestors(left_out)
     # What is protected may be hidden, too.
-    readable = [each for each in readable if each not in leading and not is_within(each, secret)]
+    readable = [
+        each for each in readable if each not in leading and not is_within(each, hidden.now)
+    ]
     writable += [path for path in places.shown if path.exists()]
     if places.private is not None:
         writable.append(places.private)
@@ -49,10 +46,26 @@ def rules_of(
         "read": [str(path) for path in readable],
         "write": [str(path) for path in writable],
         "network": order.network,
+        "behind_mounts": False,
     }
 
 
-def _beside(root: Path, hidden: set[Path]) -> list[Path]:
+def rules_behind_mounts(hidden: Hidden, written: Sequence[Path]) -> dict[str, object]:
+    """For bubblewrap: what its mounts say, said once more, and of files that are not there yet, too.
+
+    A cover goes with the file that it covers, and what is not there has none: both show
+    what somebody outside puts there while the sandbox runs.
+    """
+    left_out = {each for each in (*hidden.now, *hidden.later) if not is_within(each, written)}
+    return {
+        "read": [str(path) for path in beside(Path("/"), left_out)],
+        "write": [str(path) for path in written],
+        "network": True,
+        "behind_mounts": True,
+    }
+
+
+def beside(root: Path, hidden: set[Path]) -> list[Path]:
     """Everything below `root` but for what is hidden.
 
     Directories that lead to something hidden are left out themselves: what is
@@ -66,15 +79,12 @@ def _listed(root: Path, hidden: set[Path], leading: set[Path]) -> list[Path]:
         return []
     if root not in leading:
         return [root]
-    found: list[Path] = []
     try:
-        entries = sorted(root.iterdir())[:MAX_LISTED]
-    except OSError:
-        return []
-    for entry in entries:
-        if not entry.is_symlink():
-            found += _listed(entry, hidden, leading)
-    return found
+        with os.scandir(root) as entries:
+            names = sorted(each.name for each in entries if not each.is_symlink())[:MAX_LISTED]
+    except OSError:  # it may let us pass all the same (/home)
+        names = [each.name for each in leading if each.parent == root]
+    return [path for name in names for path in _listed(root / name, hidden, leading)]
 
 
 def _ancestors(places: Iterable[Path]) -> set[Path]:

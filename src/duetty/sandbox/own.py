@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from duetty.sandbox.detect import BWRAP
+from duetty.sandbox.looking import seen
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("site-packages", "dist-packages")
@@ -31,4 +32,4 @@ def _real(*paths: str) -> tuple[Path, ...]:
     somebody has had the time to exchange them.
     """
     real = dict.fromkeys(Path(path).resolve() for path in paths if path)
-    return tuple(path for path in real if path.exists())
+    return tuple(path for path in real if seen(path) is not None)
