@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, support, wrap
+from duetty.sandbox import Asked, Limits, Places, SandboxOrder, Support, support, wrap
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 
@@ -115,6 +115,7 @@ def run_inside(
     whole_git: bool = False,
     more_workspaces: tuple[Path, ...] = (),
     before: Callable[[], None] = lambda: None,
+    offered: Support | None = None,
     timeout_s: float = 30,
 ) -> subprocess.CompletedProcess[str]:
     """`home`: the person's, with what is hidden there; HOME is the workspace without one.
@@ -142,6 +143,7 @@ def run_inside(
             limits=limits or Limits(),
         ),
         places=Places(hidden=hidden, private=private),
+        offered=offered,
     )
     before()
     with ExitStack() as stack:

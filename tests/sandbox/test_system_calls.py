@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -399,6 +400,29 @@ print(call({number("ioctl")}, fd, 0x80086601, data))
     # What `cp` asks is no secret: the file system says that it cannot, or that this is a directory.
     assert said.splitlines()[:2] == ["{'Operation not permitted'}", "False"]
     assert said.splitlines()[2] != "Operation not permitted"
+
+
+@needs_both
+@pytest.mark.parametrize("landlock", [0, 7])
+def test_the_process_without_a_filter_is_out_of_reach(landlock: int, ws: Path) -> None:
+    """bubblewrap's own: whoever writes its memory makes calls that are refused to everybody else."""
+    said = python_inside(
+        "bubblewrap",
+        """
+import os
+for path in ('/proc/1/mem', '/proc/1/task/1/mem'):
+    try:
+        os.close(os.open(path, os.O_RDWR))
+        print('OPEN')
+    except OSError as error:
+        print(error.strerror)
+os.close(os.open('/proc/self/mem', os.O_RDWR))
+""",
+        workspace=ws,
+        offered=replace(support(), landlock=landlock),
+    )
+
+    assert said.splitlines() == ["No such file or directory"] * 2
 
 
 @needs_both

@@ -22,6 +22,10 @@ PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 """Settings of the whole machine: they belong to root, who may be running this server."""
 
 
+OF_INIT = "/proc/1"
+"""bubblewrap's own process inside. It has no system call filter, and memory that the others could write."""
+
+
 @dataclass(slots=True)
 class Mounts:
     """The words so far, and what they should lead to."""
@@ -110,6 +114,8 @@ def mounts_of(
     made.words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for part in PROC_READONLY:
         made.words += ["--ro-bind-try", f"/proc/{part}", f"/proc/{part}"]
+    made.words += ["--tmpfs", OF_INIT, "--remount-ro", OF_INIT]
+    made.expected[OF_INIT] = None
     for place in private:
         made.empty(place, size_mib=order.limits.memory_mib)
     for place in shown:
