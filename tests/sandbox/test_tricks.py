@@ -175,7 +175,8 @@ while not os.path.exists('go'):
 def test_credentials_that_come_after_the_start_are_hidden(home: Path, level: Asked) -> None:
     """A cover goes with the file that it covers, and what is not there has none."""
     new = [".netrc", ".kube/config", ".cargo/credentials.toml", ".config/gh/hosts.yml"]
-    for name in (".cargo", ".config", "projects"):
+    new.append("servers/config.toml")
+    for name in (".cargo", ".config", "projects", "servers"):
         (home / name).mkdir()
     (home / ".git-credentials").write_text("old")
     (home / "projects/plain").write_text("readable")
@@ -199,6 +200,7 @@ def test_credentials_that_come_after_the_start_are_hidden(home: Path, level: Ask
         f"\nprint(attempt(lambda: os.listdir({str(home)!r})))",
         workspace=home / "ws",
         home=home,
+        hidden=(home / "servers/config.toml",),
         before=person.start,
     )
     person.join()
