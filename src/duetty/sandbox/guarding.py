@@ -7,9 +7,9 @@ from pathlib import Path
 from duetty.sandbox.looking import real
 from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
-from duetty.sandbox.own import own_code
+from duetty.sandbox.own import own_code, user_site
 from duetty.sandbox.places import SYSTEM, credentials, is_within, servers
-from duetty.sandbox.protecting import protected
+from duetty.sandbox.protecting import make_empty, protected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,12 @@ def guarded(
     if order.protect:
         found = protected(workspaces, whole_git=order.whole_git, homes=homes)
     found |= _in_workspaces(own_code(), workspaces)
+    if (site := user_site()) is not None:
+        for path, workspace in _in_workspaces([site], workspaces).items():
+            for each in reversed((path, *path.parents)):
+                if workspace in each.parents:
+                    make_empty(each)
+            found[path] = workspace
     # A path that leads to something protected is in a workspace only if one to a workspace is.
     if any(
         is_within(other, workspaces) or is_within(each, [other])

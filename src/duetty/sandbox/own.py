@@ -27,6 +27,12 @@ def own_code() -> tuple[Path, ...]:
 
 
 @cache
+def user_site() -> Path | None:
+    """Where the next server looks for modules of the person's, whether it is there by now or not."""
+    return Path(site.getusersitepackages()).resolve() if site.ENABLE_USER_SITE else None
+
+
+@cache
 def _real(*paths: str) -> tuple[Path, ...]:
     """Where links lead: the interpreter of an environment is one. Looked at once, and not when
     somebody has had the time to exchange them.

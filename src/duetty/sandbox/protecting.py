@@ -38,6 +38,9 @@ PROTECTED = (
 Not those that are edited and run on purpose all day (`Makefile`, `package.json`).
 """
 
+OF_THE_HOME = (".local/lib", "bin")
+"""Modules that every Python of the person loads at its start, and programs in PATH."""
+
 GIT_FILES = ("hooks", "config", "config.worktree", "info", "commondir", "gitdir")
 """Of a directory of git's: each can name a program that git runs."""
 
@@ -84,6 +87,12 @@ def protected(
             around = next((each for each in workspaces if each in path.parents), None)
             if around is not None:
                 found[path] = around
+    for home in {home.resolve() for home in homes}:
+        if (around := next((each for each in workspaces if is_within(home, [each])), None)) is None:
+            continue
+        for name in (".local", ".local/lib"):
+            make_empty(home / name)
+        found |= {home / name: around for name in OF_THE_HOME if is_plain(home / name)}
     return found
 
 
