@@ -116,7 +116,7 @@ def test_what_others_closed_keeps_no_sandbox_from_starting(home: Path) -> None:
 
     assert home / "ws/x/.git/hooks" in found
     assert existing == []
-    assert home / ".cargo/credentials.toml" in later
+    assert f"{home}/.cargo/credentials.toml" in later
 
 
 @pytest.mark.parametrize("level", LEVELS)

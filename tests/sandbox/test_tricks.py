@@ -216,9 +216,11 @@ def test_a_home_in_a_directory_that_cannot_be_listed_can_be_read(home: Path) -> 
     (home / "of/person/.netrc").write_text("SECRET")
     (home / "of").chmod(0o111)
     with ordinary_user(home / "of/person"):
-        found = beside(home / "of", {home / "of/person/.netrc", home / "of/person/.config/duetty"})
+        found = beside(
+            f"{home}/of", {f"{home}/of/person/.netrc", f"{home}/of/person/.config/duetty"}
+        )
 
-    assert found == [home / "of/person/plain"]
+    assert found == [f"{home}/of/person/plain"]
 
 
 @pytest.mark.parametrize("level", LEVELS)

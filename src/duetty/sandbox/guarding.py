@@ -17,7 +17,7 @@ class Hidden:
     """Real paths."""
 
     now: tuple[Path, ...]
-    later: tuple[Path, ...]
+    later: tuple[str, ...]
     """Where nothing is yet, and what comes is hidden, too: only what may be read can be listed then."""
 
 

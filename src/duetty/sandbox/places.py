@@ -55,7 +55,7 @@ MAX_PROCESSES = 5_000
 """Looked through for the directory of one that named its socket without any."""
 
 
-def is_within(path: Path, places: Iterable[Path]) -> bool:
+def is_within(path: Path | str, places: Iterable[Path]) -> bool:
     """As text: both are whole and plain, and this is asked hundreds of times at each start."""
     text = f"{path}/"
     return any(text.startswith(f"{str(place).rstrip('/')}/") for place in places)
@@ -80,7 +80,7 @@ def private_places() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, PRIVATE) if path.is_dir() and not path.is_symlink())
 
 
-def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[str]]:
     """Where they really are, a link to a directory elsewhere is no hiding place; and where others would be.
 
     Raises:
@@ -88,15 +88,17 @@ def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     """
     # By plain strings: most are not there, and each start waits for this.
     names = [f"{home}/{name}" for home in homes for name in CREDENTIALS]
-    there = [name for name in names if seen(name) is not None]
-    parents = {name.rpartition("/")[0] for name in names}
-    led_to = {parent: str(Path(parent).resolve()) for parent in parents}
-    found = {real(Path(name)) for name in there}
-    later = {
-        Path(led_to[above], last) for above, _, last in (each.rpartition("/") for each in names)
+    led_to = {
+        above: str(Path(above).resolve()).rstrip("/") for above in {_above(name) for name in names}
     }
+    found = {real(Path(name)) for name in names if seen(name) is not None}
     existing = {path for path in found if seen(path) is not None}
-    return sorted(existing), sorted((found | later) - existing)
+    later = {f"{led_to[_above(name)]}{name.removeprefix(_above(name))}" for name in names}
+    return sorted(existing), sorted((later | {*map(str, found)}) - {*map(str, existing)})
+
+
+def _above(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 def servers(homes: Iterable[Path]) -> list[Path]:
