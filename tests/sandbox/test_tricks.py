@@ -183,7 +183,8 @@ def test_credentials_that_come_after_the_start_are_hidden(home: Path, level: Ask
     (home / "top").write_text("readable, too")
 
     def log_in() -> None:
-        while not (home / "ws/ready").exists():
+        until_s = time.monotonic() + 20
+        while not (home / "ws/ready").exists() and time.monotonic() < until_s:
             time.sleep(0.01)
         for name in (*new, ".fresh"):
             (home / name).parent.mkdir(exist_ok=True)

@@ -70,11 +70,13 @@ def of_every_instance(paths: Paths, *, home: str) -> tuple[Path, ...]:
     """
     places = (paths.state.parent, paths.runtime.parent, paths.config_file)
     config = paths.config_file.parent
+    if config in (Path(home), *Path(home).parents):
+        return places
     if config.name == "duetty":
         with suppress(OSError):
             config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    elif config in (Path(home), *Path(home).parents) or not _is_ours_alone(config, places):
-        return places  # DUETTY_HOME, with things of the person in it
+    elif not _is_ours_alone(config, places):
+        return places  # a DUETTY_HOME with things of the person in it
     return (*places, config)
 
 
