@@ -94,6 +94,16 @@ def test_a_bad_setting_is_one_clear_error(
     assert hint is None or hint in (caught.value.hint or "")
 
 
+def test_settings_that_cannot_be_read_are_one_clear_error(home: Path) -> None:
+    """As inside a sandbox, which hides them; a directory cannot be read by root either."""
+    paths = find_paths({"DUETTY_HOME": str(home)})
+    assert load_settings(paths, {}).settings == Settings()
+    paths.config_file.mkdir()
+
+    with pytest.raises(BadSetting, match=r"cannot read .*config\.toml"):
+        load_settings(paths, {})
+
+
 def test_a_directory_that_is_somebody_elses_is_refused(home: Path) -> None:
     (home / "file").write_text("")
 

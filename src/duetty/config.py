@@ -363,8 +363,7 @@ def load_settings(
     """
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
-    if paths.config_file.exists():
-        _read_file(paths.config_file, values, origins)
+    _read_file(paths.config_file, values, origins)
     for setting in fields(Settings):
         variable = f"DUETTY_{setting.name.upper()}"
         if variable in env:
@@ -385,7 +384,15 @@ def load_settings(
 def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -> None:
     import tomllib
 
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise BadSetting(
+            f"cannot read {path}: {error.strerror}",
+            hint="make it yours to read; inside a sandbox it is hidden",
+        ) from error
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -32,6 +32,17 @@ def test_the_version_is_told(server: ServerProcess) -> None:
     assert server.command("--version").stdout == f"duetty {__version__}\n"
 
 
+def test_a_token_that_cannot_be_read_is_one_clear_error(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As inside a sandbox, which hides it; a directory cannot be read by root either."""
+    monkeypatch.setenv("DUETTY_HOME", str(home))
+    (home / "state/default/token").mkdir(parents=True)
+
+    assert cli.main(["token"]) == 1
+    assert "[refused]" in capsys.readouterr().err
+
+
 def test_the_version_is_told_before_anything_is_loaded(server: ServerProcess) -> None:
     code = (
         "import sys; from duetty.cli.main import main; main(['--version']); "

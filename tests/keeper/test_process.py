@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections import deque
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from duetty.errors import (
     SessionNotFound,
 )
 from duetty.keeper.client import Exited, KeptSession, Reply, parse_opened, parse_sessions
+from duetty.keeper.probe import session_members
 from duetty.keeper.process import Options, main, parse_options
 from duetty.keeper.wire import MAX_FRAME_BYTES, Channel, Message
 from tests.keeper.harness import (
+    HOPPING,
     RunningKeeper,
     children_of,
     eventually,
@@ -254,6 +257,19 @@ def test_signals_reach_the_process_the_foreground_or_everyone(keeper: RunningKee
     assert set(background) < set(jobs)
     wait_gone(background[0])
     assert wait_exited(client).signal == signal.SIGKILL
+
+
+def test_those_who_start_others_all_the_time_are_ended(keeper: RunningKeeper) -> None:
+    client = keeper.connect()
+    opened = keeper.open(client, [sys.executable, "-c", HOPPING])
+    read_until(opened.master, b"hopping")
+    session = frozenset({opened.session.pid})
+
+    client.call("signal", {"session": "s", "signal": signal.SIGKILL, "whom": "all"})
+
+    assert wait_exited(client).signal == signal.SIGKILL
+    time.sleep(1)  # they go on for longer than any patience, or not at all
+    assert session_members(session) == []
 
 
 @pytest.mark.parametrize("whom", ["process", "group"])

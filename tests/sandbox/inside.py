@@ -1,5 +1,6 @@
 """Running a program inside a sandbox, without a session."""
 
+import codecs
 import fcntl
 import os
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, support, wrap
+from duetty.sandbox import Asked, Limits, Places, SandboxOrder, Support, support, wrap
 
 LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
 
@@ -60,7 +61,31 @@ def lasting_home() -> Generator[Path]:
     (path / "outside").mkdir()
     with settled_sockets(changing=True):
         yield path
+        subprocess.run(["chmod", "-R", "u+rwX", str(path)], check=True)
         subprocess.run(["rm", "-rf", str(path)], check=True)
+
+
+@contextmanager
+def ordinary_user(*theirs: Path) -> Generator[None]:
+    """What root may look at is closed to nobody; to this one it is as to the servers of most people.
+
+    `theirs`: what belongs to that user, with all that is in it.
+    """
+    if os.geteuid() != 0:
+        yield
+        return
+    subprocess.run(["chown", "-R", "65534:65534", *map(str, theirs)], check=True)
+    codecs.lookup("ascii")  # where our own modules are, that user may not be able to go
+    before = os.getgroups()
+    os.setgroups([])
+    os.setegid(65_534)
+    os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(before)
 
 
 def writes(*paths: Path | str) -> str:
@@ -90,6 +115,7 @@ def run_inside(
     whole_git: bool = False,
     more_workspaces: tuple[Path, ...] = (),
     before: Callable[[], None] = lambda: None,
+    offered: Support | None = None,
     timeout_s: float = 30,
 ) -> subprocess.CompletedProcess[str]:
     """`home`: the person's, with what is hidden there; HOME is the workspace without one.
@@ -117,6 +143,7 @@ def run_inside(
             limits=limits or Limits(),
         ),
         places=Places(hidden=hidden, private=private),
+        offered=offered,
     )
     before()
     with ExitStack() as stack:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, Limits
+from duetty.sandbox import Asked, Limits, places
 from tests.sandbox.inside import (
     ATTEMPT,
     LEVELS,
@@ -291,6 +291,10 @@ def test_a_repository_cannot_be_renamed_away_with_its_hooks(ws: Path) -> None:
     assert python_inside("bubblewrap", code, workspace=ws) == "Device or resource busy"
 
 
+def no_home(_uid: int) -> str:
+    return ""
+
+
 def test_a_fork_bomb_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch, outside: Path) -> None:
     """As an ordinary user: the kernel counts no processes of root, which docs/sandbox.md says."""
     user = 65_534 if os.getuid() == 0 else None
@@ -302,6 +306,7 @@ def test_a_fork_bomb_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch, outside
         monkeypatch.setattr(wrapping, "PYTHON", PYTHON)
         monkeypatch.setattr(sys, "prefix", "/usr")
         monkeypatch.setattr(sys, "base_prefix", "/usr")
+        monkeypatch.setattr(places, "account_home", no_home)
     code = """
 import os, time
 made = 0

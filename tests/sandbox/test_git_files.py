@@ -197,7 +197,7 @@ def test_hooks_are_found_where_git_looks_for_them(home: Path, kind: str) -> None
     with config.open("a") as file:
         file.write("[core]\nhooksPath = tools\n")
 
-    assert protected([ws], home=home)[expected] == ws
+    assert protected([ws], homes=[home])[expected] == ws
     assert list(expected.iterdir()) == []
 
 

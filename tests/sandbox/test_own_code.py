@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import BadArguments
-from duetty.sandbox import Asked, Places, SandboxOrder, wrap
+from duetty.sandbox import Asked, Places, SandboxOrder, guarding, wrap
 from duetty.sandbox.own import PACKAGE
-from tests.sandbox.inside import ATTEMPT, LEVELS, lasting_home, needs_both
+from tests.sandbox.inside import ATTEMPT, LEVELS, lasting_home, needs_both, python_inside
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,6 +81,29 @@ print(python_inside({level!r}, {code!r}, workspace=Path({str(project)!r}), prote
     assert written.startswith("['")
     assert "DONE" not in written + renamed
     assert free == "DONE"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("protect", [True, False])
+def test_modules_and_programs_of_the_person_are_protected_in_their_home(
+    home: Path, level: Asked, protect: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first module is there, too: the next server would load what comes."""
+    packages = home / ".local/lib/python3.11/site-packages"
+    monkeypatch.setattr(guarding, "user_site", lambda: None if protect else packages)
+    (home / "bin").mkdir()
+    made = [str(packages / "usercustomize.py"), str(home / "bin/ls"), str(home / "ws/free")]
+    code = f"""{ATTEMPT}
+def make(path):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    open(path, 'w').close()
+print([attempt(lambda: make(p)) == 'DONE' for p in {made!r}])
+print(attempt(lambda: os.rename({str(home / ".local")!r}, {str(home / "mine")!r})) == 'DONE')"""
+
+    said = python_inside(level, code, workspace=home, home=home, protect=protect)
+
+    assert said.splitlines()[0] == str([False, not protect, True])
+    assert said.splitlines()[1] == "False"
 
 
 def test_what_the_server_runs_is_no_workspace() -> None:

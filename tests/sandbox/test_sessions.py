@@ -1,5 +1,6 @@
 """Sessions in a sandbox: as exact as any other, and confined."""
 
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -10,8 +11,9 @@ import anyio
 import pytest
 
 from duetty.calls import Actor
-from duetty.config import Settings
+from duetty.config import Settings, find_paths
 from duetty.errors import BadArguments, BadWorkingDirectory, PolicyDenied, SandboxUnavailable
+from duetty.ops.policing import of_every_instance
 from duetty.sandbox import Asked, Places, SandboxOrder, Support, support, wrap
 from tests.engine import Engine, running_engine
 from tests.sandbox.inside import LEVELS, settled_sockets
@@ -299,6 +301,25 @@ async def test_the_servers_own_directory_is_no_workspace(home: Path) -> None:
     async with sandboxed(home, sandbox_workspaces=(str(home / "state/default"),)) as engine:
         with pytest.raises(BadArguments):
             await engine.open()
+
+
+@pytest.mark.parametrize(
+    ("moved", "beside", "is_whole"),
+    [("dh", "", True), ("dh", "project", False), (".", "", False), ("..", "", False)],
+)
+def test_a_home_of_servers_alone_is_hidden_as_a_whole(
+    tmp_path: Path, moved: str, beside: str, is_whole: bool
+) -> None:
+    """Settings that somebody makes there later are in it; where the person works, they alone are."""
+    person = tmp_path / "person"
+    paths = find_paths({"DUETTY_HOME": os.path.normpath(person / moved)})
+    for each in (paths.state, person, paths.config_file.parent / beside):
+        each.mkdir(parents=True, exist_ok=True)
+
+    found = of_every_instance(paths, home=str(person))
+
+    assert {paths.state.parent, paths.runtime.parent, paths.config_file} <= set(found)
+    assert (paths.config_file.parent in found) == is_whole
 
 
 async def test_a_directory_that_is_not_there_inside_is_told(home: Path, tmp_path: Path) -> None:

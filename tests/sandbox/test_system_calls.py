@@ -3,15 +3,24 @@
 import os
 import re
 import resource
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from duetty.sandbox import Asked, support
-from duetty.sandbox.seccomp import ATTRIBUTES, REFUSED, SET_FLAGS, SHARED, numbers
+from duetty.sandbox.seccomp import (
+    ATTRIBUTES,
+    OF_EVERY_FILE_SYSTEM,
+    REFUSED,
+    SET_FLAGS,
+    SHARED,
+    numbers,
+)
 from duetty.sandbox.wrap import LAUNCHER
 from tests.sandbox.inside import LEVELS, python_inside, run_inside, settled_sockets
 
@@ -358,6 +367,118 @@ print(len(fcntl.ioctl(fd, 0x80086601, bytes(8))))
 
     refused = ["Operation not supported"] * len(ATTRIBUTES)
     assert said.splitlines() == [*refused, *["Operation not permitted"] * len(SET_FLAGS), "8"]
+
+
+SNAPSHOTS = {
+    "btrfs": (
+        0x50009401, 0x5000940E, 0x5000940F, 0x50009417, 0x50009418, 0x5000943F, 0x4008941A,
+        0xC0C89425,
+    ),
+    "bcachefs": (0x4020BC10, 0x4020BC11, 0x4030BC1D, 0x4030BC1E),
+    "ocfs2": (0x40186F04,),
+}  # fmt: skip
+"""Make, remove and change subvolumes, whatever is mounted over them and whatever Landlock says."""
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
+def test_file_systems_make_no_snapshots_inside(level: Asked, ws: Path) -> None:
+    requests = [each for kind in SNAPSHOTS.values() for each in kind]
+    requests += [request | 1 << 32 for request in requests]  # the kernel reads the low half
+    said = python_inside(
+        level,
+        f"""{CALLING}
+fd, data = os.open('.', os.O_RDONLY), ctypes.create_string_buffer(4096)
+print({{call({number("ioctl")}, fd, request, data) for request in {requests!r}}})
+print('Operation not permitted' in
+    [call({number("ioctl")}, fd, request, data) for request in {OF_EVERY_FILE_SYSTEM!r}])
+print(call({number("ioctl")}, fd, 0x80086601, data))
+""",
+        workspace=ws,
+    )
+
+    # What `cp` asks is no secret: the file system says that it cannot, or that this is a directory.
+    assert said.splitlines()[:2] == ["{'Operation not permitted'}", "False"]
+    assert said.splitlines()[2] != "Operation not permitted"
+
+
+@needs_both
+@pytest.mark.parametrize("landlock", [0, 7])
+def test_the_process_without_a_filter_is_out_of_reach(landlock: int, ws: Path) -> None:
+    """bubblewrap's own: whoever writes its memory makes calls that are refused to everybody else."""
+    said = python_inside(
+        "bubblewrap",
+        """
+import os
+for path in ('/proc/1/mem', '/proc/1/task/1/mem'):
+    try:
+        os.close(os.open(path, os.O_RDWR))
+        print('OPEN')
+    except OSError as error:
+        print(error.strerror)
+os.close(os.open('/proc/self/mem', os.O_RDWR))
+""",
+        workspace=ws,
+        offered=replace(support(), landlock=landlock),
+    )
+
+    assert said.splitlines() == ["No such file or directory"] * 2
+
+
+@needs_both
+@pytest.mark.parametrize("level", LEVELS)
+def test_files_cannot_be_leased(level: Asked, ws: Path) -> None:
+    """Whoever opens one outside would wait for most of a minute, or take it for empty."""
+    said = python_inside(
+        level,
+        f"""{CALLING}
+fd, here = os.open('file', os.O_CREAT | os.O_RDWR), os.open('.', os.O_RDONLY)
+print(call({number("fcntl")}, fd, 1024, 1), call({number("fcntl")}, fd, 1024 | 1 << 32, 0))
+print(call({number("fcntl")}, here, 1026, 4), call({number("fcntl")}, here, 1040, 0))
+import fcntl
+fcntl.lockf(fd, fcntl.LOCK_EX)
+print(fcntl.fcntl(fd, fcntl.F_GETLEASE), fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 50) >= 50)
+""",
+        workspace=ws,
+    )
+
+    assert said.splitlines() == [
+        "Operation not permitted Operation not permitted",
+        "Operation not permitted Operation not permitted",
+        "2 True",
+    ]
+
+
+@needs_both
+def test_no_socket_of_a_pair_reaches_one_outside(ws: Path) -> None:
+    """One for datagrams is sent from to wherever a path leads."""
+    outside = ws.parent / "outside.sock"
+    code = f"""
+import socket
+def made(kind):
+    try:
+        one, other = socket.socketpair(socket.AF_UNIX, kind)
+    except OSError as error:
+        return error.strerror
+    try:
+        one.sendto(b'out', {str(outside)!r})
+    except OSError:
+        pass
+    other.sendall(b'ok')
+    return one.recv(9).decode()
+for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK,
+             socket.SOCK_DGRAM, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, socket.SOCK_RAW):
+    print(made(kind))
+"""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as server:
+        server.bind(str(outside))
+        server.setblocking(False)
+        said = python_inside("landlock", code, workspace=ws)
+        with pytest.raises(BlockingIOError):
+            server.recv(9)
+
+    assert said.splitlines() == ["ok"] * 3 + ["Operation not permitted"] * 3
+    assert "Operation" not in python_inside("bubblewrap", code, workspace=ws)
 
 
 @needs_both

@@ -2,19 +2,25 @@
 
 import os
 import socket
+import struct
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, wrap
+from duetty.sandbox import Asked, Limits, Places, SandboxOrder, places, wrap
+from duetty.sandbox.landlock import beside
 from tests.sandbox.inside import (
     ATTEMPT,
     LEVELS,
     lasting_home,
     needs_both,
+    ordinary_user,
     python_inside,
+    reads,
     run_inside,
     writes,
 )
@@ -130,6 +136,92 @@ def test_another_home_in_the_environment_shows_no_credentials(
     said = python_inside(level, code, workspace=home / "ws", home=home, env={"HOME": claimed})
 
     assert said == ""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("known", ["", "OTHER"])
+def test_a_server_with_another_home_shows_no_credentials(
+    home: Path, level: Asked, known: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HOME may be missing, or another one, where a server is started by a service or by sudo."""
+
+    def account_home(_uid: int) -> str:
+        return str(home)
+
+    monkeypatch.setattr(places, "account_home", account_home)
+    (home / ".ssh").mkdir()
+    (home / ".ssh/id_ed25519").write_text("SECRET")
+    (home / "other").mkdir()
+
+    said = python_inside(
+        level,
+        reads(home / ".ssh/id_ed25519"),
+        workspace=home / "ws",
+        home=home / "other" if known else None,
+    )
+
+    assert said == ""
+
+
+WHEN_TOLD = """
+import time
+open('ready', 'w').close()
+while not os.path.exists('go'):
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_credentials_that_come_after_the_start_are_hidden(home: Path, level: Asked) -> None:
+    """A cover goes with the file that it covers, and what is not there has none."""
+    new = [".netrc", ".kube/config", ".cargo/credentials.toml", ".config/gh/hosts.yml"]
+    new.append("servers/config.toml")
+    for name in (".cargo", ".config", "projects", "servers"):
+        (home / name).mkdir()
+    (home / ".git-credentials").write_text("old")
+    (home / "projects/plain").write_text("readable")
+    (home / "top").write_text("readable, too")
+
+    def log_in() -> None:
+        until_s = time.monotonic() + 20
+        while not (home / "ws/ready").exists() and time.monotonic() < until_s:
+            time.sleep(0.01)
+        for name in (*new, ".fresh"):
+            (home / name).parent.mkdir(exist_ok=True)
+            (home / name).write_text("SECRET")
+        (home / ".fresh").rename(home / ".git-credentials")
+        (home / "projects/new").write_text("later")
+        (home / "ws/go").touch()
+
+    person = Thread(target=log_in)
+    plain = (home / "projects/plain", home / "top", home / "projects/new", "ready")
+    said = python_inside(
+        level,
+        f"{ATTEMPT}{WHEN_TOLD}{reads(*plain, *(home / each for each in (*new, '.git-credentials')))}"
+        f"\nprint(attempt(lambda: os.listdir({str(home)!r})))",
+        workspace=home / "ws",
+        home=home,
+        hidden=(home / "servers/config.toml",),
+        before=person.start,
+    )
+    person.join()
+
+    # A directory with something hidden in it cannot be listed where Landlock alone hides.
+    listed = "DONE" if level == "bubblewrap" else "Permission denied"
+    assert said.split("\n") == ["readable", "readable, too", "later", "", listed]
+
+
+def test_a_home_in_a_directory_that_cannot_be_listed_can_be_read(home: Path) -> None:
+    (home / "of/person").mkdir(parents=True)
+    (home / "of/person/plain").write_text("readable")
+    (home / "of/person/.netrc").write_text("SECRET")
+    (home / "of").chmod(0o111)
+    with ordinary_user(home / "of/person"):
+        found = beside(
+            f"{home}/of", {f"{home}/of/person/.netrc", f"{home}/of/person/.config/duetty"}
+        )
+
+    assert found == [f"{home}/of/person/plain"]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -386,6 +478,31 @@ def test_a_strangers_socket_keeps_no_sandbox_from_starting(home: Path) -> None:
         said = python_inside("bubblewrap", code, workspace=home / "ws")
 
     assert said == "Permission denied"
+
+
+@pytest.mark.root
+@pytest.mark.skipif(os.getuid() != 0, reason="makes a directory of another user")
+@pytest.mark.parametrize("ours", ["named", "of another"])
+def test_a_socket_that_an_access_list_opens_is_covered(home: Path, ours: str) -> None:
+    theirs = home / "theirs"
+    theirs.mkdir()
+    who = 0 if ours == "named" else 4_321
+    entries = [(1, 7, -1), (2, 7, who), (4, 0, -1), (16, 7, -1), (32, 0, -1)]
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *each) for each in entries)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(theirs / "x.sock"))
+        server.listen()
+        os.chown(theirs, 65_534, 65_534)
+        try:
+            os.setxattr(theirs, "system.posix_acl_access", acl)
+        except OSError as error:
+            pytest.skip(f"no access control lists here: {error}")
+        path = str(theirs / "x.sock")
+        code = f"{ATTEMPT}\nprint(attempt(lambda: socket.socket(socket.AF_UNIX).connect({path!r})))"
+
+        said = python_inside("bubblewrap", code, workspace=home / "ws")
+
+    assert said == ("Connection refused" if ours == "named" else "Permission denied")
 
 
 # --- memory ---------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """A program that floods is read by the lane, and nothing about it changes but the speed."""
 
 import logging
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ import pytest
 from duetty.config import Settings
 from duetty.events import Degraded, Event
 from duetty.journal import Intake, Journal
+from duetty.keeper.probe import session_members
 from duetty.session import Session
 from duetty.session.lane import Lane
 from duetty.session.reading import FLOOD_BYTES
 from duetty.shell import MarkScanner
 from tests.engine import Engine, running_engine
+from tests.keeper.harness import HOPPING
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -193,6 +196,24 @@ async def test_a_session_killed_in_its_flood_can_be_removed(engine: Engine) -> N
     answer = await engine.run("echo again", session="flood")
 
     assert answer.output == "again"
+
+
+@pytest.mark.parametrize("leaves", ["", " leaves"])
+async def test_those_who_start_others_all_the_time_end_with_their_session(
+    engine: Engine, home: Path, leaves: str
+) -> None:
+    """Whether their shell is there to the last, or gone at the first signal."""
+    (home / "hopping.py").write_text(HOPPING)
+    session = await engine.open("hopping", command="bash")
+    line = f"cd {home}; {sys.executable} hopping.py{leaves} > up {'&' if leaves else ''}\r"
+    await engine.call("input.write", session="hopping", data=line)
+    while not (home / "up").exists() or not (home / "up").read_text():
+        await anyio.sleep(0.01)
+    pid = session.profile.pid
+
+    await engine.call("session.remove", session="hopping")
+
+    assert session_members(frozenset({pid})) == []
 
 
 # --- mistakes of our own --------------------------------------------------------

@@ -12,6 +12,9 @@ from duetty.keeper.wire import Message
 
 WHOM = ("foreground", "process", "group", "all")
 
+MAX_LOOKS = 100
+"""For processes that others start while they are ended; each takes some milliseconds at most."""
+
 _TIOCGPTN = 0x80045430
 _TIOCGSID = 0x5429
 _INT = struct.Struct("i")
@@ -83,6 +86,8 @@ class Kept:
                     os.kill(self.pid, number)  # our child: the number is its own until reaped
                 case "group":
                     os.killpg(self.pid, number)
+                case "all" if number == signal.SIGKILL:
+                    kill_session(self.pid)
                 case "all":
                     send_each(session_members(frozenset({self.pid})), number)
                 case _:
@@ -105,6 +110,38 @@ def send_each(pids: list[int], number: int) -> None:
             os.kill(pid, number)
         except OSError:
             continue
+
+
+def kill_session(sid: int) -> None:
+    """KILL for every process of a kernel session, and for those that they start meanwhile.
+
+    They are stopped first, until a look finds no new ones: who is stopped starts nobody. By groups,
+    which the kernel signals as a whole: one process that starts another and ends is gone from
+    its number before a signal comes there.
+    """
+    seen: set[int] = set()
+    for _ in range(MAX_LOOKS):
+        new = [pid for pid in session_members(frozenset({sid})) if pid not in seen]
+        if not new:
+            break
+        _send_groups(new, signal.SIGSTOP)
+        seen.update(new)
+    _send_groups(session_members(frozenset({sid})), signal.SIGKILL)
+
+
+def _send_groups(pids: list[int], number: int) -> None:
+    groups: set[int] = set()
+    for pid in pids:
+        try:
+            groups.add(os.getpgid(pid))
+        except OSError:
+            continue
+    for group in groups - {0}:  # of a group that we cannot see; to us it would be our own
+        try:
+            os.killpg(group, number)
+        except OSError:
+            continue
+    send_each(pids, number)  # some may have gone to a group that others had no part in
 
 
 def taken(name: str, *, pid: int, tty: str, master: int) -> Kept:

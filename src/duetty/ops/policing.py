@@ -1,7 +1,7 @@
 """What stands between a call and its effect, put together: trail, approvals, deciding."""
 
 import logging
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +42,7 @@ def policing(
     """
     book = Rulebook(paths.config_file, RULE_NAMES)
     limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
-    registry.hidden = (*registry.hidden, *_of_every_instance(paths))
+    registry.hidden = (*registry.hidden, *of_every_instance(paths, home=registry.home))
     with _opened(paths.audit, clock, limits, store) as trail:
         approvals = Approvals(
             store, trail, clock, wait_s=settings.approval_wait_s, ask=settings.approval_ask
@@ -61,18 +61,30 @@ def policing(
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
 
 
-def _of_every_instance(paths: Paths) -> tuple[Path, ...]:
+def of_every_instance(paths: Paths, *, home: str) -> tuple[Path, ...]:
     """Where servers of this person keep their things: none of them is for a sandbox's eyes.
 
     The settings' whole directory where it is ours alone: a file that somebody replaces, or
     makes, while a sandbox runs is seen inside. The usual places of servers that keep them
     elsewhere than this one are added by the sandbox itself, which makes them before it starts.
     """
-    config = paths.config_file.parent if paths.config_file.parent.name == "duetty" else None
-    if config is not None:
+    places = (paths.state.parent, paths.runtime.parent, paths.config_file)
+    config = paths.config_file.parent
+    if config in (Path(home), *Path(home).parents):
+        return places
+    if config.name == "duetty":
         with suppress(OSError):
             config.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return (paths.state.parent, paths.runtime.parent, config or paths.config_file)
+    elif not _is_ours_alone(config, places):
+        return places  # a DUETTY_HOME with things of the person in it
+    return (*places, config)
+
+
+def _is_ours_alone(directory: Path, places: Collection[Path]) -> bool:
+    try:
+        return all(each in places for each in directory.iterdir())
+    except OSError:
+        return False
 
 
 def _opened(directory: Path, clock: Clock, limits: Limits, store: Store) -> Trail:

@@ -11,14 +11,19 @@ from pathlib import Path
 
 from duetty.errors import BadArguments, BadWorkingDirectory
 from duetty.sandbox import places as known
-from duetty.sandbox.guarding import guarded, other_paths
+from duetty.sandbox.guarding import Hidden, guarded
 from duetty.sandbox.launch import open_plain
+from duetty.sandbox.looking import is_directory, seen
 from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.places import is_within
 
 PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
 """Settings of the whole machine: they belong to root, who may be running this server."""
+
+
+OF_INIT = "/proc/1"
+"""bubblewrap's own process inside. It has no system call filter, and memory that the others could write."""
 
 
 @dataclass(slots=True)
@@ -38,7 +43,7 @@ class Mounts:
 
     def cover(self, path: Path) -> None:
         """With nothing: a directory by an empty one, a file by one without an end."""
-        if path.is_dir():
+        if is_directory(path):
             self.empty(path)
         else:
             self.words += ["--ro-bind", "/dev/null", str(path)]
@@ -91,6 +96,7 @@ def mounts_of(
     table: MountTable,
     *,
     cwd: Path,
+    hidden: Hidden,
     workspaces: Sequence[Path],
     shown: Sequence[Path],
     homes: Sequence[Path],
@@ -108,6 +114,8 @@ def mounts_of(
     made.words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     for part in PROC_READONLY:
         made.words += ["--ro-bind-try", f"/proc/{part}", f"/proc/{part}"]
+    made.words += ["--tmpfs", OF_INIT, "--remount-ro", OF_INIT]
+    made.expected[OF_INIT] = None
     for place in private:
         made.empty(place, size_mib=order.limits.memory_mib)
     for place in shown:
@@ -116,21 +124,13 @@ def mounts_of(
         _show_resolver(made, private)
     for workspace in workspaces:
         made.bind(workspace, writable=True)
-    hidden = _outermost(
-        [
-            *(path.resolve() for path in places.hidden),
-            *(Path(each).expanduser().resolve() for each in order.hidden),
-            *known.servers(homes),
-            *known.credentials(homes),
-        ]
-    )
-    hidden = _outermost([*hidden, *other_paths(hidden, table, workspaces=workspaces, homes=homes)])
+    covered = _outermost(hidden.now)
     for path, workspace in guarded(order, table, workspaces=workspaces, homes=homes).items():
-        if not is_within(path, hidden):
+        if not is_within(path, covered):
             made.pin(path, workspace)
             made.keep(path)
-    emptied = [path for path in hidden if _hide(made, path, private, shown, workspaces)]
-    for socket in _sockets(private, hidden, table):
+    emptied = [path for path in covered if _hide(made, path, private, shown, workspaces)]
+    for socket in _sockets(private, covered, table):
         made.cover(socket)
     for file in places.shown:
         if file.exists():
@@ -159,7 +159,7 @@ def _hide(
     around = next((each for each in workspaces if is_within(path, [each])), None)
     if around is None and is_within(path, private) and not is_within(path, shown):
         return False  # gone with all the rest
-    if not path.exists():
+    if seen(path) is None:
         if around is not None:
             raise BadArguments(
                 f"workspace {str(around)!r} is where {str(path)!r} would be, which nobody inside may make",
@@ -169,7 +169,7 @@ def _hide(
     if around is not None:
         made.pin(path, around)
     made.cover(path)
-    return path.is_dir()
+    return is_directory(path)
 
 
 def _sockets(private: Sequence[Path], hidden: Sequence[Path], table: MountTable) -> list[Path]:

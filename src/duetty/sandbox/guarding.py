@@ -1,13 +1,46 @@
 """What both levels hide and protect, by every path that leads there."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from duetty.sandbox.looking import real
 from duetty.sandbox.mounted import MountTable
-from duetty.sandbox.order import SandboxOrder
-from duetty.sandbox.own import own_code
-from duetty.sandbox.places import SYSTEM, is_within
-from duetty.sandbox.protecting import protected
+from duetty.sandbox.order import Places, SandboxOrder
+from duetty.sandbox.own import own_code, user_site
+from duetty.sandbox.places import SYSTEM, credentials, is_within, servers
+from duetty.sandbox.protecting import make_empty, protected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hidden:
+    """Real paths."""
+
+    now: tuple[Path, ...]
+    later: tuple[str, ...]
+    """Where nothing is yet, and what comes is hidden, too: only what may be read can be listed then."""
+
+
+def hidden_places(
+    order: SandboxOrder,
+    places: Places,
+    table: MountTable,
+    *,
+    workspaces: Sequence[Path],
+    homes: Sequence[Path],
+) -> Hidden:
+    """Raises:
+    SandboxUnavailable: if there are too many, or it cannot be told where one is.
+    """
+    named = [*places.hidden, *(Path(each).expanduser() for each in order.hidden)]
+    existing, later = credentials(homes)
+    found = dict.fromkeys([*map(real, named), *servers(homes), *existing])
+    others = other_paths(found, table, workspaces=workspaces, homes=homes)
+    return Hidden(
+        now=(*found, *others),
+        # In a workspace everything can be read that comes.
+        later=tuple(each for each in later if not is_within(each, workspaces)),
+    )
 
 
 def other_paths(
@@ -39,9 +72,14 @@ def guarded(
     """
     found: dict[Path, Path] = {}
     if order.protect:
-        home = homes[0] if homes else None
-        found = protected(workspaces, whole_git=order.whole_git, home=home)
+        found = protected(workspaces, whole_git=order.whole_git, homes=homes)
     found |= _in_workspaces(own_code(), workspaces)
+    if (site := user_site()) is not None:
+        for path, workspace in _in_workspaces([site], workspaces).items():
+            for each in reversed((path, *path.parents)):
+                if workspace in each.parents:
+                    make_empty(each)
+            found[path] = workspace
     # A path that leads to something protected is in a workspace only if one to a workspace is.
     if any(
         is_within(other, workspaces) or is_within(each, [other])

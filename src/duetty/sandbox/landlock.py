@@ -1,10 +1,11 @@
 """Rules for Landlock, which can only allow: everything is listed but for what is hidden."""
 
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from duetty.sandbox import places as known
-from duetty.sandbox.guarding import guarded, other_paths
+from duetty.sandbox.guarding import Hidden, guarded
 from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.places import is_within
@@ -18,6 +19,7 @@ def rules_of(
     places: Places,
     table: MountTable,
     *,
+    hidden: Hidden,
     workspaces: Sequence[Path],
     shown: Sequence[Path],
     homes: Sequence[Path],
@@ -25,57 +27,78 @@ def rules_of(
     """What may be read and written; `shown` as in `bubblewrap`.
 
     Raises:
-        SandboxUnavailable: if there is too much to protect or to hide.
+        SandboxUnavailable: if there is too much to protect.
     """
-    secret = {
-        *(path.resolve() for path in places.hidden),
-        *(Path(each).expanduser().resolve() for each in order.hidden),
-        *known.servers(homes),
-        *known.credentials(homes),
-    }
-    secret |= {*other_paths(secret, table, workspaces=workspaces, homes=homes)}
-    hidden = {*secret, *known.private_places(), Path("/dev")}
-    kept = {*guarded(order, table, workspaces=workspaces, homes=homes)}
-    writable = [path for workspace in workspaces for path in _beside(workspace, kept | hidden)]
-    readable = [*_beside(Path("/"), hidden), *kept, *workspaces]
-    readable += [path for place in shown for path in _beside(place, hidden)]
-    leading = _ancestors(hidden)
+    left_out = {*map(str, (*hidden.now, *known.private_places(), "/dev")), *hidden.later}
+    kept = {*map(str, guarded(order, table, workspaces=workspaces, homes=homes))}
+    writable = [path for each in workspaces for path in beside(str(each), kept | left_out)]
+    readable = [*beside("/", left_out), *kept, *map(str, workspaces)]
+    readable += [path for place in shown for path in beside(str(place), left_out)]
+    leading = _leading(left_out)
     # What is protected may be hidden, too.
-    readable = [each for each in readable if each not in leading and not is_within(each, secret)]
-    writable += [path for path in places.shown if path.exists()]
+    readable = [
+        each for each in readable if each not in leading and not is_within(each, hidden.now)
+    ]
+    writable += [str(path) for path in places.shown if path.exists()]
     if places.private is not None:
-        writable.append(places.private)
+        writable.append(str(places.private))
     return {
-        "read": [str(path) for path in readable],
-        "write": [str(path) for path in writable],
+        "read": readable,
+        "write": writable,
         "network": order.network,
+        "behind_mounts": False,
     }
 
 
-def _beside(root: Path, hidden: set[Path]) -> list[Path]:
+def rules_behind_mounts(hidden: Hidden, written: Sequence[Path]) -> dict[str, object]:
+    """For bubblewrap: what its mounts say, said once more, and of files that are not there yet, too.
+
+    A cover goes with the file that it covers, and what is not there has none: both show
+    what somebody outside puts there while the sandbox runs.
+    """
+    every = (*map(str, hidden.now), *hidden.later)
+    left_out = {each for each in every if not is_within(each, written)}
+    return {
+        "read": beside("/", left_out),
+        "write": [str(path) for path in written],
+        "network": True,
+        "behind_mounts": True,
+    }
+
+
+# --- by plain strings: each start waits for this ------------------------------------
+
+
+def beside(root: str, hidden: set[str]) -> list[str]:
     """Everything below `root` but for what is hidden.
 
     Directories that lead to something hidden are left out themselves: what is
     allowed for one is allowed for all below it.
     """
-    return _listed(root, hidden, _ancestors(hidden))
+    return _listed(root, hidden, _leading(hidden))
 
 
-def _listed(root: Path, hidden: set[Path], leading: set[Path]) -> list[Path]:
+def _listed(root: str, hidden: set[str], leading: set[str]) -> list[str]:
     if root in hidden:
         return []
     if root not in leading:
         return [root]
-    found: list[Path] = []
+    below = root.rstrip("/") + "/"
     try:
-        entries = sorted(root.iterdir())[:MAX_LISTED]
-    except OSError:
-        return []
-    for entry in entries:
-        if not entry.is_symlink():
-            found += _listed(entry, hidden, leading)
+        with os.scandir(root) as entries:
+            names = sorted(each.name for each in entries if not each.is_symlink())[:MAX_LISTED]
+    except OSError:  # it may let us pass all the same (/home)
+        ahead = (each.removeprefix(below) for each in leading if each.startswith(below))
+        names = [each for each in ahead if each and "/" not in each]
+    return [path for name in names for path in _listed(below + name, hidden, leading)]
+
+
+def _leading(places: Iterable[str]) -> set[str]:
+    """Every directory on the way to one of them."""
+    found = {"/"}
+    for place in places:
+        above = place.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
     return found
-
-
-def _ancestors(places: Iterable[Path]) -> set[Path]:
-    return {parent for place in places for parent in place.parents}

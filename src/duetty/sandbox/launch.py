@@ -53,7 +53,7 @@ def main(words: list[str]) -> None:
     limit(spec["limits"])
     rules = spec["landlock"]
     if rules is not None:
-        confine(rules["read"], rules["write"], network=rules["network"])
+        confine(**rules)
     if spec["drops_capabilities"]:
         drop_capabilities()
     install_filter(spec["seccomp"])
@@ -132,17 +132,17 @@ def limit(limits: dict[str, int]) -> None:
 # --- Landlock -------------------------------------------------------------------
 
 
-def confine(read: list[str] | None, write: list[str], *, network: bool) -> None:
-    """`read` of None: what can be read is somebody else's business, here it is about writing."""
+def confine(read: list[str], write: list[str], *, network: bool, behind_mounts: bool) -> None:
+    """`behind_mounts`: those have hidden what is there; here it is about contents and what is written."""
     abi = call(_CREATE, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
-    handled = _WRITE
-    if read is not None:
+    handled = _WRITE | _READ_FILE
+    if not behind_mounts:
         handled |= _READ | (_IOCTL_DEV if abi >= 5 else 0)
-    ports = 3 if read is not None and abi >= 4 and not network else 0
+    ports = 3 if abi >= 4 and not network else 0
     attributes = struct.pack("QQQ", handled, ports, _SCOPES)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     ruleset = call(_CREATE, attributes, ctypes.c_size_t(size), ctypes.c_uint32(0))
-    for path in read or ():
+    for path in read:
         allow(ruleset, path, _READ & handled)
     for path in write:
         allow(ruleset, path, (_READ | _WRITE) & handled)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
 from duetty.sandbox.launch import plain_name
+from duetty.sandbox.looking import check_absent
 
 MAX_MOUNTS = 20_000
 MAX_FOUND = 1_000
@@ -112,16 +113,22 @@ def _mounts() -> Iterator[_Mount]:
 
 
 def _mount_id(path: str) -> int:
-    """Of the mount that this path leads to, by the kernel's word; -1 if it cannot be told."""
+    """Of the mount that this path leads to, by the kernel's word; -1 if it leads nowhere.
+
+    Raises:
+        SandboxUnavailable: if it cannot be told.
+    """
     try:
         fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        check_absent(path, error)
         return -1
     try:
         with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as lines:
             found = (line.split()[1] for line in lines if line.startswith("mnt_id:"))
             return int(next(found, "-1"))
-    except OSError:
+    except OSError as error:
+        check_absent(path, error)
         return -1
     finally:
         os.close(fd)

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from duetty.sandbox.detect import BWRAP
+from duetty.sandbox.looking import seen
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("site-packages", "dist-packages")
@@ -26,9 +27,15 @@ def own_code() -> tuple[Path, ...]:
 
 
 @cache
+def user_site() -> Path | None:
+    """Where the next server looks for modules of the person's, whether it is there by now or not."""
+    return Path(site.getusersitepackages()).resolve() if site.ENABLE_USER_SITE else None
+
+
+@cache
 def _real(*paths: str) -> tuple[Path, ...]:
     """Where links lead: the interpreter of an environment is one. Looked at once, and not when
     somebody has had the time to exchange them.
     """
     real = dict.fromkeys(Path(path).resolve() for path in paths if path)
-    return tuple(path for path in real if path.exists())
+    return tuple(path for path in real if seen(path) is not None)

@@ -1,12 +1,16 @@
 """Which files a sandbox hides, and which sockets it covers."""
 
 import os
+import pwd
 import stat
+import struct
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
+from duetty.sandbox.looking import real, seen
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
 """Where other programs leave sockets and files: each sandbox has its own, empty."""
@@ -27,7 +31,7 @@ CREDENTIALS = (
     ".config/keepassxc", ".local/share/kwalletd", ".gnome2/keyrings", ".putty", ".electrum",
     ".bitcoin", ".ethereum", ".config/solana",
 )  # fmt: skip
-"""In the home directory: hidden wherever they exist."""
+"""In the home directory: hidden wherever they exist, and where they come to be."""
 
 SERVERS = (".local/state/duetty", ".config/duetty")
 """In the home directory: state and settings of servers that were told of no other place.
@@ -45,15 +49,30 @@ DROPPED_ENVIRONMENT = frozenset(
 )  # fmt: skip
 """Names of sockets and places that are not there inside."""
 
+_ACL_USER, _ACL_GROUP = 2, 8
 MAX_SOCKETS = 1_000
 MAX_PROCESSES = 5_000
 """Looked through for the directory of one that named its socket without any."""
 
 
-def is_within(path: Path, places: Iterable[Path]) -> bool:
+def is_within(path: Path | str, places: Iterable[Path]) -> bool:
     """As text: both are whole and plain, and this is asked hundreds of times at each start."""
     text = f"{path}/"
     return any(text.startswith(f"{str(place).rstrip('/')}/") for place in places)
+
+
+def homes_of(named: str) -> list[Path]:
+    """The person's: as the server was told, and as the machine knows it, whatever HOME it was started with."""
+    every = (named, account_home(os.geteuid()))
+    return list(dict.fromkeys(Path(home) for home in every if home))
+
+
+@cache
+def account_home(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_dir
+    except KeyError:
+        return ""
 
 
 def private_places() -> tuple[Path, ...]:
@@ -61,18 +80,34 @@ def private_places() -> tuple[Path, ...]:
     return tuple(path for path in map(Path, PRIVATE) if path.is_dir() and not path.is_symlink())
 
 
-def credentials(homes: Iterable[Path]) -> list[Path]:
-    """Where they really are: a link to a directory elsewhere is no hiding place."""
+def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[str]]:
+    """Where they really are, a link to a directory elsewhere is no hiding place; and where others would be.
+
+    Raises:
+        SandboxUnavailable: if it cannot be told.
+    """
     # By plain strings: most are not there, and each start waits for this.
-    names = (f"{home}/{name}" for home in homes for name in CREDENTIALS)
-    found = {Path(name).resolve() for name in names if os.path.lexists(name)}
-    return sorted(path for path in found if path.exists())
+    names = [f"{home}/{name}" for home in homes for name in CREDENTIALS]
+    led_to = {
+        above: str(Path(above).resolve()).rstrip("/") for above in {_above(name) for name in names}
+    }
+    found = {real(Path(name)) for name in names if seen(name) is not None}
+    existing = {path for path in found if seen(path) is not None}
+    later = {f"{led_to[_above(name)]}{name.removeprefix(_above(name))}" for name in names}
+    return sorted(existing), sorted((later | {*map(str, found)}) - {*map(str, existing)})
+
+
+def _above(name: str) -> str:
+    return name.rpartition("/")[0]
 
 
 def servers(homes: Iterable[Path]) -> list[Path]:
     """Where servers of this person keep their things, made if they are not there yet.
 
     What is not there cannot be covered, and another server may start while a sandbox runs.
+
+    Raises:
+        SandboxUnavailable: if it cannot be told where that is.
     """
     found: list[Path] = []
     for home in homes:
@@ -80,7 +115,7 @@ def servers(homes: Iterable[Path]) -> list[Path]:
             with suppress(OSError):
                 if home.is_dir():
                     (home / name).mkdir(mode=0o700, parents=True, exist_ok=True)
-            found.append((home / name).resolve())
+            found.append(real(home / name))
     return found
 
 
@@ -88,7 +123,7 @@ def listening_sockets(beside: Iterable[Path]) -> list[Path]:
     """Unix sockets of other programs that a path leads to, but for those in hidden places.
 
     Raises:
-        SandboxUnavailable: if there are more than can be covered.
+        SandboxUnavailable: if there are more than can be covered, or it cannot be told where one is.
     """
     hidden = tuple(beside)
     found: dict[Path, None] = {}
@@ -154,17 +189,32 @@ def _real(path: Path) -> Path:
 
 def _is_reachable(path: Path) -> bool:
     """Whether it is a socket that can be reached without powers of root, which nobody has inside."""
+    found = seen(path)
+    if found is None or not stat.S_ISSOCK(found.st_mode):
+        return False
+    # Who has no such powers just came there.
+    return os.geteuid() != 0 or all(map(_root_may_enter, path.parents))
+
+
+def _root_may_enter(directory: Path) -> bool:
+    found = seen(directory, through_links=True)
+    if found is None:
+        return False
+    if found.st_uid == 0:
+        return bool(found.st_mode & stat.S_IXUSR)
+    groups = {os.getegid(), *os.getgroups()}
+    # Where there is an access control list, the bit of the group bounds what it gives.
+    if found.st_mode & stat.S_IXGRP and _lets_pass(directory, groups):
+        return True
+    return bool(found.st_mode & (stat.S_IXGRP if found.st_gid in groups else stat.S_IXOTH))
+
+
+def _lets_pass(directory: Path, groups: set[int]) -> bool:
+    """Whether its access control list names root, or a group that root is in."""
     try:
-        if not stat.S_ISSOCK(path.lstat().st_mode):
-            return False
-        return all(_may_enter(parent.stat()) for parent in path.parents)
+        raw = os.getxattr(directory, "system.posix_acl_access")
     except OSError:
         return False
-
-
-def _may_enter(found: os.stat_result) -> bool:
-    if found.st_uid == os.geteuid():
-        return bool(found.st_mode & stat.S_IXUSR)
-    if found.st_gid in {os.getegid(), *os.getgroups()}:
-        return bool(found.st_mode & stat.S_IXGRP)
-    return bool(found.st_mode & stat.S_IXOTH)
+    ours = {(_ACL_USER, 0), *((_ACL_GROUP, group) for group in groups)}
+    entries = struct.iter_unpack("<HHI", raw[4:])
+    return any(mode & 1 and (kind, who) in ours for kind, mode, who in entries)

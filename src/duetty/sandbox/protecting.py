@@ -1,14 +1,16 @@
 """What in a workspace stays read-only: files that programs outside run or obey later."""
 
+import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
 from duetty.sandbox.git_config import Named, parse_named
 from duetty.sandbox.launch import open_plain
+from duetty.sandbox.looking import check_absent, is_directory, seen
 from duetty.sandbox.places import is_within
 from duetty.sandbox.reading import bytes_of
 
@@ -35,6 +37,9 @@ PROTECTED = (
 
 Not those that are edited and run on purpose all day (`Makefile`, `package.json`).
 """
+
+OF_THE_HOME = (".local/lib", "bin")
+"""Modules that every Python of the person loads at its start, and programs in PATH."""
 
 GIT_FILES = ("hooks", "config", "config.worktree", "info", "commondir", "gitdir")
 """Of a directory of git's: each can name a program that git runs."""
@@ -64,24 +69,30 @@ MODULE_DEPTH = 6
 
 
 def protected(
-    workspaces: Sequence[Path], *, whole_git: bool = False, home: Path | None = None
+    workspaces: Sequence[Path], *, whole_git: bool = False, homes: Sequence[Path] = ()
 ) -> dict[Path, Path]:
     """Each with the workspace that it is in.
 
     As it is now, by paths without a link in them: what a link leads to is not in the workspace.
 
     `whole_git`: all that git keeps, so that nothing can be committed either.
-    `home`: the person's, whose settings of git hold in every repository.
+    `homes`: the person's, whose settings of git hold in every repository.
 
     Raises:
-        SandboxUnavailable: if there are too many files to be sure of having found all.
+        SandboxUnavailable: if it cannot be told what is there: there are too many files, or some are closed.
     """
     found: dict[Path, Path] = {}
     for workspace in workspaces:
-        for path in _Look(workspace, workspaces, home).protected(whole_git=whole_git):
+        for path in _Look(workspace, workspaces, homes).protected(whole_git=whole_git):
             around = next((each for each in workspaces if each in path.parents), None)
             if around is not None:
                 found[path] = around
+    for home in {home.resolve() for home in homes}:
+        if (around := next((each for each in workspaces if is_within(home, [each])), None)) is None:
+            continue
+        for name in (".local", ".local/lib"):
+            make_empty(home / name)
+        found |= {home / name: around for name in OF_THE_HOME if is_plain(home / name)}
     return found
 
 
@@ -91,7 +102,7 @@ class _Look:
 
     workspace: Path
     workspaces: Sequence[Path]
-    home: Path | None
+    homes: Sequence[Path]
     looked_at: int = 0
     config_bytes: int = 0
     configs: dict[Path, Named] = field(default_factory=dict[Path, Named])
@@ -101,13 +112,11 @@ class _Look:
         gits = self.gits()
         for top in (self.workspace, *(git.parent for git in gits)):
             names = (f"{top}/{name}" for name in PROTECTED)
-            there = [Path(name) for name in names if os.path.lexists(name)]
+            there = [Path(name) for name in names if seen(name) is not None]
             found |= dict.fromkeys(path for path in there if is_plain(path))
         directories = 0
         for git in gits:
-            if (
-                whole_git or git.is_file()
-            ):  # a file, of a worktree or submodule, says where git looks
+            if whole_git or _is_file(git):  # of a worktree or submodule, it says where git looks
                 found[git] = None
             for directory, tops in self.git_directories(git):
                 directories += 1
@@ -134,7 +143,7 @@ class _Look:
                         found[Path(entry.path)] = None
                     elif entry.name == "HEAD" and _is_git(directory):  # bare, or of another name
                         found[directory] = None
-                    elif entry.name != "node_modules" and entry.is_dir(follow_symlinks=False):
+                    elif entry.name != "node_modules" and _is_directory(entry):
                         below.append(Path(entry.path))
             level = below
         return list(found)
@@ -144,7 +153,7 @@ class _Look:
 
         Each with the tops of the work trees that are known to be its.
         """
-        if git.is_file():
+        if _is_file(git):
             named = self.named(git)
             common = None if named is None else self.named(named / "commondir")
             for each in (named, common):
@@ -153,7 +162,7 @@ class _Look:
             return
         tops = [git.parent] if git.name == ".git" else []
         for worktree in self.entries(git / "worktrees", each=OF_GIT):
-            if worktree.is_dir(follow_symlinks=False):
+            if _is_directory(worktree):
                 named = self.named(Path(worktree.path) / "gitdir")
                 top = [] if named is None else [named.parent]
                 tops += top
@@ -168,9 +177,9 @@ class _Look:
             below: list[str] = []
             for directory in level:
                 for entry in self.entries(directory, each=OF_GIT):
-                    if not entry.is_dir(follow_symlinks=False):
+                    if not _is_directory(entry):
                         continue
-                    if os.path.exists(f"{entry.path}/HEAD"):  # noqa: PTH110 - ten times as fast
+                    if seen(f"{entry.path}/HEAD") is not None:  # or a link that leads nowhere yet
                         yield Path(entry.path), []
                         below.append(f"{entry.path}/modules")
                     else:
@@ -183,7 +192,8 @@ class _Look:
             return None
         try:
             raw = bytes_of(file, MAX_NAME_BYTES, through_links=False)
-        except OSError:
+        except OSError as error:
+            check_absent(file, error)
             return None
         # To git a name ends where a string of C does, and line ends behind it are no part of it.
         text = raw.partition(b"\0")[0].decode("utf-8", "surrogateescape").rstrip("\r\n")
@@ -198,8 +208,7 @@ class _Look:
         worktrees = [each for config in own for each in self.config(config).worktrees]
         places = [*tops, *(Path(os.path.normpath(directory / each)) for each in worktrees)]
         others = [OF_THE_MACHINE]
-        if self.home is not None:
-            others += [self.home / name for name in OF_THE_PERSON]
+        others += [home / name for home in self.homes for name in OF_THE_PERSON]
         seen: set[Path] = set()
         for config in (*own, *others):
             yield from self.obeyed(config, places or [directory], seen, MAX_INCLUDES)
@@ -213,7 +222,7 @@ class _Look:
         named = self.config(config)
         for text in named.hooks:
             for place in self.placed(text, tops):
-                _make_empty(place)
+                make_empty(place)
                 if is_plain(place):
                     yield place
         for text in named.includes if depth else ():
@@ -224,11 +233,10 @@ class _Look:
 
     def placed(self, text: str, bases: Iterable[Path], *, anywhere: bool = False) -> Iterator[Path]:
         """Where a name of a configuration leads: into a workspace, or nothing is looked at."""
-        if self.home is not None and (text == "~" or text.startswith("~/")):
-            text = f"{self.home}{text[1:]}"
-        for base in bases:
+        is_of_home = text == "~" or text.startswith("~/")
+        for base in [home / text[2:] for home in self.homes] if is_of_home else bases:
             self.count()
-            path = Path(os.path.normpath(base / text))
+            path = Path(os.path.normpath(base if is_of_home else base / text))
             # A whole workspace is not protected: then it would be none.
             if any(each in path.parents for each in self.workspaces) or (
                 anywhere and self.is_theirs(path)
@@ -243,7 +251,8 @@ class _Look:
         if file not in self.configs:
             try:
                 raw = bytes_of(file, MAX_CONFIG_BYTES, through_links=self.is_theirs(file))
-            except OSError:
+            except OSError as error:
+                check_absent(file, error)
                 raw = b""
             self.config_bytes += len(raw)
             if self.config_bytes > MAX_CONFIGS_BYTES:
@@ -259,8 +268,8 @@ class _Look:
                 for entry in entries:
                     self.count(each)
                     yield entry
-        except OSError:
-            return
+        except OSError as error:
+            check_absent(directory, error)
 
     def count(self, each: int = 1) -> None:
         self.looked_at += each
@@ -276,31 +285,56 @@ class _Look:
 
 
 def _is_git(directory: Path) -> bool:
-    return (directory / "objects").is_dir() and (directory / "refs").is_dir()
+    return is_directory(directory / "objects") and is_directory(directory / "refs")
+
+
+def _is_file(path: Path) -> bool:
+    found = seen(path)
+    return found is not None and stat.S_ISREG(found.st_mode)
+
+
+def _is_directory(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError as error:  # where directories do not say it themselves, it is looked up
+        check_absent(entry.path, error)
+        return False
 
 
 def _of_git(directory: Path) -> Iterator[Path]:
-    if (directory / "objects").is_dir():
-        _make_empty(directory / "hooks")
+    if is_directory(directory / "objects"):
+        make_empty(directory / "hooks")
     for name in GIT_FILES:
         if is_plain(directory / name):
             yield directory / name
 
 
-def _make_empty(hooks: Path) -> None:
-    """What is not there cannot be protected; git itself makes this directory, empty."""
-    with suppress(OSError):
-        fd = open_plain(str(hooks.parent))
+def make_empty(directory: Path) -> None:
+    """What is not there cannot be protected; git itself makes one for hooks, empty.
+
+    Raises:
+        SandboxUnavailable: if we cannot, and a program inside might.
+    """
+    try:
+        fd = open_plain(str(directory.parent))
         try:
-            os.mkdir(hooks.name, dir_fd=fd)
+            os.mkdir(directory.name, dir_fd=fd)
         finally:
             os.close(fd)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.EROFS):
+            check_absent(directory.parent, error, written=True)
 
 
 def is_plain(path: Path) -> bool:
-    """Whether it is there, with no link on the way to it."""
+    """Whether it is there, with no link on the way to it.
+
+    Raises:
+        SandboxUnavailable: if it cannot be told.
+    """
     try:
         os.close(open_plain(str(path)))
-    except OSError:
+    except OSError as error:
+        check_absent(path, error)
         return False
     return True

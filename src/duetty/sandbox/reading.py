@@ -1,5 +1,6 @@
 """Reading small files that somebody else may have put there, without waiting and without an end in sight."""
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -18,7 +19,7 @@ def bytes_of(path: Path, most_bytes: int, *, through_links: bool) -> bytes:
     found = os.open(path, os.O_PATH | os.O_CLOEXEC) if through_links else open_plain(str(path))
     try:
         if not stat.S_ISREG(os.fstat(found).st_mode):
-            raise OSError("it is no file")
+            raise OSError(errno.ENOENT, "it is no file")
         # The same file, whatever has its name by now.
         readable = os.open(
             f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

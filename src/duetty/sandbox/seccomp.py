@@ -16,6 +16,21 @@ CLONE_NEW = 0x7E020000
 SET_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40806685)
 """Of a file, by a descriptor that can only read: FS_IOC_SETFLAGS and its 32-bit form, FSSETXATTR, ENABLE_VERITY."""
 
+OF_FILE_SYSTEMS = (0x9400, 0xBC00)
+"""What btrfs and bcachefs are asked, by a descriptor of a directory: snapshots, and more of the kind.
+
+Neither mounts nor Landlock are: a snapshot shows what is covered, and stands where nothing may be written.
+"""
+
+OF_EVERY_FILE_SYSTEM = (0x40049409, 0x4020940D, 0xC0189436, 0x81009431)
+"""FICLONE, FICLONERANGE, FIDEDUPERANGE and GETFSLABEL: they began with btrfs. `cp` clones."""
+
+REFLINK = 0x40186F04
+"""OCFS2_IOC_REFLINK: a copy by two paths."""
+
+LEASES = (1024, 1026, 1040)
+"""F_SETLEASE, F_NOTIFY and F_SETDELEG: who opens such a file waits, or is told to come again; so do we."""
+
 SET_ID = 0o6000
 """S_ISUID and S_ISGID: whoever runs such a file becomes its owner, outside of every sandbox."""
 
@@ -24,12 +39,15 @@ O_CREATES = 0o100 | 0o20000000
 
 _EPERM, _ENOSYS, _EOPNOTSUPP = 1, 38, 95
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x35, 0x45, 0x06, 0x54
 _NUMBER, _ARCH, _ARG0, _ARG1, _ARG2, _ARG3 = 0, 4, 16, 24, 32, 40
 _HIGH = 4
 """From the low half of an argument to the high one, on little-endian machines: both of ours."""
 
 _X32 = 0x40000000
+_TYPE_OF_REQUEST, _TYPE_OF_SOCKET = 0xFF00, 0xF
+_CONNECTED = (1, 5)
+"""SOCK_STREAM and SOCK_SEQPACKET: one of a pair can be sent to nobody else."""
 
 REFUSED = (
     "ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "kcmp", "pidfd_getfd",
@@ -94,7 +112,7 @@ _ARCHITECTURES = {
         audit=0xC000003E,
         numbers=_SAME
         | {
-            "ioctl": 16, "socket": 41, "socketpair": 53, "clone": 56,
+            "ioctl": 16, "fcntl": 72, "socket": 41, "socketpair": 53, "clone": 56,
             "ptrace": 101, "syslog": 103, "vhangup": 153, "pivot_root": 155, "adjtimex": 159,
             "chroot": 161, "acct": 163, "settimeofday": 164, "mount": 165, "umount2": 166,
             "swapon": 167, "swapoff": 168, "reboot": 169, "init_module": 175, "delete_module": 176,
@@ -119,7 +137,7 @@ _ARCHITECTURES = {
         audit=0xC00000B7,
         numbers=_SAME
         | {
-            "ioctl": 29, "socket": 198, "socketpair": 199, "clone": 220,
+            "ioctl": 29, "fcntl": 25, "socket": 198, "socketpair": 199, "clone": 220,
             "ptrace": 117, "syslog": 116, "vhangup": 58, "pivot_root": 41, "adjtimex": 171,
             "chroot": 51, "acct": 89, "settimeofday": 170, "mount": 40, "umount2": 39,
             "swapon": 224, "swapoff": 225, "reboot": 142, "init_module": 105, "delete_module": 106,
@@ -152,8 +170,8 @@ def filter_program(
 ) -> bytes | None:
     """The filter for this architecture, with sockets of these families only; None for others.
 
-    A pair of sockets (`socketpair`) reaches nobody else and is always allowed
-    between processes of the sandbox, as AF_UNIX.
+    A pair of connected sockets (`socketpair`) reaches nobody else and is always allowed
+    between processes of the sandbox, as AF_UNIX. Of datagrams, where any may be opened.
 
     `own_namespaces` says whether processes, queues and shared memory inside are
     the sandbox's own. Where they are the machine's, a process changes limits and
@@ -180,20 +198,18 @@ def filter_program(
     for name in REFUSED if own_namespaces else (*REFUSED, *SHARED):
         steps += [_step(_EQUAL, number[name], 0, 1), _step(_RETURN, _ERRNO | _EPERM)]
     steps += _only_if(number["clone"], _ARG0, [_step(_ANY_BIT, CLONE_NEW, 0, 1)])
-    requests = [_step(_EQUAL, TIOCSTI, 1, 0), _step(_EQUAL, TIOCLINUX, 0, 1)]
-    if not own_namespaces:
-        others = [
-            _step(_EQUAL, each, len(SET_FLAGS) - at + 1, 0) for at, each in enumerate(SET_FLAGS)
-        ]
-        requests = [*others, *requests]
-    steps += _only_if(number["ioctl"], _ARG1, requests)
+    # Of both the kernel reads the low half only, as these tests do.
+    steps += _only_if(number["fcntl"], _ARG1, _is_one_of(LEASES))
+    requests = (TIOCSTI, TIOCLINUX, REFLINK, *(() if own_namespaces else SET_FLAGS))
+    steps += _ioctls(number["ioctl"], requests)
     if not own_namespaces:
         steps += _only_themselves(number)
         for name in ATTRIBUTES:  # as where a file system has none: programs go on without
             steps += [_step(_EQUAL, number[name], 0, 1), _step(_RETURN, _ERRNO | _EOPNOTSUPP)]
     steps += _plain_modes(number)
     steps += _families(number["socket"], families)
-    steps += _families(number["socketpair"], [AF_UNIX])
+    pair = number["socketpair"]
+    steps += _families(pair, [AF_UNIX]) if own_namespaces else _connected_pairs(pair)
     steps.append(_step(_RETURN, _ALLOW))
     return b"".join(steps)
 
@@ -202,6 +218,27 @@ def _only_if(number: int, argument: int, tests: list[bytes]) -> list[bytes]:
     """Refuse this call when the tests on the low half of an argument lead there."""
     body = [_step(_LOAD, argument), *tests, _step(_RETURN, _ERRNO | _EPERM), _step(_RETURN, _ALLOW)]
     return [_step(_EQUAL, number, 0, len(body)), *body]
+
+
+def _is_one_of(values: Sequence[int]) -> list[bytes]:
+    """For `_only_if`."""
+    last = len(values) - 1
+    return [_step(_EQUAL, each, last - at, int(at == last)) for at, each in enumerate(values)]
+
+
+def _ioctls(number: int, refused: Sequence[int]) -> list[bytes]:
+    kept = [_step(_EQUAL, each, 0, 1) for each in OF_EVERY_FILE_SYSTEM]
+    allowed = [step for each in kept for step in (each, _step(_RETURN, _ALLOW))]
+    types = [*allowed, _step(_AND, _TYPE_OF_REQUEST), *_is_one_of(OF_FILE_SYSTEMS)]
+    ahead = len(refused) + len(types) - 1
+    single = [_step(_EQUAL, each, ahead - at, 0) for at, each in enumerate(refused)]
+    return _only_if(number, _ARG1, [*single, *types])
+
+
+def _connected_pairs(number: int) -> list[bytes]:
+    types = [_step(_EQUAL, each, len(_CONNECTED) - at) for at, each in enumerate(_CONNECTED)]
+    tests = [_step(_LOAD, _ARG1), _step(_AND, _TYPE_OF_SOCKET), *types]
+    return _only_if(number, _ARG0, [_step(_EQUAL, AF_UNIX, 0, len(tests)), *tests])
 
 
 def _plain_modes(number: Mapping[str, int]) -> list[bytes]:

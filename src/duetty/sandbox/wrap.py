@@ -11,8 +11,9 @@ from duetty.errors import BadArguments, SandboxUnavailable
 from duetty.sandbox import places as known
 from duetty.sandbox.bubblewrap import Mounts, mounts_of
 from duetty.sandbox.detect import Support, support
-from duetty.sandbox.guarding import other_paths
-from duetty.sandbox.landlock import rules_of
+from duetty.sandbox.guarding import hidden_places, other_paths
+from duetty.sandbox.landlock import rules_behind_mounts, rules_of
+from duetty.sandbox.looking import real
 from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Level, Limits, Places, SandboxOrder, Wrapped
 from duetty.sandbox.own import own_places
@@ -60,11 +61,12 @@ def wrap(
     offered = offered or support()
     level = _level(order, offered)
     table = MountTable()
-    every = [path.resolve() for path in places.hidden]
+    every = [real(path) for path in places.hidden]
     places = replace(places, hidden=(*places.hidden, *other_paths(every, table)))
     workspaces = _workspaces(order.workspaces, places)
-    homes = [Path(order.home)] if order.home else []
+    homes = known.homes_of(order.home)
     shown = _needed(homes)
+    hidden = hidden_places(order, places, table, workspaces=workspaces, homes=homes)
     inside = {key: value for key, value in env.items() if key not in known.DROPPED_ENVIRONMENT}
     launcher = [PYTHON, "-I", "-S", str(LAUNCHER), str(spec_fd), "--", *confined(argv)]
     spec: dict[str, object] = {"limits": _named(order.limits), "drops_capabilities": False}
@@ -74,7 +76,9 @@ def wrap(
             inside["TMPDIR"] = str(places.private)
         # No unix sockets: a path to one leads around Landlock, to our own server too.
         families = [AF_INET, AF_INET6, AF_NETLINK] if order.network else []
-        rules = rules_of(order, places, table, workspaces=workspaces, shown=shown, homes=homes)
+        rules = rules_of(
+            order, places, table, hidden=hidden, workspaces=workspaces, shown=shown, homes=homes
+        )
         spec |= {"landlock": rules, "mounts": None, "drops_capabilities": True}
         words = launcher
     else:
@@ -84,14 +88,14 @@ def wrap(
         mounts = _tried(
             began,
             lambda: mounts_of(
-                order, places, table, cwd=Path(cwd), workspaces=workspaces, shown=shown,
-                homes=homes,
+                order, places, table, cwd=Path(cwd), hidden=hidden, workspaces=workspaces,
+                shown=shown, homes=homes,
             ),
         )  # fmt: skip
         beside = table.points_within(workspaces)
         written = [*workspaces, *known.private_places(), *map(Path, ("/dev", "/proc"))]
         written += [path for path in places.shown if path.exists()]
-        rules = {"read": None, "write": [str(path) for path in written], "network": True}
+        rules = rules_behind_mounts(hidden, written)
         spec |= {
             "landlock": rules if offered.has_landlock else None,
             "mounts": {"expected": mounts.expected, "known": beside},

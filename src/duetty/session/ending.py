@@ -2,7 +2,8 @@
 
 A shell goes at the first HUP and leaves behind what ignores it. The others are
 held by pidfd from before the first signal, so that a number which passes to
-another process meanwhile is not killed in their place.
+another process meanwhile is not killed in their place. What they start since
+is found by the number of their session, which nobody gets while one of it is left.
 """
 
 import logging
@@ -13,9 +14,11 @@ from contextlib import suppress
 from signal import Signals
 
 import anyio
+import anyio.to_thread
 
 from duetty.errors import DuettyError
 from duetty.ids import SessionId
+from duetty.keeper.kept import kill_session
 from duetty.keeper.probe import session_members
 from duetty.session.keeping import Keeping, Whom
 from duetty.session.session import Session
@@ -30,39 +33,49 @@ MAX_HELD = 256
 GONE_LOOK_S = 0.02
 """Between two looks whether what a shell left behind has ended."""
 
-KILL_S = 3.0
-"""How long a session waits for its processes after KILL; uninterruptible I/O may hold one."""
+KILL_S = 1.0
+KILLS = 3
+"""How long a session waits for its processes after KILL, and how often; uninterruptible I/O may hold one."""
 
 
 class Members:
-    """The processes of one session, as they were when this was made."""
+    """The processes of one session: those that were there when this was made, and what they started since."""
 
     def __init__(self, leader: int) -> None:
-        self._held: list[int] = []
+        self._leader = leader
+        self._held: dict[int, int] = {}
         for pid in session_members(frozenset({leader}))[:MAX_HELD]:
-            # Gone already, or no descriptor is left: then it is not held, only not waited for.
+            # Gone already, or no descriptor is left: then it is not held.
             with suppress(OSError):
-                self._held.append(os.pidfd_open(pid))
+                self._held[pid] = os.pidfd_open(pid)
 
     def alive(self) -> int:
-        """How many are left."""
-        for fd in list(self._held):
+        """How many are left, of those that are held; when these are gone, of all."""
+        for pid, fd in list(self._held.items()):
             ended = select.poll()
             ended.register(fd, select.POLLIN)
             if ended.poll(0):
-                self._held.remove(fd)
+                del self._held[pid]
                 os.close(fd)
-        return len(self._held)
+        return len(self._held) or len(self._now())
 
     def kill(self) -> None:
-        for fd in self._held:
+        """Takes a moment where they start others all the time: for a worker thread."""
+        if self._now():
+            kill_session(self._leader)
+        for fd in self._held.values():
             with suppress(OSError):
                 signal.pidfd_send_signal(fd, signal.SIGKILL)
 
     def close(self) -> None:
-        for fd in self._held:
+        for fd in self._held.values():
             os.close(fd)
         self._held.clear()
+
+    def _now(self) -> list[int]:
+        found = session_members(frozenset({self._leader}))
+        # With its last process the number became free, and who has it now is somebody else.
+        return [] if self._leader in found and self._leader not in self._held else found
 
 
 class Ending:
@@ -83,8 +96,10 @@ class Ending:
             with anyio.CancelScope(shield=True):
                 await self._signal(session, first, "group")
                 await self._wait_gone(session, members, within_s=grace_s)
-                if members.alive() or not session.is_exited:
-                    members.kill()
+                for _ in range(KILLS):
+                    if session.is_exited and not members.alive():
+                        break
+                    await anyio.to_thread.run_sync(members.kill)
                     await self._signal(session, Signals.SIGKILL, "all")
                     await self._wait_gone(session, members, within_s=KILL_S)
                 await self.forget(session)

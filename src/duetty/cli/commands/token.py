@@ -6,7 +6,7 @@ import sys
 
 from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import add_json, as_json, as_table
-from duetty.errors import BadArguments, NotFound
+from duetty.errors import BadArguments, NotFound, Refused
 
 SCOPES = ("read", "input", "control", "approve", "admin")
 
@@ -58,9 +58,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(arguments: argparse.Namespace) -> int:
     path = paths_of(arguments).token_file
-    if not path.exists():
-        raise NotFound("there is no token yet", hint="the server makes one when it first starts")
-    sys.stdout.write(path.read_text(encoding="utf-8"))
+    try:
+        sys.stdout.write(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFound(
+            "there is no token yet", hint="the server makes one when it first starts"
+        ) from None
+    except OSError as error:
+        raise Refused(
+            f"cannot read {path}: {error.strerror}", hint="inside a sandbox it is hidden"
+        ) from error
     return 0
 
 
