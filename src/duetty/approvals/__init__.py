@@ -4,11 +4,10 @@ Knows nothing of policy or operations: it is told what is asked about, asks
 whoever is there, and ends each question exactly once.
 """
 
-from duetty.approvals.desk import ANSWERED, MAX_PENDING, ApprovalEntry, Approvals, Granted
+from duetty.approvals.desk import MAX_PENDING, ApprovalEntry, Approvals, Granted
 from duetty.approvals.question import UNUSABLE, Answer, Edited, HostAsk, Question, may_see
 
 __all__ = [
-    "ANSWERED",
     "MAX_PENDING",
     "UNUSABLE",
     "Answer",

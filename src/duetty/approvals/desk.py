@@ -5,7 +5,6 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -74,12 +73,9 @@ class Granted:
     command_line: str | None = None
     """To be run instead, if the person changed it."""
 
-
-ANSWERED: ContextVar[ApprovalRecord | None] = ContextVar("ANSWERED", default=None)
-"""The question that the running call asked and got a yes to: its answer tells of it.
-
-Between the desk and whoever dispatches lies only what decides, which has no use for it.
-"""
+    note: str | None = None
+    is_standing: bool = False
+    """Given before, and not to this call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +200,7 @@ class Approvals:
     def covered(self, question: Question) -> Granted | None:
         """A yes that was given before and covers this, if there is one."""
         standing = self.standing.covering(question)
-        return standing and Granted(approval=standing.id, by=standing.created_by)
+        return standing and Granted(approval=standing.id, by=standing.created_by, is_standing=True)
 
     def asker_left(self, session_id: str, operation: str) -> Actor | None:
         """Who asked this about a session through an earlier server, if that is open or was granted since."""
@@ -561,9 +557,11 @@ def _granted(record: ApprovalRecord) -> Granted:
     """
     details = {"approval": record.id, "reason": record.reason, "classes": list(record.classes)}
     if record.state == "granted":
-        ANSWERED.set(record)
         return Granted(
-            approval=record.id, by=record.settled_by or "a person", command_line=record.edited
+            approval=record.id,
+            by=record.settled_by or "a person",
+            command_line=record.edited,
+            note=record.note,
         )
     if record.state == "expired":
         raise ApprovalExpired(

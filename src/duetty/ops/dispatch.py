@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import anyio
 from pydantic import ValidationError
 
-from duetty.approvals import ANSWERED, HostAsk
+from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound, Refused
 from duetty.hub import RemoteNode
@@ -100,9 +100,7 @@ class Dispatcher:
                 raise
         check = self._check_of(operation, params, call.actor)
         result: Any = None  # to the checker, a scope may end without a word
-        ANSWERED.set(None)
         async with deciding.passing(call, operation, params, host, check) as passage:
-            answered = ANSWERED.get()
             services = self._services
             if progress is not None:
                 services = replace(services, progress=progress)
@@ -115,7 +113,7 @@ class Dispatcher:
                     result = await doing
             # A run has it itself, a command without a terminal with the rest of its process.
             passage.exit_code = getattr(getattr(result, "process", result), "exit_code", None)
-            result = with_answer(result, answered)
+            result = with_answer(result, passage.granted)
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)

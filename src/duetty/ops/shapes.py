@@ -4,9 +4,10 @@ import signal
 from datetime import UTC, datetime
 from typing import Any
 
+from duetty.approvals import Granted
 from duetty.ops.services import Node
 from duetty.session import Block, Session
-from duetty.store import ApprovalRecord, BlockRecord
+from duetty.store import BlockRecord
 from duetty.wire.processes import ProcessInfo, RunProcessResult
 from duetty.wire.results import Approved, BlockInfo, RunResult, SessionInfo
 
@@ -50,19 +51,19 @@ def session_info(session: Session, node: Node) -> SessionInfo:
     )
 
 
-def with_answer(result: Any, answered: ApprovalRecord | None) -> Any:
+def with_answer(result: Any, granted: Granted | None) -> Any:
     """The result with what the person said who was asked about the call, where it tells of that."""
-    if answered is None:
+    if granted is None or granted.is_standing:
         return result
     if isinstance(result, RunProcessResult):
-        return result.model_copy(update={"process": with_answer(result.process, answered)})
+        return result.model_copy(update={"process": with_answer(result.process, granted)})
     if not isinstance(result, (RunResult, ProcessInfo)):
         return result
     approved = Approved(
-        id=answered.id,
-        edited=answered.edited is not None,
-        command=answered.edited,
-        note=answered.note,
+        id=granted.approval,
+        edited=granted.command_line is not None,
+        command=granted.command_line,
+        note=granted.note,
     )
     return result.model_copy(update={"approved": approved})
 

@@ -55,6 +55,9 @@ class Passage:
     params: Any
     """As they were given, or with the command line that a person put in place."""
 
+    granted: Granted | None = None
+    """A person's yes, where one was asked."""
+
     exit_code: int | None = None
 
 
@@ -164,6 +167,7 @@ class Deciding(Judging):
                         patience_s=call.patience_s,
                     )
                     approval, edited = granted.approval, granted.command_line
+                    passage.granted = granted
                     passage.params = self._approved(operation, params, session, granted)
                     if edited is not None:
                         passage.params = _canonical(passage.params, again(edited))
