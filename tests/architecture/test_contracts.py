@@ -27,6 +27,11 @@ BREAKS = [
     ("session/session.py", "import pyghostty", "Only the adapter knows the emulator"),
     ("edges/http/app.py", "import duetty.session", "A session is reached through dispatch"),
     ("edges/http/app.py", "import duetty.vt", "Edges speak to ops, and to nothing behind it"),
+    (
+        "edges/mcp/asking.py",
+        "import duetty.approvals",
+        "Edges speak to ops, and to nothing behind it",
+    ),
     ("edges/http/app.py", "import duetty.edges.web", "Edges do not know each other"),
     ("client/client.py", "import duetty.ops", "The client carries no server"),
     ("keeper/process.py", "import anyio", "The keeper process needs the standard library"),

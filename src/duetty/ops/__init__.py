@@ -1,6 +1,6 @@
 """What the product can do, each thing said once, and the one path to it."""
 
-from duetty.approvals import Answer, HostAsk
+from duetty.approvals import UNUSABLE, Answer, HostAsk
 from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
@@ -24,6 +24,7 @@ from duetty.upstreams import Progress
 __all__ = [
     "BROWSER_S",
     "OPERATIONS",
+    "UNUSABLE",
     "Access",
     "Answer",
     "ApprovalRecord",

@@ -9,11 +9,10 @@ from typing import Any
 
 import mcp_types as t
 
-from duetty.approvals import UNUSABLE
 from duetty.edges.mcp.dialect import Json
 from duetty.edges.mcp.sdk import Context
 from duetty.edges.mcp.tasks import Task
-from duetty.ops import Answer, HostAsk
+from duetty.ops import UNUSABLE, Answer, HostAsk
 
 ALLOW, REJECT = "allow once", "reject"
 SCHEMA: Json = {
