@@ -95,15 +95,6 @@ async def until(upstreams: Upstreams, fact: Callable[[], bool]) -> None:
             await upstreams.wait_change(upstreams.seq)
 
 
-def is_alive(pid: int) -> bool:
-    """Whether it runs; one that only waits to be reaped does not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return stat.rpartition(")")[2].split()[0] != "Z"
-
-
 async def until_true(fact: Callable[[], bool]) -> None:
     with anyio.fail_after(WAIT_S):
         while not fact():

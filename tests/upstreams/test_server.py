@@ -10,8 +10,8 @@ import pytest
 
 from duetty.client import RemoteError
 from duetty.upstreams.orders import as_toml
-from tests.server_process import ServerProcess
-from tests.upstreams.running import is_alive, named, plain, until_true
+from tests.server_process import ServerProcess, is_alive
+from tests.upstreams.running import named, plain, until_true
 
 pytestmark = pytest.mark.pty
 

@@ -24,11 +24,11 @@ from duetty.sandbox import SandboxOrder
 from duetty.upstreams import Surroundings, Upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.upstreams import connecting
+from tests.server_process import is_alive
 from tests.upstreams.running import (
     SOON,
     WAIT_S,
     Home,
-    is_alive,
     named,
     plain,
     trusted,
