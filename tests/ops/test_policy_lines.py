@@ -1,43 +1,25 @@
 """A line that an agent types, however it types it, is judged before the shell runs it."""
 
 import os
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
 import pytest
 
 from duetty.blocks import Phase
-from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.ops.judging import deciding
 from tests.engine import Engine, a_while_ago, running_engine
+from tests.ops.at_a_shell import ANNA, session_of, typed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
 
-ANNA = Actor(kind="person", name="anna")
 SHELLS = ["bash", "zsh", "fish"]
 GRAVE = "mkfs.ext4 /nowhere/at/all"
 """Does nothing should it run after all; then it would say so."""
 
 REFUSED = "duetty: "
-
-
-@asynccontextmanager
-async def session_of(home: Path, shell: str, **settings: object) -> AsyncGenerator[Engine]:
-    given = Settings(**{"session_grace_ms": 300, **settings})  # type: ignore[arg-type]
-    async with running_engine(home, settings=given) as engine:
-        with anyio.fail_after(60):
-            await engine.open(command=shell)
-            await engine.run("true")
-            yield engine
-
-
-async def typed(engine: Engine, *pieces: str) -> None:
-    for piece in pieces:
-        await engine.call("input.write", session="s", data=piece)
 
 
 async def refused(engine: Engine) -> None:

@@ -1,7 +1,5 @@
 """What a shell is about to run is known to the letter, or asked about; and it is not run without an answer."""
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -9,27 +7,14 @@ import pytest
 
 from duetty.blocks import Phase
 from duetty.calls import Actor
-from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.events import Degraded
 from duetty.ops.judging import deciding
 from duetty.session import Session, gate
-from tests.engine import Engine, a_while_ago, running_engine, wait_phase
+from tests.engine import Engine, a_while_ago, wait_phase
+from tests.ops.at_a_shell import ANNA, session_of, typed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
-
-ANNA = Actor(kind="person", name="anna")
-
-
-@asynccontextmanager
-async def session_of(home: Path, shell: str, **settings: object) -> AsyncGenerator[Engine]:
-    given = Settings(**{"session_grace_ms": 300, **settings})  # type: ignore[arg-type]
-    async with running_engine(home, settings=given) as engine:
-        with anyio.fail_after(60):
-            # In strict, an agent is asked about a shell.
-            await engine.dispatcher.call(ANNA, "session.open", {"name": "s", "command": shell})
-            await engine.run("true")
-            yield engine
 
 
 @pytest.fixture
@@ -37,11 +22,6 @@ def victim(home: Path) -> Path:
     place = home / "victim"
     (place / "within").mkdir(parents=True)
     return place
-
-
-async def typed(engine: Engine, *pieces: str) -> None:
-    for piece in pieces:
-        await engine.call("input.write", session="s", data=piece)
 
 
 async def typed_in_lines(engine: Engine, text: str) -> None:
