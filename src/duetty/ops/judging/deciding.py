@@ -43,6 +43,9 @@ from duetty.wire.base import Params
 NEXT_PROMPT_S = 10.0
 """How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
 
+DRAWN_S = 0.5
+"""How long a prompt is drawn at most."""
+
 RECORDED = frozenset({Effect.INPUT, Effect.CONTROL})
 TYPING = "input.type"
 """A person's own keys, one call each; the history has the lines they make."""
@@ -224,8 +227,12 @@ class Deciding(Judging):
         with anyio.move_on_after(NEXT_PROMPT_S):
             while not gate.has_begun or session.phase is Phase.DONE:
                 if session.exited_at_ns is not None:
-                    break
+                    return
                 await session.pulse.wait()
+            # While it is drawn, the terminal itself still edits the line, and takes keys for its own.
+            with anyio.move_on_after(DRAWN_S):
+                while session.phase is Phase.PROMPT:
+                    await session.pulse.wait()
             return
         session.log.append(Degraded(part="gate", reason="the shell has drawn no prompt that asks"))
 
@@ -477,7 +484,7 @@ class Deciding(Judging):
 
 def _is_asking(session: Session) -> bool:
     """It waits at a prompt, at which it has said whether it asks."""
-    return is_at_gate(session) and session.phase is not Phase.DONE
+    return is_at_gate(session) and session.phase not in (Phase.DONE, Phase.PROMPT)
 
 
 def _session_name(params: Any) -> object:
