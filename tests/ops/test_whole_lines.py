@@ -1,5 +1,6 @@
 """What a shell is about to run is known to the letter, or asked about; and it is not run without an answer."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -7,7 +8,7 @@ import pytest
 
 from duetty.blocks import Phase
 from duetty.calls import Actor
-from duetty.errors import PolicyDenied
+from duetty.errors import DuettyError, PolicyDenied
 from duetty.events import Degraded
 from duetty.ops.judging import deciding
 from duetty.session import Session, gate
@@ -69,6 +70,50 @@ async def test_a_line_that_bash_runs_apart_is_not_taken_for_what_its_history_joi
         await refused(engine)
 
         assert victim.exists()
+
+
+DECOY = "{{ : # x rm -rf {victim}\n\n}}"
+
+
+@pytest.mark.parametrize(
+    ("before", "pasted"),
+    [
+        # What history puts in has as many lines more as were joined.
+        ("echo 'a\nb'", "{{ : # x \\\nrm -rf {victim}\n!echo\n}}"),
+        ("echo 'a\nb'", "{{ echo a \\\n\nrm -rf {victim}\n!echo\n!echo\n}}"),
+        # Something harmless that looks alike stands elsewhere in the paste.
+        ("echo rm -rf {victim}", DECOY + "\n{{ : # x \\\n!echo:1*\n}}"),
+        ("true", "{{ : # x \\\nrm -rf {victim}\n}}\n" + f": {'a' * 190}\n" * 95 + DECOY),
+    ],
+)
+@pytest.mark.parametrize("by", ["paste", "run"])
+async def test_neither_history_nor_a_decoy_makes_up_for_what_was_joined(
+    home: Path, victim: Path, before: str, pasted: str, by: str
+) -> None:
+    async with session_of(home, "bash") as engine:
+        await engine.run(before.format(victim=victim))
+        text = pasted.format(victim=victim)
+        with suppress(DuettyError):
+            if by == "run":
+                await engine.run(text, max_wait_ms=5_000)
+            else:
+                await engine.call("input.paste", session="s", text=text)
+                await typed(engine, "\r")
+                await refused(engine)
+        await wait_phase(session(engine), Phase.INPUT)
+
+        assert victim.exists()
+
+
+async def test_a_comment_before_a_command_of_a_paste_hides_nothing_and_nobody_is_asked(
+    home: Path,
+) -> None:
+    async with session_of(home, "bash") as engine:
+        text = "# first\n\necho on''e\n\n# then\n# more\necho tw''o"
+        await engine.call("input.paste", session="s", text=text)
+        await typed(engine, "\r")
+        await engine.call("session.wait", session="s", regex="(?m)^one$", max_wait_ms=30_000)
+        await engine.call("session.wait", session="s", regex="(?m)^two$", max_wait_ms=30_000)
 
 
 async def test_a_line_that_nobody_can_tell_is_asked_about_with_what_history_has(

@@ -14,7 +14,8 @@ from duetty.config import Settings
 from duetty.errors import PolicyDenied
 from duetty.events import Degraded
 from duetty.session import Question, Session
-from duetty.session.gate import Gate
+from duetty.session.gate import MAX_TYPED_CHARS, Gate
+from duetty.shell import Mark, MarkKind
 from tests.engine import Engine, a_while_ago, running_engine, wait_phase
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells, pytest.mark.anyio]
@@ -420,3 +421,17 @@ async def test_a_gate_that_somebody_fills_costs_its_line_and_nothing_else(
 
         assert not (home / "forbidden").exists()
         assert engine.registry.find("s") is session
+
+
+def test_what_is_too_long_to_be_kept_whole_is_not_kept(home: Path) -> None:
+    gate = Gate(home / "gate", nonce="n")
+    gate.make(always=False)
+    bot = Actor(kind="agent", name="bot")
+    asked = Mark(MarkKind.QUESTION, 0, 0, command_line="a\nb", lines=2, at=0)
+
+    for size, line in ((10, "a\nb"), (MAX_TYPED_CHARS, None)):
+        gate.note_prompt(gated=True, now_s=0)
+        for data in (b"x" * size + b"\r", b"\x1b[200~a\nb\x1b[201~\r"):
+            gate.expect(data, actor=bot, now_s=1, is_line_empty=lambda: False)
+
+        assert gate.line_of(asked._replace(at=1), None) == line

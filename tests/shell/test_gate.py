@@ -41,7 +41,10 @@ class Gatekeeper:
 
     @property
     def lines(self) -> list[str | None]:
-        return [mark.command_line for mark in self.asked]
+        """As far as the shell is sure of them."""
+        return [
+            mark.command_line if mark.lines is None or mark.sure else None for mark in self.asked
+        ]
 
     def refuse(self, keys: str) -> None:
         """Type a line, and see it refused."""

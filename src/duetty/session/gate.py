@@ -157,8 +157,9 @@ class Gate:
         self._is_sure = self._is_sure and _SURE.fullmatch(data) is not None
         self._note(actor, data, now_s)
         text = plain_text(data)
-        is_known = self._typed is not None and text is not None
-        self._typed = f"{self._typed}{text}"[-MAX_TYPED_CHARS:] if is_known else None
+        self._typed = None if self._typed is None or text is None else self._typed + text
+        if self._typed is not None and len(self._typed) > MAX_TYPED_CHARS:
+            self._typed = None
 
     def note_ends(self, data: bytes) -> None:
         """These bytes are about to be written by a person, or a run."""
@@ -203,7 +204,7 @@ class Gate:
 
     def line_of(self, mark: Mark, run_line: str | None) -> str | None:
         """The line that this mark asks about; None if it cannot be told."""
-        return line_as_read(mark.command_line, mark.lines, (run_line, self._typed))
+        return line_as_read(mark, run_line if run_line is not None else self._typed)
 
     def take_actor(self) -> Actor | None:
         """The agent whose line this may be."""

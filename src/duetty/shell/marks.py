@@ -16,7 +16,8 @@ makes a mark trusted. Knows nothing of blocks, time or the emulator.
     cmdline_url=<url>   the same, percent-encoded
     expanded=           the same with aliases expanded, where the shell can tell (Q)
     id=<word>           which question (Q)
-    lines=<number>      in how many lines the shell read it, where its text may not tell (Q)
+    at=, lines=<number> which of the lines since the prompt the shell read, where the text may not tell (Q)
+    sure=1              the text is of this line, and of no other; else only what was typed can tell (Q)
     gate=1              the hook that asks is in place at this prompt (A)
     t=<seconds>         when, by the machine's clock, with a fraction (C, D)
     took=<ms>           how long the line ran, where the shell tells that instead (D)
@@ -99,6 +100,10 @@ class Mark(NamedTuple):
     """A `PROMPT` whose shell will ask before it runs the line."""
     lines: int | None = None
     """In how many lines the shell read a command line that it tells from its history."""
+    at: int = -1
+    """How many lines it had read before, since the prompt."""
+    sure: bool = False
+    """The command line is what history has of this one, and of no other."""
 
 
 class MarkScanner:
@@ -193,7 +198,9 @@ class MarkScanner:
             at_ns=_at_ns(named.get(b"t", b"")),
             took_ns=_took_ns(named.get(b"took", b"")),
             gated=named.get(b"gate") == b"1",
-            lines=_lines(named.get(b"lines")),
+            lines=_count(named.get(b"lines")),
+            at=-1 if (at := _count(named.get(b"at"))) is None else at,
+            sure=named.get(b"sure") == b"1",
         )
 
 
@@ -211,7 +218,7 @@ def _exit_code(fields: Sequence[bytes]) -> int | None:
     return int(fields[0]) if fields and _EXIT_CODE.match(fields[0]) else None
 
 
-def _lines(number: bytes | None) -> int | None:
+def _count(number: bytes | None) -> int | None:
     """What is no number is none that a text could have."""
     if number is None:
         return None

@@ -2,28 +2,31 @@
 
 Of a line that was read in several, bash's history drops empty lines and joins those that a
 backslash ends, also where the backslash stood in a comment and joined nothing: what it has may
-look like one harmless command where bash runs two. So bash tells in how many lines it read
-(`lines` of a mark), and what was typed tells the rest.
+look like one harmless command where bash runs two. How many lines it has proves nothing, since
+history that is put into a line (`!echo`) can bring lines along. So bash tells which of the lines
+since its prompt it read, and what was typed there tells the rest.
 """
 
 import re
-from collections.abc import Iterable
+
+from duetty.shell.marks import Mark
 
 _EMPTY = re.compile(r"\n\s*\n")
-_HERE_DOCUMENT = "<<"
-"""Behind one, history has an empty line too many: its lines do not tell."""
-
 _PASTE = re.compile(r"\x1b\[200~([^\x1b]*)\x1b\[201~")
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\ufffd]*", re.DOTALL)
 
 
-def line_as_read(told: str | None, lines: int | None, typed: Iterable[str | None]) -> str | None:
-    """The line; None if nobody knows. `typed`: texts of which it may be a part, to the letter."""
-    if told is None or lines is None or (lines == _count(told) and _HERE_DOCUMENT not in told):
+def line_as_read(mark: Mark, typed: str | None) -> str | None:
+    """The line that this mark asks about; None if nobody knows.
+
+    `typed`: all that was put on the line since the prompt, to the letter; None if that is not known.
+    """
+    told, lines = mark.command_line, mark.lines
+    if told is None or lines is None or (lines == 1 and mark.sure):
         return told
-    bare = _bare(told)
-    found = {each for text in typed if text for each in _parts(text, lines) if _bare(each) == bare}
-    return found.pop() if len(found) == 1 else None
+    read = _lines_of(typed, mark.at, lines)
+    # What history would have of it: had something been put into it, that would be there.
+    return read if read is not None and _bare(read) == _bare(told) else None
 
 
 def plain_text(data: bytes) -> str | None:
@@ -39,18 +42,11 @@ def plain_text(data: bytes) -> str | None:
     return "".join(part for both in zip(between, pasted, strict=True) for part in both)
 
 
-def _count(text: str) -> int:
-    return text.count("\n") + 1
-
-
-def _parts(text: str, lines: int) -> list[str]:
-    """Every so many lines of a text that stand together."""
-    each = text.split("\n")
-    return (
-        ["\n".join(each[at : at + lines]) for at in range(len(each) - lines + 1)]
-        if lines > 0
-        else []
-    )
+def _lines_of(text: str | None, at: int, lines: int) -> str | None:
+    if text is None or at < 0 or lines < 1:
+        return None
+    found = text.split("\n")[at : at + lines]
+    return "\n".join(found) if len(found) == lines else None
 
 
 def _bare(text: str) -> str:

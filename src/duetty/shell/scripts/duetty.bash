@@ -141,8 +141,9 @@ _duetty_ended() {
 #
 # What is asked about is the text that history has of the line. Only where it has each line, whole: see
 # _duetty_keep. And only in variables that no line has given an attribute: `declare -u` would change it.
-# Of a line in several lines history drops empty ones, and joins what a backslash ends, in a comment too:
-# so it is told in how many lines it was read, for the server to see whether that is what it has.
+# Of a line in several lines history drops empty ones, and joins what a backslash ends, in a comment too;
+# and between comments it may be another line. So it is told which of the lines since the prompt were read
+# (`at`, `lines`), and whether the text is surely of this one: the rest the server knows by what was typed.
 _duetty_ask() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
@@ -153,23 +154,28 @@ _duetty_ask() {
     if _duetty_newest; then
         # It may go on with what history leaves out.
         local slashes=${_duetty_text##*[!\\]}
-        ((${#slashes} % 2)) || builtin set -- ";lines=$_duetty_lines;cmdline=${_duetty_text@Q}"
+        ((${#slashes} % 2)) || builtin set -- ";sure=$_duetty_sure;at=$_duetty_at;lines=$_duetty_lines;cmdline=${_duetty_text@Q}"
     fi
     _duetty_question "${1-}"
-    builtin printf %s "${1-}"
+    [[ ${_duetty_sure-0} != 1 ]] || builtin printf %s "${1-}"
 }
 
 # Put the text of the line that is about to run into _duetty_text, or fail. In a subshell.
 _duetty_newest() {
-    builtin unset -v _duetty_text HISTTIMEFORMAT IFS slashes || return 1
+    builtin unset -v _duetty_text _duetty_sure number HISTTIMEFORMAT IFS slashes || return 1
     [[ -w $_duetty_scratch && -o history && -z ${HISTTIMEFORMAT+set} ]] || return 1
     builtin shopt -q cmdhist && builtin shopt -q lithist || return 1
     _duetty_noted builtin history 1 || return 1
     IFS= builtin read -r -d '' -n 4200 _duetty_text <"$_duetty_scratch"
     _duetty_text=${_duetty_text#"${_duetty_text%%[! ]*}"}
-    # It is one line, and this one, if it has the number that the last prompt, or line, left to it.
-    [[ -n $_duetty_histcmd && $_duetty_text == "$_duetty_histcmd"[' *']' '* ]] || return 1
-    _duetty_text=${_duetty_text:${#_duetty_histcmd}+2}
+    local number=${_duetty_text%%[!0-9]*}
+    [[ -n $number && ${_duetty_text:${#number}:2} == [' *']' ' ]] || return 1
+    # It is surely this line if it has the number that the last prompt, or line, left to it; a comment
+    # that was read meanwhile has one of its own.
+    _duetty_sure=0
+    [[ -n $_duetty_histcmd ]] || return 1
+    [[ $number != "$_duetty_histcmd" ]] || _duetty_sure=1
+    _duetty_text=${_duetty_text:${#number}+2}
     _duetty_text=${_duetty_text%$'\n'}
     _duetty_text=${_duetty_text%$'\n'} # a here-document ends with one
     ((${#_duetty_text} <= 4096))
@@ -357,7 +363,7 @@ _duetty_last() {
     _duetty_wrap
     _duetty_fresh=0
     [[ -z $_duetty_gate ]] || _duetty_keep
-    _duetty_histcmd=$HISTCMD
+    _duetty_histcmd=$HISTCMD _duetty_new=1
     # Where there is a gate, each prompt tells whether it is in place.
     if [[ -n $_duetty_gate && ${PS0-} == *"$_duetty_ps0_after" ]] && builtin shopt -q promptvars \
         && ! _duetty_is_trapped; then
@@ -371,7 +377,7 @@ _duetty_last() {
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=0 _duetty_id=0 _duetty_lines=0 _duetty_read=0
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=0 _duetty_id=0 _duetty_lines=0 _duetty_at=0 _duetty_read=0 _duetty_base=0 _duetty_new=0
     _duetty_cmd=() _duetty_said=() _duetty_left=()
     _duetty_kept=('_duetty_code=$?' '')
     _duetty_control= _duetty_ignore= _duetty_saved= _duetty_signals=(1 {3..8} {10..18} {20..31} {34..64})
@@ -383,7 +389,7 @@ _duetty_install() {
     # No `!` here: posix mode makes the number in history of it.
     _duetty_count='\#' _duetty_seen=0
     _duetty_start='${_duetty_late[_duetty_ran||0${PROMPT_COMMAND[99]:+1}<1&&${_duetty_count@P}>_duetty_seen]@P}'
-    _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P},_duetty_read=${LINENO-0}:0}'
+    _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P},_duetty_read=${LINENO-0},_duetty_base=_duetty_new?_duetty_read:_duetty_base,_duetty_new=0:0}'
     _duetty_start+='${_duetty_begin[_duetty_drawn]}'
     _duetty_input=$'\e]133;B'$end
     _duetty_more=$'\e]133;A;k=s'$end
@@ -407,7 +413,7 @@ _duetty_install() {
     ask+='${_duetty_left[_duetty_asked]:+$(_duetty_refuse)${_duetty_space#[ "$(<"$_duetty_gate")$(<"$_duetty_gate")"]}${_duetty_fall@P}}'
     ask+=$'\e]133;C;t=${EPOCHREALTIME-};nonce='"$_duetty_nonce"$'${_duetty_cmd[_duetty_asked]#x}\a'
     _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' "$ask")
-    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_id=SRANDOM,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_lines=${LINENO-0}-_duetty_read,_duetty_read=${LINENO-0},0]}'
+    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_id=SRANDOM,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_lines=${LINENO-0}-_duetty_read,_duetty_at=_duetty_read-_duetty_base,_duetty_read=${LINENO-0},0]}'
     _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
     _duetty_ps1_after='\[${_duetty_input-}\]'
