@@ -177,6 +177,7 @@ LET_PASS = {
     "zsh": """
 ls
 git status
+stty sane
 cd /tmp
 export A=b
 A=b make

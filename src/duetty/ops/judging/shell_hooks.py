@@ -36,7 +36,7 @@ _ANY = (
         "it traps what the gate works with",
     ),
     (
-        r"\bstty\b[^;&|]*\b(intr|isig|lnext|raw|sane|undef)|\bcmdhist\b|interactive_?comments",
+        r"\bstty\b[^;&|]*\b(intr|isig|lnext|raw|undef)|\bcmdhist\b|interactive_?comments",
         "it changes how the shell reads lines, or keeps them",
     ),
     (
