@@ -84,6 +84,8 @@ DECOY = "{{ : # x rm -rf {victim}\n\n}}"
         # Something harmless that looks alike stands elsewhere in the paste.
         ("echo rm -rf {victim}", DECOY + "\n{{ : # x \\\n!echo:1*\n}}"),
         ("true", "{{ : # x \\\nrm -rf {victim}\n}}\n" + f": {'a' * 190}\n" * 95 + DECOY),
+        # To bash CR LF are two line ends.
+        ("true", "true\r\n" * 3 + "{{ : # x \\\nrm -rf {victim}\n}}\n" + DECOY),
     ],
 )
 @pytest.mark.parametrize("by", ["paste", "run"])

@@ -83,7 +83,9 @@ def test_behind_a_comment_it_is_what_was_typed_there() -> None:
     ("keys", "text"),
     [
         (b"ls -l\r", "ls -l\n"),
-        (b"\x1b[200~a\tb\r\nc\x1b[201~\r", "a\tb\nc\n"),
+        (b"\x1b[200~a\tb\rc\nd\x1b[201~\r", "a\tb\nc\nd\n"),
+        (b"\x1b[200~a\r\nb\x1b[201~\r", None),
+        (b"a\r\nb\r", None),
         ("é\r".encode(), "é\n"),
         (b"", ""),
         (b"a\tb", None),

@@ -32,8 +32,10 @@ def line_as_read(mark: Mark, typed: str | None) -> str | None:
 def plain_text(data: bytes) -> str | None:
     """What these keys put on the line, line ends as such; None if they do anything else."""
     text = data.decode("utf-8", "replace")
-    pasted = [each.replace("\r\n", "\n").replace("\r", "\n") for each in _PASTE.findall(text)]
+    pasted = [each.replace("\r", "\n") for each in _PASTE.findall(text)]
     between = [each.replace("\r", "\n") for each in _PASTE.split(text)[::2]]
+    if "\r\n" in text:
+        return None  # one line end or two: every one counts here
     if not all(_PLAIN.fullmatch(each.replace("\n", "")) for each in between) or not all(
         _PLAIN.fullmatch(each.replace("\n", "").replace("\t", "")) for each in pasted
     ):
