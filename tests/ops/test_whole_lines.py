@@ -107,6 +107,41 @@ async def test_neither_history_nor_a_decoy_makes_up_for_what_was_joined(
         assert victim.exists()
 
 
+HEAD = ": && # x \\\rrm -rf {victim} ' &&\r:\r"
+TAIL = ": && # x rm -rf {victim} ' &&\n:\n\n: && # x rm -rf {victim} ' &&\n:"
+"""Together one command; the tail alone looks in history like the whole."""
+
+
+@pytest.mark.parametrize("ahead", ["\r", "true\r", "# c\r", ""])
+@pytest.mark.parametrize("by", ["keys", "run"])
+async def test_what_was_typed_before_is_part_of_the_line(
+    home: Path, victim: Path, ahead: str, by: str
+) -> None:
+    async with session_of(home, "bash") as engine:
+        await wait_phase(session(engine), Phase.INPUT)
+        await typed(engine, ahead + HEAD.format(victim=victim))
+        await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+        tail = TAIL.format(victim=victim)
+        with suppress(DuettyError):
+            if by == "run":
+                await engine.run(tail, max_wait_ms=3_000)
+            else:
+                await typed(engine, tail.replace("\n", "\r") + "\r")
+        await engine.call("session.wait", session="s", idle_ms=500, max_wait_ms=5_000)
+
+        assert victim.exists()
+
+
+async def test_a_line_end_that_history_puts_in_is_seen(home: Path, victim: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        for line in (": 'x/!:1:h:t\\\n/'", f': "$(: # !:1:h:t rm -rf {victim}\n)"'):
+            with suppress(DuettyError):
+                await engine.run(line, max_wait_ms=3_000)
+        await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+
+        assert victim.exists()
+
+
 async def test_a_comment_before_a_command_of_a_paste_hides_nothing_and_nobody_is_asked(
     home: Path,
 ) -> None:

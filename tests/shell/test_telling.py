@@ -73,6 +73,15 @@ def test_what_history_put_in_is_not_what_was_typed() -> None:
     assert line_as_read(asked("{ : # x rm -rf x\n}", 3, 3), decoy) is None
 
 
+@pytest.mark.parametrize("more", ["", "echo a \\\nb\n"])
+def test_what_history_put_in_is_seen_be_it_a_line_end(more: str) -> None:
+    typed = f'{more}: "$(: # !:1:h:t rm -rf x\n)"'
+    told = f'{more}: "$(: # !:1:h:t\\\n rm -rf x\n)"'
+    lines = typed.count("\n") + 1
+    assert line_as_read(asked(told, lines), typed) is None
+    assert line_as_read(asked(told.replace("a \\\nb", "a b"), lines), typed) is None
+
+
 def test_behind_a_comment_it_is_what_was_typed_there() -> None:
     assert line_as_read(asked("ls", 1, 1, sure=False), "# list\nls\n") == "ls"
     assert line_as_read(asked("ls", 1, 1, sure=False), "# list\nrm -rf x\n") is None

@@ -44,6 +44,9 @@ _SURE = re.compile(
 )
 """Keys after which Enter ends the line, in every keymap: text, motions, what takes away, a whole paste."""
 
+_SEVERAL = re.compile(rb"[\r\n].*[^\r\n]", re.DOTALL)
+"""A run's line in several lines; of one line the shell tells the text itself."""
+
 PROMPT_S = 2.0
 """How long a shell may take from the end of a line to its prompt before nobody types into it unseen."""
 
@@ -101,6 +104,9 @@ class Gate:
         self._wrote_at = 0
         """How many prompts there were when it was, or when it was ended."""
 
+        self._is_run_whole = False
+        """Whether the run that writes began at a prompt at which nothing else was typed."""
+
         self._typed: str | None = None
         """What agents put on the line since the last prompt, to the letter; None if nobody knows."""
 
@@ -157,13 +163,23 @@ class Gate:
         self._is_sure = self._is_sure and _SURE.fullmatch(data) is not None
         self._note(actor, data, now_s)
         text = plain_text(data)
+        if self._typed == "" and not is_line_empty():
+            self._typed = (
+                None  # what was written before the prompt may stand there, or go on from there
+            )
         self._typed = None if self._typed is None or text is None else self._typed + text
         if self._typed is not None and len(self._typed) > MAX_TYPED_CHARS:
             self._typed = None
 
+    def note_run(self, data: bytes, is_line_empty: Callable[[], bool]) -> None:
+        """These bytes are about to be written by a run."""
+        if self._typed is not None and _SEVERAL.search(data):
+            self._is_run_whole = self._typed == "" and is_line_empty()
+        self._typed = None
+        self.note_ends(data)
+
     def note_ends(self, data: bytes) -> None:
         """These bytes are about to be written by a person, or a run."""
-        self._typed = None
         if self._is_open and any(each in data for each in LINE_ENDS):
             self._is_open = False
             self._wrote_at = self.prompts
@@ -204,7 +220,8 @@ class Gate:
 
     def line_of(self, mark: Mark, run_line: str | None) -> str | None:
         """The line that this mark asks about; None if it cannot be told."""
-        return line_as_read(mark, run_line if run_line is not None else self._typed)
+        typed = run_line if run_line is not None and self._is_run_whole else self._typed
+        return line_as_read(mark, typed)
 
     def take_actor(self) -> Actor | None:
         """The agent whose line this may be."""
@@ -215,6 +232,7 @@ class Gate:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self.works, self._was_asked = self.works, gated, False
         self._typed = ""
+        self._is_run_whole = False
         self._done_s = None
         self.has_begun = True
         self.prompts += 1

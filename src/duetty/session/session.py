@@ -310,7 +310,7 @@ class Session:
             now_s = self._clock.monotonic_s()
             self.gate.expect(data, actor=actor, now_s=now_s, is_line_empty=self._is_line_empty)
         elif self.gate is not None:
-            self.gate.note_ends(data)
+            self.gate.note_run(data, self._is_line_empty)
         self._input.write(data)
         if self._lane is not None and not judged:
             self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run

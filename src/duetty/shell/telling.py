@@ -11,7 +11,7 @@ import re
 
 from duetty.shell.marks import Mark
 
-_EMPTY = re.compile(r"\n\s*\n")
+_LINE_ENDS = re.compile(r"(\\\n|\n+)")
 _PASTE = re.compile(r"\x1b\[200~([^\x1b]*)\x1b\[201~")
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\ufffd]*", re.DOTALL)
 
@@ -25,8 +25,7 @@ def line_as_read(mark: Mark, typed: str | None) -> str | None:
     if told is None or lines is None or (lines == 1 and mark.sure):
         return told
     read = _lines_of(typed, mark.at, lines)
-    # What history would have of it: had something been put into it, that would be there.
-    return read if read is not None and _bare(read) == _bare(told) else None
+    return read if read is not None and _may_be_of(told, read) else None
 
 
 def plain_text(data: bytes) -> str | None:
@@ -51,9 +50,18 @@ def _lines_of(text: str | None, at: int, lines: int) -> str | None:
     return "\n".join(found) if len(found) == lines else None
 
 
-def _bare(text: str) -> str:
-    """What is left of it in any case."""
-    text = text.replace("\\\n", "").strip()
-    while (shorter := _EMPTY.sub("\n", text)) != text:
-        text = shorter
-    return text
+def _may_be_of(told: str, read: str) -> bool:
+    """Whether history may have this of what was read: less by joined and empty lines, and never more.
+
+    More is what history itself put in, be it a backslash and a line end. But an empty line comes
+    behind a here-document.
+    """
+    parts = [
+        r"(?:\\\n)?"
+        if part == "\\\n"
+        else f"\n{{1,{len(part) + 1}}}"
+        if part[:1] == "\n"
+        else re.escape(part)
+        for part in _LINE_ENDS.split(read.strip())
+    ]
+    return re.fullmatch("".join(parts), told.strip()) is not None
