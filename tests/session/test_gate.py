@@ -434,4 +434,4 @@ def test_what_is_too_long_to_be_kept_whole_is_not_kept(home: Path) -> None:
         for data in (b"x" * size + b"\r", b"\x1b[200~a\nb\x1b[201~\r"):
             gate.expect(data, actor=bot, now_s=1, is_line_empty=lambda: True)
 
-        assert gate.line_of(asked._replace(at=1), None) == line
+        assert gate.line_of(asked._replace(at=1)) == line

@@ -44,9 +44,6 @@ _SURE = re.compile(
 )
 """Keys after which Enter ends the line, in every keymap: text, motions, what takes away, a whole paste."""
 
-_SEVERAL = re.compile(rb"[\r\n].*[^\r\n]", re.DOTALL)
-"""A run's line in several lines; of one line the shell tells the text itself."""
-
 PROMPT_S = 2.0
 """How long a shell may take from the end of a line to its prompt before nobody types into it unseen."""
 
@@ -104,11 +101,8 @@ class Gate:
         self._wrote_at = 0
         """How many prompts there were when it was, or when it was ended."""
 
-        self._is_run_whole = False
-        """Whether the run that writes began at a prompt at which nothing else was typed."""
-
         self._typed: str | None = None
-        """What agents put on the line since the last prompt, to the letter; None if nobody knows."""
+        """What agents and runs put on the line since the last prompt, to the letter; None if nobody knows."""
 
         self._wrote_s = 0.0
         self._prompted_s = 0.0
@@ -162,6 +156,10 @@ class Gate:
             self._is_sure = True
         self._is_sure = self._is_sure and _SURE.fullmatch(data) is not None
         self._note(actor, data, now_s)
+        self._add(data, is_line_empty)
+
+    def _add(self, data: bytes, is_line_empty: Callable[[], bool]) -> None:
+        """Keep what these keys put on the line, if all of it is known."""
         text = plain_text(data)
         if self._typed == "" and not is_line_empty():
             self._typed = (
@@ -173,9 +171,10 @@ class Gate:
 
     def note_run(self, data: bytes, is_line_empty: Callable[[], bool]) -> None:
         """These bytes are about to be written by a run."""
-        if self._typed is not None and _SEVERAL.search(data):
-            self._is_run_whole = self._typed == "" and is_line_empty()
-        self._typed = None
+        if self._armed:
+            self._add(data, is_line_empty)
+        else:
+            self._typed = None  # nobody will ask
         self.note_ends(data)
 
     def note_ends(self, data: bytes) -> None:
@@ -218,10 +217,9 @@ class Gate:
     def is_judged(self, line: str) -> bool:
         return line.strip() not in self._unjudged
 
-    def line_of(self, mark: Mark, run_line: str | None) -> str | None:
+    def line_of(self, mark: Mark) -> str | None:
         """The line that this mark asks about; None if it cannot be told."""
-        typed = run_line if run_line is not None and self._is_run_whole else self._typed
-        return line_as_read(mark, typed)
+        return line_as_read(mark, self._typed)
 
     def take_actor(self) -> Actor | None:
         """The agent whose line this may be."""
@@ -232,7 +230,6 @@ class Gate:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self.works, self._was_asked = self.works, gated, False
         self._typed = ""
-        self._is_run_whole = False
         self._done_s = None
         self.has_begun = True
         self.prompts += 1

@@ -642,7 +642,7 @@ class Session:
         gate, run_line, line = self.gate, self.line.text, mark.command_line
         agent = None
         if gate is not None:
-            agent, line = gate.take_actor(), gate.line_of(mark, run_line)
+            agent, line = gate.take_actor(), gate.line_of(mark)
             run_line = run_line if run_line is not None and gate.is_judged(run_line) else None
         self.question = Question(
             id=mark.question or "",
