@@ -160,12 +160,12 @@ class Gate:
 
     def _add(self, data: bytes, is_line_empty: Callable[[], bool]) -> None:
         """Keep what these keys put on the line, if all of it is known."""
-        text = plain_text(data)
-        if self._typed == "" and not is_line_empty():
-            self._typed = (
-                None  # what was written before the prompt may stand there, or go on from there
+        before, text = self._typed, plain_text(data)
+        if before == "" and not is_line_empty():
+            before = (
+                None  # what was written ahead of the prompt may stand there, or go on from there
             )
-        self._typed = None if self._typed is None or text is None else self._typed + text
+        self._typed = None if before is None or text is None else before + text
         if self._typed is not None and len(self._typed) > MAX_TYPED_CHARS:
             self._typed = None
 
@@ -174,7 +174,7 @@ class Gate:
         if self._armed:
             self._add(data, is_line_empty)
         else:
-            self._typed = None  # nobody will ask
+            self._typed = None  # nobody asks, or (in strict) about all in several lines anyway
         self.note_ends(data)
 
     def note_ends(self, data: bytes) -> None:
