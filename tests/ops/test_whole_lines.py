@@ -10,7 +10,7 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.errors import DuettyError, PolicyDenied
 from duetty.events import Degraded
-from duetty.ops.judging import deciding
+from duetty.ops.judging import deciding, judge
 from duetty.session import Session, gate
 from tests.engine import Engine, a_while_ago, wait_phase
 from tests.ops.at_a_shell import ANNA, session_of, typed
@@ -138,6 +138,107 @@ async def test_a_line_end_that_history_puts_in_is_seen(home: Path, victim: Path)
             with suppress(DuettyError):
                 await engine.run(line, max_wait_ms=3_000)
         await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+
+        assert victim.exists()
+
+
+@pytest.mark.parametrize("profile", ["guarded", "strict"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        # bash counts no line that its history took away, and has what `:p` only printed.
+        ["ls -l\r", "!nosuchevent\r", "ls; \\\r", "echo !ls:1:p \\\r", "rm -rf {victim}\r"],
+        [": 'x/y\r}}/'\r", "!nosuch\r", "{{ : # x \\\r", "rm -rf {victim}; : !?x/y?:1:h:t\r"],
+        [
+            "echo 'zz/!?zz?:1:h:t:p/'\r",
+            "rm -rf {victim} \\\r",
+            "--help !?zz?:1:h:t:p\r",
+            "\r",
+        ],
+        # Enter is a key that drops the line, in a terminal so set.
+        [
+            "stty kill '^M'\r",
+            "{{ : # x rm -rf {victim}\r\r}}\r{{ : # x \\\nrm -rf {victim}\n}}\n",
+        ],
+        # The count of lines, under a name put together.
+        [
+            "\x1b[200~{{ : # x rm -rf {victim}\n\n}}\nx=_due; [[ ${{x}}tty_further+=4 -eq 0 ]]\n"
+            "{{ : # x \\\nrm -rf {victim}\n}}\x1b[201~\r"
+        ],
+        ["\x1b[200~PS2=\n!nosuch\nls; \\\n: !ls:0:p \\\nrm -rf {victim}\x1b[201~\r"],
+    ],
+)
+async def test_lines_are_counted_by_what_no_line_can_change(
+    home: Path, victim: Path, keys: list[str], profile: str
+) -> None:
+    async with session_of(home, "bash", policy_profile=profile) as engine:
+        for each in keys:
+            with suppress(DuettyError):
+                await typed(engine, each.format(victim=victim))
+            await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+
+        assert victim.exists()
+
+
+async def test_after_history_that_is_not_there_the_next_line_runs(home: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        await typed(engine, "echo armed\r")
+        await wait_phase(session(engine), Phase.INPUT)
+        await engine.run('echo "wow!nosuch"')
+
+        assert (await engine.run("echo hi")).output.strip() == "hi"
+
+
+async def test_a_long_run_is_not_asked_about_again(home: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        await typed(engine, "echo armed\r")
+        await wait_phase(session(engine), Phase.INPUT)
+        body = "".join(f"some text of line {number}\n\n" for number in range(300))
+        ran = await engine.run(f"cat > long <<'E'\n{body}E\nwc -l < long")
+
+        assert ran.output.strip() == "600"
+
+
+async def test_what_history_runs_under_a_computed_name_is_asked_about(
+    home: Path, victim: Path
+) -> None:
+    async with session_of(home, "bash") as engine:
+        await typed(engine, f"echo -rf {victim}\r")
+        await wait_phase(session(engine), Phase.INPUT)
+        await typed(engine, "f=fc; $f -s echo=rm echo\r")
+        await refused(engine)
+        listed = await engine.run("fc -l -1; fc -ln -2 -1")
+
+        assert victim.exists()
+        assert listed.exit_code == 0
+
+
+FORGED = (
+    "(for x in ${{!_d*}}; do [[ $x = *y_gate ]] && g=${{!x}}; [[ $x = *y_nonce ]] && n=${{!x}}; done; sleep 1; "
+    'echo "$n 7 allow" > "$g") &\r'
+)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["unset SRANDOM\r", "SRANDOM=7\r", FORGED, "sleep 1.5\r", "rm -rf {victim}\r"],
+        ["unset SRANDOM\r", "read -r SRANDOM <<< 'a[$(rm -rf {victim})]'\r", "true\r"],
+        [
+            'for x in ${{!_d*}}; do [[ $x = *y_gate ]] && g=${{!x}}; done; a=med; printf 2 > "$g.ar$a"\r'
+            "rm -rf {victim}\r"
+        ],
+    ],
+)
+async def test_an_answer_is_neither_forged_nor_done_without(
+    home: Path, victim: Path, keys: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "touched_hook", lambda line, *, shell: None)  # the shell's own net
+    async with session_of(home, "bash") as engine:
+        for each in keys:
+            with suppress(DuettyError):
+                await typed(engine, each.format(victim=victim))
+            await engine.call("session.wait", session="s", idle_ms=2_000, max_wait_ms=10_000)
 
         assert victim.exists()
 

@@ -50,7 +50,7 @@ PROMPT_S = 2.0
 IDLE_S = 0.1
 """Since a prompt: what a shell still had in store, of a macro perhaps, would have made a line by now."""
 
-MAX_TYPED_CHARS = 16_384
+MAX_TYPED_CHARS = 131_072
 """Of what agents put on a line. A longer one is told by nobody."""
 
 MAX_UNJUDGED = 256
@@ -104,10 +104,17 @@ class Gate:
         self._typed: str | None = None
         """What agents and runs put on the line since the last prompt, to the letter; None if nobody knows."""
 
+        self._first_line: int | None = None
+        """How many lines the shell had read at that prompt."""
+
         self._wrote_s = 0.0
         self._prompted_s = 0.0
         self._unjudged: set[str] = set()
         self._was_asked = False
+        self._was_ever_asked = False
+        self._has_slipped = False
+        """Whether a shell that asked before ran a line unasked: something has got at it, and may again."""
+
         self.prompts = 0
         """Drawn by the shell so far."""
 
@@ -217,19 +224,24 @@ class Gate:
     def is_judged(self, line: str) -> bool:
         return line.strip() not in self._unjudged
 
-    def line_of(self, mark: Mark) -> str | None:
-        """The line that this mark asks about; None if it cannot be told."""
-        return line_as_read(mark, self._typed)
+    def line_of(self, mark: Mark, *, are_keys_plain: Callable[[], bool]) -> str | None:
+        """The line that this mark asks about; None if it cannot be told.
+
+        `are_keys_plain` tells whether the terminal hands on line ends and text as they come.
+        """
+        typed = self._typed if self._typed and are_keys_plain() else None
+        return line_as_read(mark, typed, first=self._first_line)
 
     def take_actor(self) -> Actor | None:
         """The agent whose line this may be."""
-        self._was_asked = True
+        self._was_asked = self._was_ever_asked = True
         return self._agent if self._is_agents else None
 
     def note_prompt(self, *, gated: bool, now_s: float) -> str | None:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
-        before, self.works, self._was_asked = self.works, gated, False
-        self._typed = ""
+        before, self._was_asked = self.works, False
+        self.works = gated and not self._has_slipped
+        self._typed, self._first_line = "", None
         self._done_s = None
         self.has_begun = True
         self.prompts += 1
@@ -237,6 +249,11 @@ class Gate:
         if before and not gated:
             return "the shell's hook that asks before it runs a line was changed or removed"
         return None
+
+    def note_input(self, mark: Mark) -> None:
+        """The prompt ends; drawn again, as bash does after history it does not have, it tells no more."""
+        if self._first_line is None:
+            self._first_line = mark.line
 
     def note_done(self, now_s: float) -> None:
         """A line has ended; the prompt comes next."""
@@ -251,7 +268,7 @@ class Gate:
         was_asked, self._was_asked, self._done_s = self._was_asked, False, None
         if was_asked or not self._armed or not self.works or not self._agent:
             return None
-        self.works = False
+        self.works, self._has_slipped = False, self._was_ever_asked
         return "the shell ran a line without asking"
 
     def _arm(self) -> None:

@@ -39,6 +39,7 @@ from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
+    are_keys_plain,
     drop_unread,
     foreground_program,
     has_output,
@@ -630,6 +631,8 @@ class Session:
         reason = None
         if mark.kind is MarkKind.PROMPT:
             reason = gate.note_prompt(gated=mark.gated, now_s=self._clock.monotonic_s())
+        elif mark.kind is MarkKind.INPUT:
+            gate.note_input(mark)
         elif mark.kind is MarkKind.OUTPUT:
             reason = gate.note_output()
         elif mark.kind is MarkKind.DONE:
@@ -642,7 +645,8 @@ class Session:
         gate, run_line, line = self.gate, self.line.text, mark.command_line
         agent = None
         if gate is not None:
-            agent, line = gate.take_actor(), gate.line_of(mark)
+            agent = gate.take_actor()
+            line = gate.line_of(mark, are_keys_plain=lambda: are_keys_plain(self._fd))
             run_line = run_line if run_line is not None and gate.is_judged(run_line) else None
         self.question = Question(
             id=mark.question or "",

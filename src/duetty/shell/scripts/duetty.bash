@@ -142,8 +142,9 @@ _duetty_ended() {
 # What is asked about is the text that history has of the line. Only where it has each line, whole: see
 # _duetty_keep. And only in variables that no line has given an attribute: `declare -u` would change it.
 # Of a line in several lines history drops empty ones, and joins what a backslash ends, in a comment too;
-# and between comments it may be another line. So it is told which of the lines since the prompt were read
-# (`at`, `lines`), and whether the text is surely of this one: the rest the server knows by what was typed.
+# and between comments it may be another line. So it is told in how many lines it was read (`lines`: PS2 is
+# expanded before each but the first), how many the shell has read by now (`line`, as B tells at the prompt),
+# and whether the text is surely of this one: the rest the server knows by what was typed.
 _duetty_ask() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
@@ -154,7 +155,7 @@ _duetty_ask() {
     if _duetty_newest; then
         # It may go on with what history leaves out.
         local slashes=${_duetty_text##*[!\\]}
-        ((${#slashes} % 2)) || builtin set -- ";sure=$_duetty_sure;at=$_duetty_at;lines=$_duetty_lines;cmdline=${_duetty_text@Q}"
+        ((${#slashes} % 2)) || builtin set -- ";sure=$_duetty_sure;line=$_duetty_line;lines=$_duetty_lines$_duetty_cut;cmdline=${_duetty_text@Q}"
     fi
     _duetty_question "${1-}"
     [[ ${_duetty_sure-0} != 1 ]] || builtin printf %s "${1-}"
@@ -162,8 +163,11 @@ _duetty_ask() {
 
 # Put the text of the line that is about to run into _duetty_text, or fail. In a subshell.
 _duetty_newest() {
-    builtin unset -v _duetty_text _duetty_sure number HISTTIMEFORMAT IFS slashes || return 1
+    builtin unset -v _duetty_text _duetty_sure _duetty_cut number HISTTIMEFORMAT IFS slashes || return 1
     [[ -w $_duetty_scratch && -o history && -z ${HISTTIMEFORMAT+set} ]] || return 1
+    # Without it nobody counts the lines; and what was typed tells little of where other signs are history's.
+    [[ ${PS2-} == "$_duetty_ps2_before"* ]] || return 1
+    [[ $_duetty_lines == 1 || ${histchars-} == '!^#' ]] || return 1
     builtin shopt -q cmdhist && builtin shopt -q lithist || return 1
     _duetty_noted builtin history 1 || return 1
     IFS= builtin read -r -d '' -n 4200 _duetty_text <"$_duetty_scratch"
@@ -178,7 +182,8 @@ _duetty_newest() {
     _duetty_text=${_duetty_text:${#number}+2}
     _duetty_text=${_duetty_text%$'\n'}
     _duetty_text=${_duetty_text%$'\n'} # a here-document ends with one
-    ((${#_duetty_text} <= 4096))
+    _duetty_cut=
+    ((${#_duetty_text} <= 4096)) || _duetty_cut=';cut=1' _duetty_text=${_duetty_text:0:4096}
 }
 
 # $1: the line, as the mark tells it.
@@ -261,11 +266,22 @@ _duetty_signal() {
 }
 
 # Ctrl-X Ctrl-E (and `v` in vi mode) runs what an editor leaves, by a plain `fc` and without PS0: this
-# function is what it finds. Within a line that was asked about there is nothing more to ask.
+# function is what it finds. Within a line too, where its name may have been computed: what it runs is
+# asked about nowhere else.
 _duetty_fc() {
-    local armed=0 answer= cmdline=
+    local armed=0 answer= cmdline= option lists=0
+    for option; do
+        case $option in
+        -[0-9]*) ;;
+        -*[!lnr]*)
+            lists=0
+            break
+            ;;
+        -*l*) lists=1 ;;
+        esac
+    done
     [[ -r $_duetty_gate.armed ]] && armed=$(<"$_duetty_gate.armed")
-    if [[ $armed != 2 ]] && ((!_duetty_ran)); then
+    if ((!lists && (_duetty_asked || armed != 2))); then
         _duetty_id=$SRANDOM
         cmdline="fc $*"
         _duetty_question ";cmdline=${cmdline@Q}"
@@ -288,7 +304,7 @@ _duetty_wrap() {
         PS1=${PS1//"$_duetty_ps1_before"/}
         PS1=$_duetty_ps1_before${PS1//"$_duetty_ps1_after"/}$_duetty_ps1_after
     fi
-    if [[ -n ${PS2+set} && $PS2 != "$_duetty_ps2_before"*"$_duetty_ps2_after" ]]; then
+    if [[ -n ${PS2+set} && $PS2 != "$_duetty_ps2_before"*"$_duetty_ps2_after" && ${PS2@a} != *r* ]]; then
         PS2=${PS2//"$_duetty_ps2_before"/}
         PS2=$_duetty_ps2_before${PS2//"$_duetty_ps2_after"/}$_duetty_ps2_after
     fi
@@ -301,7 +317,7 @@ _duetty_wrap() {
 # Without `promptvars` the marks would be shown as text: go without.
 _duetty_unwrap() {
     [[ -n ${PS1+set} ]] && PS1=${PS1//"$_duetty_ps1_before"/} && PS1=${PS1//"$_duetty_ps1_after"/}
-    [[ -n ${PS2+set} ]] && PS2=${PS2//"$_duetty_ps2_before"/} && PS2=${PS2//"$_duetty_ps2_after"/}
+    [[ -n ${PS2+set} && ${PS2@a} != *r* ]] && PS2=${PS2//"$_duetty_ps2_before"/} && PS2=${PS2//"$_duetty_ps2_after"/}
     [[ -n ${PS0+set} && ${PS0@a} != *r* ]] && PS0=${PS0//"$_duetty_ps0_after"/}
 }
 
@@ -363,7 +379,7 @@ _duetty_last() {
     _duetty_wrap
     _duetty_fresh=0
     [[ -z $_duetty_gate ]] || _duetty_keep
-    _duetty_histcmd=$HISTCMD _duetty_new=1
+    _duetty_histcmd=$HISTCMD _duetty_further=0
     # Where there is a gate, each prompt tells whether it is in place.
     if [[ -n $_duetty_gate && ${PS0-} == *"$_duetty_ps0_after" ]] && builtin shopt -q promptvars \
         && ! _duetty_is_trapped; then
@@ -377,7 +393,7 @@ _duetty_last() {
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=0 _duetty_id=0 _duetty_lines=0 _duetty_at=0 _duetty_read=0 _duetty_base=0 _duetty_new=0
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=0 _duetty_id=0 _duetty_lines=0 _duetty_line=0 _duetty_further=0
     _duetty_cmd=() _duetty_said=() _duetty_left=()
     _duetty_kept=('_duetty_code=$?' '')
     _duetty_control= _duetty_ignore= _duetty_saved= _duetty_signals=(1 {3..8} {10..18} {20..31} {34..64})
@@ -389,9 +405,9 @@ _duetty_install() {
     # No `!` here: posix mode makes the number in history of it.
     _duetty_count='\#' _duetty_seen=0
     _duetty_start='${_duetty_late[_duetty_ran||0${PROMPT_COMMAND[99]:+1}<1&&${_duetty_count@P}>_duetty_seen]@P}'
-    _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P},_duetty_read=${LINENO-0},_duetty_base=_duetty_new?_duetty_read:_duetty_base,_duetty_new=0:0}'
+    _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P},0:0}'
     _duetty_start+='${_duetty_begin[_duetty_drawn]}'
-    _duetty_input=$'\e]133;B'$end
+    _duetty_input=$'\e]133;B${_duetty_gate:+;line=${LINENO-0}}'$end
     _duetty_more=$'\e]133;A;k=s'$end
     _duetty_more_input=$'\e]133;B;k=s'$end
     # First of all `$?`, which belongs to the one before: what is expanded here may change it. Then
@@ -413,11 +429,11 @@ _duetty_install() {
     ask+='${_duetty_left[_duetty_asked]:+$(_duetty_refuse)${_duetty_space#[ "$(<"$_duetty_gate")$(<"$_duetty_gate")"]}${_duetty_fall@P}}'
     ask+=$'\e]133;C;t=${EPOCHREALTIME-};nonce='"$_duetty_nonce"$'${_duetty_cmd[_duetty_asked]#x}\a'
     _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' "$ask")
-    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-('$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_id=SRANDOM,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_lines=${LINENO-0}-_duetty_read,_duetty_at=_duetty_read-_duetty_base,_duetty_read=${LINENO-0},0]}'
+    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-(_duetty_asked<1&&'$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_id=SRANDOM,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_line=${LINENO-0},_duetty_lines=_duetty_further+1,_duetty_further=0,0]}'
     _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
-    _duetty_ps1_after='\[${_duetty_input-}\]'
-    _duetty_ps2_before='\[${_duetty_more-}\]'
+    _duetty_ps1_after='\[${_duetty_input+${_duetty_input@P}}\]'
+    _duetty_ps2_before='\[${_duetty_more+$_duetty_more${_duetty_space:_duetty_further+=1,0:0}}\]'
     _duetty_ps2_after='\[${_duetty_more_input-}\]'
     _duetty_ps0_after='${_duetty_output+${_duetty_output@P}}'
     # Hardened systems make it readonly: then D comes with the prompt.
@@ -431,13 +447,15 @@ _duetty_install() {
         _duetty_start+='${_duetty_put[_duetty_fixed_${PROMPT_COMMAND@a}]@P}'
         _duetty_arrange
     fi
+    [[ -z $_duetty_gate ]] || : "${PS2=}" "${histchars=!^#}"
     _duetty_wrap
     # What a line could take away by accident, or on purpose, stays.
-    builtin readonly _duetty_nonce _duetty_scratch _duetty_gate _duetty_tell _duetty_output _duetty_ps0_after _duetty_nil _duetty_space _duetty_signals
-    # `unset HISTCMD` would make an ordinary variable of it. Between the commands of one paste there is no
-    # prompt at which PS0 could be put back.
-    [[ -z $_duetty_gate ]] || builtin readonly HISTCMD _duetty_fall
+    builtin readonly _duetty_input _duetty_more _duetty_ps2_before _duetty_nonce _duetty_scratch _duetty_gate _duetty_tell _duetty_output _duetty_ps0_after _duetty_nil _duetty_space _duetty_signals
+    # `unset HISTCMD` would make an ordinary variable of it, and what a line puts there instead is code to
+    # arithmetic. Between the commands of one paste there is no prompt at which PS0 or PS2 could be put back.
+    [[ -z $_duetty_gate ]] || builtin readonly HISTCMD LINENO SRANDOM histchars _duetty_fall
     [[ -z $_duetty_gate || ${PS0-} != *"$_duetty_ps0_after" ]] || builtin readonly PS0
+    [[ -z $_duetty_gate || ${PS2-} != "$_duetty_ps2_before"* ]] || builtin readonly PS2
     builtin readonly -f _duetty_ask _duetty_newest _duetty_question _duetty_refuse _duetty_why _duetty_signal _duetty_fc
     [[ $(builtin declare -f fc) != *_duetty_fc* ]] || builtin readonly -f fc
 }
