@@ -9,6 +9,10 @@ that is read from a file can do the same unseen; then the next prompt says that 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from duetty.ops.judging.aliases import changes_grammar
+from duetty.ops.judging.counting import assigns_untold, counts_untold, given_to_count
+from duetty.ops.judging.indirect import lists_names, reached
+from duetty.ops.judging.prompts import is_appended_or_tied, is_plain, is_prompt, is_set_in_passing
 from duetty.ops.judging.shell_builtins import (
     HIDES,
     NEXT_LINE,
@@ -20,8 +24,9 @@ from duetty.ops.judging.shell_builtins import (
     is_watched,
     of_builtin,
 )
+from duetty.ops.judging.terminal_settings import set_by
 from duetty.policy.scanning.reader import read
-from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple, Word
 
 _COMMAND = r"(?:^\s*|[;&|({]\s*|\b(?:command|builtin|then|do|else|and|or|not|begin)\s+)"
 """Where a command may begin."""
@@ -36,7 +41,7 @@ _ANY = (
         "it traps what the gate works with",
     ),
     (
-        r"\bstty\b[^;&|]*\b(intr|isig|lnext|raw|undef)|\bcmdhist\b|interactive_?comments",
+        r"\bcmdhist\b|interactive_?comments",
         "it changes how the shell reads lines, or keeps them",
     ),
     (
@@ -75,17 +80,13 @@ _ANY = (
 )
 _HOOKS = (
     r"(?:PS[02]|PROMPT_COMMAND|PROMPT_EOL_MARK|HIST\w*|histchars|BASH_\w+|BASHOPTS|SHELLOPTS|POSIXLY_CORRECT|INPUTRC"
-    r"|KEYTIMEOUT|PERIOD|zle_\w+|[a-z]{1,20}_functions|FUNCNEST|TRY_BLOCK_\w+|(?:READ)?NULLCMD|TMOUT|LINENO"
+    r"|KEYTIMEOUT|PERIOD|zle_\w+|[a-z]{1,20}_functions|FUNCNEST|TRY_BLOCK_\w+|(?:READ)?NULLCMD|TMOUT|LINENO|SRANDOM|EPOCHREALTIME"
     r"|MAIL(?:PATH|CHECK)?|mailpath"
     r"|fish_(?!greeting\b|user_paths\b|color_|pager_color_)\w+)"
 )
 """Variables that a shell's lines, its history or its prompt depend on."""
 
 _IS_HOOK = re.compile(_HOOKS).fullmatch
-_PROMPTS = frozenset(["PS1", "PS3", "PS4", "PROMPT", "PROMPT2", "RPROMPT", "RPS1", "prompt"])
-_RUNS_IN_PROMPT = re.compile(r"[`\ufffc]|\$[({\[]")
-"""A prompt is expanded each time it is drawn, and no line is asked about then."""
-
 _SETS_IN_PASSING = re.compile(
     rf"\b(?:for|foreach|select)\s{{1,20}}{_HOOKS}\b|\$\{{{_HOOKS}(?:\[[^]]{{0,100}}\])?:{{0,2}}="
     rf"|\bcoproc\s{{1,20}}{_HOOKS}\b|\{{{_HOOKS}(?:\[[^]]{{0,100}}\])?\}}[<>]"
@@ -93,7 +94,6 @@ _SETS_IN_PASSING = re.compile(
 )
 """Loops, expansions and redirections that assign."""
 
-_ARITHMETIC = re.compile(r"\(\(|\$\[")
 _COUNTS = re.compile(
     rf"\b{_HOOKS}(?:\[[^]]{{0,100}}\])?\s{{0,20}}(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
     rf"|(?:\+\+|--)\s{{0,20}}{_HOOKS}\b"
@@ -153,7 +153,7 @@ _PERHAPS = re.compile(
     r"|_duetty|PS0|PROMPT_COMMAND|promptvars|trap|extdebug|preexec|precmd|zsh-hook|zle|sched|bind"
     rf"|fish_|function|\(\s*\)|enable|disable|unhash|unset|armed|DUETTY_HOME|scratch|\bset\b|fc"
     r"|unfunction|autoload|pushln|\bblock\b|limit\b|\bwait\b|coproc|133;|options|widgets|modules|builtins|commands|keymaps"
-    rf"|TRAP|stty|cmdhist|comments|\bprint\b|\bread\b|vared|push-line|{_EXEC.pattern}|\br\b"
+    rf"|TRAP|stty|tset|reset|cmdhist|comments|\bprint\b|\bread\b|vared|push-line|{_EXEC.pattern}|\br\b"
 )
 """One look that most lines do not survive."""
 
@@ -187,17 +187,22 @@ def _touched(text: str, shell: str | None, depth: int) -> str | None:
     for pattern, why in (*_PATTERNS, *_PATTERNS_OF.get(shell or "", ())):
         if pattern.search(text) or (plain != text and pattern.search(plain)):
             return why
-    begins = _ARITHMETIC.search(text)
-    if _SETS_IN_PASSING.search(text) or (begins and _COUNTS.search(text, begins.end())):
+    if _SETS_IN_PASSING.search(text) or is_set_in_passing(text, shell):
         return _SETS
     if _UNTOLD_COUNT.search(text):
         return _UNTOLD
     if _replaces_shell(text, MAX_DEPTH):
         return "it puts another program in the shell's place"
     reading = read(text)
-    if (why := hidden_by(reading, text, shell)) is not None:
+    if (why := hidden_by(reading, text, shell) or reached(reading, text, shell)) is not None:
         return why
+    if shell != "fish" and counts_untold(reading, shell, _counts):
+        return _SETS
     return _changed_by(reading, shell, depth)
+
+
+def _counts(text: str) -> bool:
+    return _COUNTS.search(text.translate(_QUOTES)) is not None
 
 
 _FISH_ESCAPE = re.compile(r"\\(?:[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3}))")
@@ -304,8 +309,10 @@ def _changed_by_one(simple: Simple, shell: str | None, depth: int) -> str | None
     words = _words_of(simple)
     if not words or words[0] in _SPECIAL:
         for name, value in simple.assignments:
-            if _is_set(name.removesuffix("[]"), value.text) or _COUNTS.search(value.text):
+            if _is_set(name, value, shell) or _COUNTS.search(value.text):
                 return _SETS
+    if (why := set_by(simple)) is not None:
+        return why
     if not words:
         return None
     name, given = words[0], words[1:]
@@ -314,7 +321,11 @@ def _changed_by_one(simple: Simple, shell: str | None, depth: int) -> str | None
     if name == "eval":
         return _of_texts([" ".join(given)], shell, depth)
     if name == "alias":
-        return _of_aliases(given, shell) or _of_texts(given, shell, depth)
+        return (
+            changes_grammar(given, shell)
+            or _of_aliases(given, shell)
+            or _of_texts(given, shell, depth)
+        )
     if UNKNOWN in name:
         return _of_untold(name, given)
     if shell == "fish" and name == "set":
@@ -330,8 +341,13 @@ def _changed_by_one(simple: Simple, shell: str | None, depth: int) -> str | None
     check = _BUILTINS.get(name)
     if check is not None:
         return check(given)
+    if any(
+        assigns_untold(text, joins=joins) or _counts(text)
+        for text, joins in given_to_count(name, given, shell)
+    ):
+        return _UNTOLD
     if name in _SETTERS:
-        return _of_setter(name, given)
+        return _of_setter(name, given, shell)
     return None
 
 
@@ -382,10 +398,12 @@ def _of_texts(texts: Sequence[str], shell: str | None, depth: int) -> str | None
     return None
 
 
-def _is_set(name: str, value: str) -> bool:
-    if _IS_HOOK(name):
-        return True
-    return name in _PROMPTS and _RUNS_IN_PROMPT.search(value) is not None
+def _is_set(name: str, value: Word | str, shell: str | None) -> bool:
+    is_array = name.endswith("[]")
+    name = name.removesuffix("[]")
+    return _IS_HOOK(name) is not None or (
+        is_prompt(name, shell) and (is_array or not is_plain(value))
+    )
 
 
 def _names(name: str, given: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
@@ -404,7 +422,7 @@ def _names(name: str, given: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
             yield found.strip().removesuffix("+"), value, is_reference
 
 
-def _of_setter(name: str, given: Sequence[str]) -> str | None:
+def _of_setter(name: str, given: Sequence[str], shell: str | None) -> str | None:
     if name == "printf":
         given = given[1:2] if given[:1] == ["-v"] else [given[0][2:]] if _is_joined(given) else ()
     elif name == "getopts":
@@ -412,10 +430,12 @@ def _of_setter(name: str, given: Sequence[str]) -> str | None:
     elif name in ("print", "wait"):
         given = _named_by(given, "v" if name == "print" else "p")
     is_declared = name in ("declare", "typeset", "local")
+    if name in _LITERALLY and is_appended_or_tied(given, shell):
+        return _SETS
     for found, value, is_reference in _names(name, given):
         if UNKNOWN in found:
             return _UNTOLD
-        if _is_set(found, value):
+        if _is_set(found, value, shell) or (name not in _LITERALLY and is_prompt(found, shell)):
             return _SETS
         if is_declared and is_reference and (_IS_HOOK(value) or UNKNOWN in value):
             return _SETS
@@ -488,7 +508,7 @@ def _of_set(given: Sequence[str]) -> str | None:
             return None  # positional parameters
         letters = {*word[1:]}
         if "A" in letters:
-            return _of_setter("set", [next(words, "")])
+            return _of_setter("set", [next(words, "")], "zsh")
         if "o" in letters:
             name = next(words, None)
             if name is not None and name.lower().replace("_", "") not in _SETOPT:
@@ -504,6 +524,14 @@ def _of_setopt(given: Sequence[str]) -> str | None:
         if name not in _SETOPT and name.removeprefix("no") not in _SETOPT:
             return _LINES
     return None
+
+
+_LITERALLY = frozenset(["declare", "typeset", "local", "export", "readonly", "unset"])
+"""Builtins that set a variable to what stands beside its name, or to nothing."""
+
+
+def _of_compgen(given: Sequence[str]) -> str | None:
+    return _of_complete(given) or lists_names(given)
 
 
 def _of_complete(given: Sequence[str]) -> str | None:
@@ -541,7 +569,7 @@ _BUILTINS: dict[str, Callable[[Sequence[str]], str | None]] = {
     "enable": _asks_with(r"-\w*[nfd]|[^-]", SWITCHES_OFF),
     "zmodload": _asks_with(r"-[Llei]*[^Llei-]", _LINES),
     "complete": _of_complete,
-    "compgen": _of_complete,
+    "compgen": _of_compgen,
     "compdef": _asks(_COMPLETES),
     "compctl": _asks_with(r"-", _COMPLETES),
     "zstyle": _asks_with(r"-\w*e", _COMPLETES),

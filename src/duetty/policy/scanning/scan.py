@@ -203,6 +203,7 @@ _AS_RM = re.compile(r"-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,4}", re.IGNORECASE)
 """Options that hardly another program than rm is given."""
 
 _SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
+_KEEPING = frozenset(["read", "mapfile", "readarray"])
 _SQL_WORD = re.compile(r"\b(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
 _INSTALLERS = frozenset(
     "dpkg rpm apt apt-get yum dnf apk pacman installer pip pip3 gem npm snap".split()
@@ -424,6 +425,8 @@ class _Scanner:
             self._assigned(name, value, simple, depth)
         if simple.words:
             self.run(simple.words, simple, depth)
+        elif simple.bodies:
+            self._subscripts(["done", *simple.bodies], depth)  # whoever reads there may keep it
 
     def _assigned(self, name: str, value: Word, simple: Simple, depth: int) -> None:
         if name == "IFS" and not simple.words:
@@ -469,6 +472,8 @@ class _Scanner:
             known.special(self, new(Use, (name, words, texts, simple, depth)))
         if known.is_subscripted:
             self._subscripts(texts, depth)
+            if name in _KEEPING and (simple.bodies or simple.producers):
+                self._kept(simple, depth)
         if self.downloaded or self.made:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
@@ -534,6 +539,12 @@ class _Scanner:
     def _subscripts(self, texts: list[str], depth: int) -> None:
         for text in texts[1:]:
             if "[" in text and _SUBSCRIPT.search(text):
+                self._try_quoted(text, depth)
+
+    def _kept(self, simple: Simple, depth: int) -> None:
+        """What is read into a variable, as if it were assigned."""
+        for text in (*simple.bodies, *(printed(each) for each in simple.producers[-1:] if each)):
+            if text and ("$(" in text or "`" in text):
                 self._try_quoted(text, depth)
 
     def _try_quoted(self, text: str, depth: int) -> None:
