@@ -51,26 +51,30 @@ def _is_told(inside: str, known: str | None, reading: Reading) -> bool:
     name, rest = found[0], inside[found.end() :]
     if rest in ("*", "@"):
         return not may_list_own(name)
-    values = reading.loops.get(name, ())
-    if values is None:
-        return False
+    values = _values(name, reading)
+    if values is not None and not values and known is not None:
+        values = [known]
+    return bool(values) and not any(value.startswith(_OWN) for value in values or ())
+
+
+def _values(name: str, reading: Reading) -> list[str] | None:
+    """All that a line makes of a variable; None where only a shell knows."""
+    listed = reading.loops.get(name, ())
+    if listed is None:
+        return None
+    values = [*listed]
     for simple in reading.commands:
-        for assigned, value in simple.assignments:
-            if assigned == name:
-                if not value.known:
-                    return False
-                values = (*values, value.text)
-        if not simple.words or simple.words[0].text not in _SETTERS:
-            continue
-        for word in simple.words[1:]:
-            assigned, sign, value = word.text.partition("=")
-            if assigned == name:
-                if not sign or not word.known:
-                    return False
-                values = (*values, value)
-    if not values and known is not None:
-        values = (known,)
-    return bool(values) and not any(value.startswith(_OWN) for value in values)
+        set_here = [value.known for assigned, value in simple.assignments if assigned == name]
+        values += [value.text for assigned, value in simple.assignments if assigned == name]
+        if simple.words and simple.words[0].text in _SETTERS:
+            for word in simple.words[1:]:
+                assigned, sign, value = word.text.partition("=")
+                if assigned == name:
+                    set_here.append(bool(sign) and word.known)
+                    values.append(value)
+        if not all(set_here):
+            return None
+    return values
 
 
 def may_list_own(beginning: str) -> bool:
