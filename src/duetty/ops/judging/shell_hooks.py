@@ -110,7 +110,30 @@ _EXEC = re.compile(r"e['\"\\]*x['\"\\]*e['\"\\]*c|\$'")
 """A line that may say `exec`, however it is quoted."""
 
 _BEFORE = frozenset(
-    "command builtin noglob nocorrect - time and or not begin ! coproc { [[ if then elif else while until do always".split()
+    [
+        "command",
+        "builtin",
+        "noglob",
+        "nocorrect",
+        "-",
+        "time",
+        "and",
+        "or",
+        "not",
+        "begin",
+        "!",
+        "coproc",
+        "{",
+        "[[",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "while",
+        "until",
+        "do",
+        "always",
+    ]
 )
 """Words behind which the same shell runs what follows, where the reader left them standing."""
 
@@ -373,9 +396,8 @@ def _words_of(simple: Simple) -> list[str]:
     while words:
         if words[0] == "command" and _LOOKS_UP(" ".join(words[1:2])):
             return []
-        if words[0] == "repeat":
-            del words[:2]
-        elif words[0] == "jobs" and _RUNS_WITH_JOBS(" ".join(words[1:2])):
+        runs_with_jobs = words[0] == "jobs" and _RUNS_WITH_JOBS(" ".join(words[1:2]))
+        if words[0] == "repeat" or runs_with_jobs:
             del words[:2]
         elif words[0] in _BEFORE or _PASSED_OVER.fullmatch(words[0]):
             del words[0]

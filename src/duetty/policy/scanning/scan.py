@@ -532,7 +532,7 @@ class _Scanner:
             if names & NETWORK:
                 self.find("remote_code", "runs what was downloaded")
             elif names - _FINDERS - {"echo", "printf"}:
-                self.find("hidden_code", "runs what another command prints")
+                self.find("hidden_code", fed.RUNS_PRINTED)
 
     def _subscripts(self, texts: list[str], depth: int) -> None:
         for text in texts[1:]:
@@ -627,7 +627,7 @@ class _Scanner:
                 if names & NETWORK:
                     self.find("remote_code", "runs what was downloaded")
                 elif UNKNOWN in word.text:
-                    self.find("hidden_code", "runs what another command prints")
+                    self.find("hidden_code", fed.RUNS_PRINTED)
         text = " ".join(word.text.removeprefix("--command=") for word in part)
         if fed_by and (fed_by.producers or fed_by.bodies) and depth < MAX_DEPTH:
             self._fed_text(text, fed_by, depth)
