@@ -17,6 +17,7 @@ from duetty.policy import analyse
 from duetty.policy.scanning.fed import RUNS_PRINTED
 from duetty.session import Session
 from tests.engine import Engine, running_engine
+from tests.ops.at_a_shell import session_of
 
 GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
 DESTRUCTIVE = "mkfs.ext4 /nowhere/at/all"
@@ -429,7 +430,10 @@ async def test_what_nobody_sees_is_in_no_record_though_it_looks_like_a_command(
 @pytest.mark.anyio
 @pytest.mark.pty
 async def test_what_was_typed_unseen_is_in_no_record_of_a_line_judged_with_it(home: Path) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
+    asking = Settings(
+        session_grace_ms=300, policy_profile="guarded", approval_ask="always", approval_wait_s=2
+    )
+    async with running_engine(home, settings=asking) as engine:
         with anyio.fail_after(60):
             session = await engine.open(
                 command="sh -c 'stty -echo; echo ask; read x; stty echo; echo g''ot; exec cat'"
@@ -445,3 +449,43 @@ async def test_what_was_typed_unseen_is_in_no_record_of_a_line_judged_with_it(ho
 
             records = await engine.dispatcher.call(ANNA, "audit.list", {"limit": 1_000})
             assert "SEKRET" not in f"{refused.value} {refused.value.details} {records}"
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "dash\nrm -rf victim\n",
+        "dash\nr\\\nm -rf victim\n",
+        "true\ndash\nrm -rf victim\n",
+        "dash \\\n-i\nrm -rf victim\n",
+    ],
+)
+async def test_lines_for_the_program_that_a_line_starts_are_judged_with_it(
+    home: Path, shell: str, keys: str
+) -> None:
+    (home / "victim").mkdir()
+    async with session_of(home, shell, policy_profile="guarded") as engine:
+        with pytest.raises(PolicyDenied):
+            await engine.call("input.write", session="s", data=keys)
+        await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+
+    assert (home / "victim").is_dir()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_a_document_that_names_what_destroys_is_typed_at_a_prompt_unasked(
+    home: Path, shell: str
+) -> None:
+    async with session_of(home, shell, policy_profile="guarded") as engine:
+        data = "cat > notes <<E\rrm -rf build\rE\r"
+        await engine.call("input.write", session="s", data=data)
+        await engine.call("input.write", session="s", data="ls\recho ok\r")
+        await engine.call("session.wait", session="s", idle_ms=500, max_wait_ms=5_000)
+        assert (await engine.run("cat notes")).output == "rm -rf build"

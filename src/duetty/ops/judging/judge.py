@@ -33,7 +33,13 @@ from duetty.ops.judging.surroundings import (
     other_shell,
     running_variables,
 )
-from duetty.ops.judging.typed_lines import TypedLines, is_at_gate, typed_text, written_keys
+from duetty.ops.judging.typed_lines import (
+    TypedLines,
+    is_at_gate,
+    typed_text,
+    without_pastes,
+    written_keys,
+)
 from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, ProjectRules, other_places, stricter
 from duetty.policy import (
@@ -189,8 +195,9 @@ class Judging:
         if session is not None and _is_part(made, operation, session):
             made = made.unproven("it goes on with a line that was begun before")
         if session is not None and operation.name in RAW_INPUT:
+            keys = written_keys(operation.name, params, session)
             made = self._of_input(made, typed_text(operation.name, params), session)
-            made = self._of_line_keys(made, written_keys(operation.name, params, session), session)
+            made = self._of_line_keys(self._of_lines_ahead(made, keys, session), keys, session)
         if leaves and session is not None and _leaves_to_shell(made, operation, session):
             assert line is not None
             if session.gate is not None:
@@ -378,6 +385,22 @@ class Judging:
                     return found
         if typed.is_untold and not session.alternate_active:
             return made.unproven("it goes on with a line that is too long to be judged as a whole")
+        return made
+
+    def _of_lines_ahead(self, made: Made, keys: str, session: Session) -> Made:
+        """At a shell that asks: its question is about its own lines, not about what a program reads that one of them starts."""
+        if (
+            made.judged.actor.kind == "person"
+            or made.profile is Profile.OPEN
+            or not isinstance(made.decision, Allow)
+            or not is_at_gate(session)
+        ):
+            return made
+        text = without_pastes(keys) if session.bracketed_paste else keys
+        for line in self._typed.lines(session.profile.id, text).later:
+            found = self._of_text(made, line, session)
+            if not isinstance(found.decision, Allow):
+                return found
         return made
 
     def _of_text(self, made: Made, text: str, session: Session, *, hidden: bool = False) -> Made:

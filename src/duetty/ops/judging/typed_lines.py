@@ -131,6 +131,8 @@ class Typed:
     """Lines that a text ends, as what may run them."""
 
     commands: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+    """Of these what comes after the first whole line: the program that it starts may read it."""
     is_hidden: bool = False
     is_untold: bool = False
     """Whether one goes on for longer than can be judged."""
@@ -161,7 +163,8 @@ class TypedLines:
         before = self._kept.get(session, _Kept())
         *ended, rest = _ENDS.split(before.begun + text)
         lines, opened = list(before.lines), before.open
-        found, is_untold, size = list[str](), False, sum(map(len, lines))
+        found, later, is_untold = list[str](), list[str](), False
+        size, is_first = sum(map(len, lines)), True
         for each in ended:
             if "\x03" in each:
                 lines, opened, size = [], _WHOLE, 0
@@ -174,15 +177,23 @@ class TypedLines:
             opened = opened.after(line)
             if opened == _WHOLE or size > MAX_CHARS:
                 found += _put_together(lines)
-                is_untold = is_untold or opened.is_within_word
+                later += [] if is_first else ["\n".join(lines)]
+                is_untold, is_first = is_untold or opened.is_within_word, False
                 lines, opened, size = [], _WHOLE, 0
         if ended:
             found += _put_together(lines)
+            later += [] if is_first else ["\n".join(lines)]
         is_hidden = hidden or before.is_hidden
         kept = _Kept(
             rest[-MAX_CHARS - 1 :], tuple(lines), opened, is_hidden and bool(rest or lines)
         )
-        return Typed(tuple(dict.fromkeys(found)), is_hidden, is_untold), kept
+        typed = Typed(
+            commands=tuple(dict.fromkeys(found)),
+            later=tuple(each for each in dict.fromkeys(later) if each.strip()),
+            is_hidden=is_hidden,
+            is_untold=is_untold,
+        )
+        return typed, kept
 
 
 def _put_together(lines: list[str]) -> list[str]:
@@ -243,6 +254,14 @@ def written_keys(operation: str, params: Any, session: Session) -> str:
             case _:
                 return typed_text(operation, params)
     return ""
+
+
+_PASTED = re.compile(r"\x1b\[200~.*?(?:\x1b\[201~|\Z)", re.DOTALL)
+
+
+def without_pastes(keys: str) -> str:
+    """Where a line editor takes a paste for one: its line ends end nothing."""
+    return _PASTED.sub(lambda found: _ENDS.sub(" ", found[0]), keys)
 
 
 def _pressed(key: str) -> str:
