@@ -12,10 +12,12 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
-from duetty.ops.judging.typed_lines import TypedLines
+from duetty.ops.judging.typed_lines import Typed, TypedLines
 from duetty.policy import analyse
+from duetty.policy.scanning.fed import RUNS_PRINTED
 from duetty.session import Session
 from tests.engine import Engine, running_engine
+from tests.ops.at_a_shell import session_of
 
 GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
 DESTRUCTIVE = "mkfs.ext4 /nowhere/at/all"
@@ -25,11 +27,128 @@ ANNA = Actor(kind="person", name="anna")
 def test_a_line_is_whole_when_its_end_comes() -> None:
     typed = TypedLines()
 
-    assert typed.lines("s", "rm -rf ") == []
-    assert typed.lines("other", "ls\r") == ["ls"]
-    assert typed.lines("s", "x\rls\nnext") == ["rm -rf x", "ls"]
-    assert typed.lines("s", "\x15again\r") == ["again"]
-    assert typed.lines("s", "ab\x7fc\x1b[D\x1b[200~d\x1b[201~\r") == ["acd"]
+    assert _taken(typed, "s", "rm -rf ") == []
+    assert _taken(typed, "other", "ls\r") == ["ls"]
+    assert _taken(typed, "s", "x\rls\nnext") == ["rm -rf x", "ls"]
+    assert _taken(typed, "s", "\x15again\r") == ["again"]
+    assert _taken(typed, "s", "ab\x7fc\x1b[D\x1b[200~d\x1b[201~\r") == ["acd"]
+
+
+def _taken(typed: TypedLines, session: str, text: str) -> list[str]:
+    lines = typed.lines(session, text)
+    typed.take(session, text)
+    return list(lines.commands)
+
+
+def test_a_line_that_was_not_let_through_is_still_there() -> None:
+    typed = TypedLines()
+    typed.take("s", "rm -rf x")
+
+    assert typed.lines("s", "\r") == typed.lines("s", "\r") == Typed(("rm -rf x",))
+
+
+PARTS = [
+    ("r\\", "m -rf victim"),
+    ("r\\", "\\", "m -rf victim"),
+    (": 'a' r\\\\; r\\", "m -rf victim"),
+    ("rm -r\\", "f victim"),
+    ("e'va'l \"r\"\\", "'m -rf victim'"),
+    ('x="', '"; echo rm -rf victim |', "sh"),
+    ("echo rm -rf victim |", "sh"),
+    ("echo rm -rf victim |", "", "sh"),
+    ("$(", "echo rm", ") -rf victim"),
+    ("{ echo rm -rf victim", "} | sh"),
+    ("(echo rm -rf victim", ") | sh"),
+    ("if true", "then echo rm -rf victim", "fi | sh"),
+    ("for x in 1", "do echo rm -rf victim", "done | sh"),
+    ("while echo rm -rf victim", "do break; done | sh"),
+    ("`", "echo rm`  -rf victim"),
+    ("sh <<E", "r\\", "m -rf victim", "E"),
+    ("{ echo rm -rf victim; } | sh",),
+    ("if true; then", "rm -rf victim", "fi"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", PARTS, ids=" / ".join)
+def test_the_parts_of_a_line_are_judged_as_one(lines: tuple[str, ...]) -> None:
+    typed = TypedLines()
+    found = [_taken(typed, "s", f"{line}\r") for line in lines]
+
+    scans = [analyse(each).scan for commands in found for each in commands]
+    assert any(scan.findings or RUNS_PRINTED in scan.unreadable for scan in scans)
+
+
+def test_a_line_that_goes_on_for_longer_than_can_be_judged_says_so() -> None:
+    typed = TypedLines()
+    assert typed.lines("s", "r" + "''\\\r" * 2_100).is_untold
+    assert typed.lines("s", "rm -rf x #" + "x" * 9_000 + "\r").is_untold
+    assert not typed.lines("other", "(\r" + "x\r" * 5_000).is_untold
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("echo one", "echo two"),
+        ("don't", "ls", "it isn't", "ls"),
+        ("if x > 3:", "    print(1)", "", "x = 'a'"),
+        ("cat > notes <<E", "it's (a list", "E", "ls"),
+        ("for x in 1 2; do", "echo $x", "done"),
+        ("f() {", "ls", "}"),
+        ("make \\", "  test"),
+        ('git commit -m "one', '', 'two, and a third"'),
+        ("ls |", "wc -l"),
+    ],
+    ids=" / ".join,
+)  # fmt: skip
+def test_lines_of_several_parts_that_destroy_nothing_are_left_alone(lines: tuple[str, ...]) -> None:
+    typed = TypedLines()
+    for line in lines:
+        assert not any(analyse(each).scan.findings for each in _taken(typed, "s", f"{line}\r"))
+
+
+def test_a_whole_line_and_ctrl_c_end_what_was_open() -> None:
+    typed = TypedLines()
+
+    assert _taken(typed, "s", "echo 'a\rb'\rc\r")[-1] == "c"
+    assert _taken(typed, "s", "echo 'a\r\x03b\r")[-1] == "b"
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["dash", "bash --norc", "zsh -f"])
+async def test_no_shell_without_a_question_deletes_what_was_typed_in_parts(
+    home: Path, shell: str
+) -> None:
+    (home / "victim").mkdir()
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(120):
+            await engine.open(command=shell, cwd=str(home))
+            for lines in PARTS:
+                for line in lines:
+                    with suppress(PolicyDenied):
+                        await engine.call("input.write", session="s", data=f"{line}\r")
+                    await engine.call("session.wait", session="s", idle_ms=50, max_wait_ms=2_000)
+                assert (home / "victim").is_dir(), lines
+                await engine.call("input.write", session="s", data="\x03")
+                await engine.call("session.wait", session="s", idle_ms=50, max_wait_ms=2_000)
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_second_enter_does_not_run_what_the_first_one_did_not(home: Path) -> None:
+    (home / "victim").mkdir()
+    async with running_engine(home, settings=GUARDED) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(command="dash", cwd=str(home))
+            await engine.call("input.write", session="s", data="rm -rf victim")
+            for _ in range(3):
+                with pytest.raises(PolicyDenied):
+                    await engine.call("input.write", session="s", data="\r")
+            await engine.call("input.write", session="s", data="\x15echo har''mless\r")
+
+            await see(session, "harmless")
+            assert (home / "victim").is_dir()
 
 
 async def see(session: Session, text: str) -> None:
@@ -78,7 +197,7 @@ async def test_a_destructive_line_is_not_typed_into_what_may_run_it(
     ],
 )
 def test_a_line_that_may_be_code_is_judged_as_such(line: str) -> None:
-    first, *others = TypedLines().lines("s", f"{line}\r")
+    first, *others = TypedLines().lines("s", f"{line}\r").commands
 
     assert first == line
     [code] = others
@@ -87,7 +206,7 @@ def test_a_line_that_may_be_code_is_judged_as_such(line: str) -> None:
 
 @pytest.mark.parametrize("line", ["print(1 + 1)", "x = [1, 2]", "select * from users;", "y = 'a'"])
 def test_code_that_destroys_nothing_is_left_alone(line: str) -> None:
-    for each in TypedLines().lines("s", f"{line}\r"):
+    for each in TypedLines().lines("s", f"{line}\r").commands:
         assert not analyse(each).scan.findings
 
 
@@ -306,3 +425,67 @@ async def test_what_nobody_sees_is_in_no_record_though_it_looks_like_a_command(
             trail = engine.services.trail.directory
             assert "SEKRET" not in str(records)
             assert not any(b"SEKRET" in each.read_bytes() for each in trail.iterdir())
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_what_was_typed_unseen_is_in_no_record_of_a_line_judged_with_it(home: Path) -> None:
+    asking = Settings(
+        session_grace_ms=300, policy_profile="guarded", approval_ask="always", approval_wait_s=2
+    )
+    async with running_engine(home, settings=asking) as engine:
+        with anyio.fail_after(60):
+            session = await engine.open(
+                command="sh -c 'stty -echo; echo ask; read x; stty echo; echo g''ot; exec cat'"
+            )
+            await see(session, "ask")
+            await engine.call("input.write", session="s", data="it's SEKRET\r")
+            await see(session, "got")
+            while not session.echo_and_canonical()[0]:
+                await anyio.sleep(0.01)
+
+            with pytest.raises(PolicyDenied) as refused:
+                await engine.call("input.write", session="s", data="'; rm -rf victim\r")
+
+            records = await engine.dispatcher.call(ANNA, "audit.list", {"limit": 1_000})
+            assert "SEKRET" not in f"{refused.value} {refused.value.details} {records}"
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "dash\nrm -rf victim\n",
+        "dash\nr\\\nm -rf victim\n",
+        "true\ndash\nrm -rf victim\n",
+        "dash \\\n-i\nrm -rf victim\n",
+    ],
+)
+async def test_lines_for_the_program_that_a_line_starts_are_judged_with_it(
+    home: Path, shell: str, keys: str
+) -> None:
+    (home / "victim").mkdir()
+    async with session_of(home, shell, policy_profile="guarded") as engine:
+        with pytest.raises(PolicyDenied):
+            await engine.call("input.write", session="s", data=keys)
+        await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+
+    assert (home / "victim").is_dir()
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+@pytest.mark.shells
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_a_document_that_names_what_destroys_is_typed_at_a_prompt_unasked(
+    home: Path, shell: str
+) -> None:
+    async with session_of(home, shell, policy_profile="guarded") as engine:
+        data = "cat > notes <<E\rrm -rf build\rE\r"
+        await engine.call("input.write", session="s", data=data)
+        await engine.call("input.write", session="s", data="ls\recho ok\r")
+        await engine.call("session.wait", session="s", idle_ms=500, max_wait_ms=5_000)
+        assert (await engine.run("cat notes")).output == "rm -rf build"

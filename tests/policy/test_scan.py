@@ -74,6 +74,20 @@ not rm -rf X
 x='$(r$1m -rf X)'
 x='a[$(r$1m -rf X)]'
 x='`r$1m -rf X`'
+read -r x <<< 'a[$(rm -rf X)]'
+read -r x <<< 'a[`rm -rf X`]'
+read x <<< "a[\\$(rm -rf X)]"
+mapfile -t x <<< 'a[$(rm -rf X)]'
+readarray x <<< '$(rm -rf X)'
+echo 'a[$(rm -rf X)]' | read x
+printf '%s' 'a[$(rm -rf X)]' | mapfile x
+while read x; do [[ x -eq 1 ]]; done <<< 'a[$(rm -rf X)]'
+{ read x; } <<< 'a[$(rm -rf X)]'
+echo 'a[$(rm -rf X)]' | while read x; do (( x )); done
+for x in 'a[$(rm -rf X)]'; do [[ x -eq 1 ]]; done
+select x in 'a[$(rm -rf X)]'; do (( x )); done
+: ${x:='a[$(rm -rf X)]'}
+: ${x='a[$(rm -rf X)]'}
 """.strip().splitlines()
 
 
@@ -160,6 +174,12 @@ def test_what_cannot_be_read_is_said(text: str) -> None:
         "diff /etc/passwd b",
         "fmt='$(date)'",
         "q='select `id` from t'",
+        "read -r x <<< '$(date)'",
+        'read -r a b <<< "$(date +%F\\ %T)"',
+        "while read -r x; do echo $x; done <<'E'\na[$(date)]\nrm -rf /\nE",
+        "echo 'rm -rf $(x)' | cat",
+        "for x in '$(date)' b; do echo $x; done",
+        ": ${x:='`id`'}",
         'echo "${x@Q}"',
     ],
 )
@@ -584,3 +604,8 @@ def test_what_the_twelfth_list_taught_is_found(text: str, name: str) -> None:
 )
 def test_what_is_like_those_is_left_alone(text: str) -> None:
     assert not scan(text).findings
+
+
+def test_a_document_that_is_read_into_a_variable_is_looked_at_as_its_value() -> None:
+    assert scan("read -r x <<'E'\na[$(rm -rf X)]\nE").classes
+    assert not scan("cat > notes <<'E'\na[$(rm -rf X)]\nE").classes

@@ -130,6 +130,8 @@ class Deciding(Judging):
             and is_secret_input(session, raw=raw)
         )
         made = self.of_call(call, operation, params, session, secret=secret)
+        if raw and session is not None and isinstance(made.decision, Allow):
+            self.typed(call.actor, session, operation.name, params)
         if not recorded and isinstance(made.decision, Allow):
             yield Passage(params)
             return
@@ -170,6 +172,8 @@ class Deciding(Judging):
                         patience_s=call.patience_s,
                     )
                     approval, edited = granted.approval, granted.command_line
+                    if raw and session is not None:
+                        self.typed(call.actor, session, operation.name, params)
                     passage.granted = granted
                     passage.params = self._approved(operation, params, session, granted)
                     if edited is not None:

@@ -33,7 +33,13 @@ from duetty.ops.judging.surroundings import (
     other_shell,
     running_variables,
 )
-from duetty.ops.judging.typed_lines import TypedLines, is_at_gate, typed_text, written_keys
+from duetty.ops.judging.typed_lines import (
+    TypedLines,
+    is_at_gate,
+    typed_text,
+    without_pastes,
+    written_keys,
+)
 from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, ProjectRules, other_places, stricter
 from duetty.policy import (
@@ -52,6 +58,7 @@ from duetty.policy import (
     visible,
 )
 from duetty.policy.proving.recogniser import Line
+from duetty.policy.scanning.fed import RUNS_PRINTED
 from duetty.session import Question as LineQuestion
 from duetty.session import Session
 
@@ -188,8 +195,9 @@ class Judging:
         if session is not None and _is_part(made, operation, session):
             made = made.unproven("it goes on with a line that was begun before")
         if session is not None and operation.name in RAW_INPUT:
+            keys = written_keys(operation.name, params, session)
             made = self._of_input(made, typed_text(operation.name, params), session)
-            made = self._of_line_keys(made, written_keys(operation.name, params, session), session)
+            made = self._of_line_keys(self._of_lines_ahead(made, keys, session), keys, session)
         if leaves and session is not None and _leaves_to_shell(made, operation, session):
             assert line is not None
             if session.gate is not None:
@@ -336,7 +344,19 @@ class Judging:
             is_raw_input=not is_at_gate(session),
         )
         made = self._of_input(self.decide(judged), text, session)
-        return self._of_line_keys(made, text, session)
+        made = self._of_line_keys(made, text, session)
+        if isinstance(made.decision, Allow):
+            self._take(actor, session, text)
+        return made
+
+    def typed(self, actor: Actor, session: Session, operation: str, params: Any) -> None:
+        """A call that writes input was let through: what it types is part of what comes next."""
+        self._take(actor, session, typed_text(operation, params))
+
+    def _take(self, actor: Actor, session: Session, text: str) -> None:
+        if actor.kind != "person" and self.profile is not Profile.OPEN:
+            hidden = is_secret_input(session, raw=True)
+            self._typed.take(session.profile.id, text, hidden=hidden, asks=is_at_gate(session))
 
     def _of_input(self, made: Made, text: str, session: Session) -> Made:
         """Where no shell will ask, the text of a line is all there is to judge."""
@@ -354,23 +374,47 @@ class Judging:
             return _ungated(made, "this shell has drawn no prompt since its last line ended")
         if not isinstance(made.decision, Allow):
             return made
-        lines = self._typed.lines(session.profile.id, text)
         if is_at_gate(session):
             return made
-        for line in lines:
+        hidden = is_secret_input(session, raw=True)
+        typed = self._typed.lines(session.profile.id, text, hidden=hidden)
+        for line in typed.commands:
             for each in _commands(line) if session.alternate_active else (line,):
-                found = self._of_text(made, each, session)
+                found = self._of_text(made, each, session, hidden=typed.is_hidden)
                 if not isinstance(found.decision, Allow):
                     return found
+        if typed.is_untold and not session.alternate_active:
+            return made.unproven("it goes on with a line that is too long to be judged as a whole")
         return made
 
-    def _of_text(self, made: Made, text: str, session: Session) -> Made:
-        """Typed into a program that may run it: for what is destructive only."""
+    def _of_lines_ahead(self, made: Made, keys: str, session: Session) -> Made:
+        """At a shell that asks: its question is about its own lines, not about what a program reads that one of them starts."""
+        if (
+            made.judged.actor.kind == "person"
+            or made.profile is Profile.OPEN
+            or not isinstance(made.decision, Allow)
+            or not is_at_gate(session)
+        ):
+            return made
+        text = without_pastes(keys) if session.bracketed_paste else keys
+        for line in self._typed.lines(session.profile.id, text).later:
+            found = self._of_text(made, line, session)
+            if not isinstance(found.decision, Allow):
+                return found
+        return made
+
+    def _of_text(self, made: Made, text: str, session: Session, *, hidden: bool = False) -> Made:
+        """Typed into a program that may run it: for what is destructive only.
+
+        `hidden`: some of it was typed where nothing is shown.
+        """
         found = self.decide(replace(made.judged, command_line=text, is_raw_input=False))
         decision = found.decision
-        if not decision.classes or isinstance(decision, Allow):
+        if isinstance(decision, Allow) or not (
+            decision.classes or RUNS_PRINTED in analyse(text, found.judged.cwd).scan.unreadable
+        ):
             return made
-        if is_secret_input(session, raw=True):
+        if hidden or is_secret_input(session, raw=True):
             # A shell behind ssh and a program that reads a password look the same from here: what was
             # typed is in no question and in no record.
             decision = Deny(

@@ -58,18 +58,21 @@ NEXT_LINE = "it puts text on the next line"
 LIMITS = "it limits what the shell needs to ask"
 REFERS = "it makes one name stand for another variable"
 EVENTS = "it makes fish run code by itself"
+RUNS_AGAIN = "it runs a line of history, which is not told"
+READS_LINES = "it changes how the shell reads lines, or keeps them"
+RENAMES = "it gives a program another name, by which policy does not know it"
+PARSES = "it runs code that is part of a pattern"
 
 _Check = Callable[[Sequence[str], str | None], str | None]
 
 
 def of_builtin(name: str, given: Sequence[str], shell: str | None) -> str | None:
     """What this use of a builtin would change; None if nothing is seen, or it is none of these."""
-    check = _CHECKS.get(name)
-    return None if check is None else check(given, shell)
+    return _CHECKS[name](given, shell) if is_watched(name, shell) else None
 
 
-def is_watched(name: str) -> bool:
-    return name in _CHECKS
+def is_watched(name: str, shell: str | None) -> bool:
+    return name in _CHECKS and shell in _ONLY_IN.get(name, (shell,))
 
 
 def hidden_by(reading: Reading, text: str, shell: str | None) -> str | None:
@@ -235,6 +238,40 @@ def _of_alias(given: Sequence[str], shell: str | None) -> str | None:
     return None
 
 
+_FC_LISTS = re.compile(r"-[lnrdfEiDLIm]+")
+
+
+def _of_fc(given: Sequence[str], shell: str | None) -> str | None:
+    """Only what surely lists passes: the letters are those of a list, up to the first word that is no option."""
+    lists, words = False, iter(given)
+    for word in words:
+        if not word.startswith(("-", UNKNOWN, "*", "?", "[")) or re.fullmatch(r"-\d*", word):
+            break
+        if word == "--":
+            break
+        option, takes, value = word.partition("t")  # zsh: how times are shown
+        if takes and not value:
+            next(words, None)
+        if not _FC_LISTS.fullmatch(option) and not (takes and option == "-"):
+            return RUNS_AGAIN
+        lists = lists or "l" in option
+    return None if lists else RUNS_AGAIN
+
+
+def _of_history(given: Sequence[str], shell: str | None) -> str | None:
+    """Of zsh it is `fc -l`, and has two options that bring another history."""
+    return READS_LINES if shell == "zsh" and _has(_flags(given), "pP") else None
+
+
+def _of_hash(given: Sequence[str], shell: str | None) -> str | None:
+    """A directory's name (`-d`) is no command's."""
+    flags = _flags(given)
+    if shell == "bash":
+        return RENAMES if _has(flags, "p?") else None
+    names = any("=" in word or UNKNOWN in word for word in _names(given))
+    return RENAMES if names and "d" not in flags else None
+
+
 def _of_block(given: Sequence[str], shell: str | None) -> str | None:
     return SWITCHES_OFF if shell == "fish" else None
 
@@ -259,7 +296,19 @@ _CHECKS: dict[str, _Check] = {
     "abbr": _of_abbr,
     "alias": _of_alias,
     "block": _of_block,
+    "fc": _of_fc,
+    "r": _asks(RUNS_AGAIN),
+    "history": _of_history,
+    "hash": _of_hash,
+    "zregexparse": _asks(PARSES),
 }
+_ONLY_IN: dict[str, tuple[str | None, ...]] = {
+    "fc": ("bash", "zsh", None),
+    "r": ("zsh",),
+    "hash": ("bash", "zsh", None),
+    "zregexparse": ("zsh",),
+}
+"""Names that mean nothing to other shells."""
 
 TAKES_NAMES = frozenset(
     [

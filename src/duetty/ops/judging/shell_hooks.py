@@ -9,9 +9,14 @@ that is read from a file can do the same unseen; then the next prompt says that 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from duetty.ops.judging.aliases import changes_grammar
+from duetty.ops.judging.counting import assigns_untold, counts_untold, given_to_count
+from duetty.ops.judging.indirect import lists_names, reached
+from duetty.ops.judging.prompts import is_appended_or_tied, is_plain, is_prompt, is_set_in_passing
 from duetty.ops.judging.shell_builtins import (
     HIDES,
     NEXT_LINE,
+    RUNS_AGAIN,
     SWITCHES_OFF,
     TAKES_NAMES,
     USED,
@@ -20,10 +25,14 @@ from duetty.ops.judging.shell_builtins import (
     is_watched,
     of_builtin,
 )
+from duetty.ops.judging.terminal_settings import set_by
 from duetty.policy.scanning.reader import read
-from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple, Word, exact
 
-_COMMAND = r"(?:^\s*|[;&|({]\s*|\b(?:command|builtin|then|do|else|and|or|not|begin)\s+)"
+_COMMAND = (
+    r"(?:^\s*|[;&|({]\s*|(?:\b(?:command|builtin|time|if|elif|while|until|then|do|else|and|or|not|begin)|!)"
+    r"\s+(?:-\S*\s+)*)"
+)
 """Where a command may begin."""
 
 _USED = "|".join(sorted(USED))
@@ -36,7 +45,7 @@ _ANY = (
         "it traps what the gate works with",
     ),
     (
-        r"\bstty\b[^;&|]*\b(intr|isig|lnext|raw|undef)|\bcmdhist\b|interactive_?comments",
+        r"\bcmdhist\b|interactive_?comments",
         "it changes how the shell reads lines, or keeps them",
     ),
     (
@@ -68,24 +77,16 @@ _ANY = (
         r"\bbind\b[^;&|]*(:|\s-\w*f)|\bbindkey\b(?!\s*(-[evldLp]+\s*)*($|[;&|]))",
         "it binds a key, which may run code without a question",
     ),
-    (
-        r"(^\s*|[;&|({]\s*|\b(command|builtin|then|do|else)\s+)fc\b(?!\s+-\w*l)",
-        "it runs a line of history, which is not told",
-    ),
 )
 _HOOKS = (
     r"(?:PS[02]|PROMPT_COMMAND|PROMPT_EOL_MARK|HIST\w*|histchars|BASH_\w+|BASHOPTS|SHELLOPTS|POSIXLY_CORRECT|INPUTRC"
-    r"|KEYTIMEOUT|PERIOD|zle_\w+|[a-z]{1,20}_functions|FUNCNEST|TRY_BLOCK_\w+|(?:READ)?NULLCMD|TMOUT|LINENO"
+    r"|KEYTIMEOUT|PERIOD|zle_\w+|[a-z]{1,20}_functions|FUNCNEST|TRY_BLOCK_\w+|(?:READ)?NULLCMD|TMOUT|LINENO|SRANDOM|EPOCHREALTIME"
     r"|MAIL(?:PATH|CHECK)?|mailpath"
     r"|fish_(?!greeting\b|user_paths\b|color_|pager_color_)\w+)"
 )
 """Variables that a shell's lines, its history or its prompt depend on."""
 
 _IS_HOOK = re.compile(_HOOKS).fullmatch
-_PROMPTS = frozenset(["PS1", "PS3", "PS4", "PROMPT", "PROMPT2", "RPROMPT", "RPS1", "prompt"])
-_RUNS_IN_PROMPT = re.compile(r"[`\ufffc]|\$[({\[]")
-"""A prompt is expanded each time it is drawn, and no line is asked about then."""
-
 _SETS_IN_PASSING = re.compile(
     rf"\b(?:for|foreach|select)\s{{1,20}}{_HOOKS}\b|\$\{{{_HOOKS}(?:\[[^]]{{0,100}}\])?:{{0,2}}="
     rf"|\bcoproc\s{{1,20}}{_HOOKS}\b|\{{{_HOOKS}(?:\[[^]]{{0,100}}\])?\}}[<>]"
@@ -93,7 +94,6 @@ _SETS_IN_PASSING = re.compile(
 )
 """Loops, expansions and redirections that assign."""
 
-_ARITHMETIC = re.compile(r"\(\(|\$\[")
 _COUNTS = re.compile(
     rf"\b{_HOOKS}(?:\[[^]]{{0,100}}\])?\s{{0,20}}(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))"
     rf"|(?:\+\+|--)\s{{0,20}}{_HOOKS}\b"
@@ -110,15 +110,40 @@ _EXEC = re.compile(r"e['\"\\]*x['\"\\]*e['\"\\]*c|\$'")
 """A line that may say `exec`, however it is quoted."""
 
 _BEFORE = frozenset(
-    ["command", "builtin", "noglob", "nocorrect", "-", "time", "and", "or", "not", "begin"]
+    [
+        "command",
+        "builtin",
+        "noglob",
+        "nocorrect",
+        "-",
+        "time",
+        "and",
+        "or",
+        "not",
+        "begin",
+        "!",
+        "coproc",
+        "{",
+        "[[",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "while",
+        "until",
+        "do",
+        "always",
+    ]
 )
-"""Words behind which the same shell runs what follows."""
+"""Words behind which the same shell runs what follows, where the reader left them standing."""
+
+_PASSED_OVER = re.compile(r"-.*|\{\w+\}|[A-Za-z_]\w*(?:\[[^]]*\])?\+?=.*", re.DOTALL)
+"""Options of such a word, a descriptor that is opened, and assignments: no command either."""
 
 _OF_TABLES = "it changes functions or options of zsh by name"
 
 _OF_SHELL = {
     "zsh": (
-        (r"(^\s*|[;&|({]\s*)r\b", "it runs a line of history, which is not told"),
         (
             rf"(?<![\w$-])(?:{ZSH_TABLES.pattern})(\[[^]]*\])?(?:\+?=(?!=)|::?=)",
             _OF_TABLES,
@@ -126,7 +151,7 @@ _OF_SHELL = {
     ),
     "fish": (
         (
-            r"(^\s*|[;&|({]\s*|\band\s+|\bor\s+)bind\b",
+            rf"{_COMMAND}bind\b",
             "it binds a key, which runs without a question",
         ),
         (
@@ -151,9 +176,9 @@ _PERHAPS = re.compile(
     rf"[$`{{]|{_HOOKS}|shopt|setopt|emulate|zmodload|compl|compgen|compdef|compctl|zstyle|abbr|history|commandline"
     r"|PS\d|PROMPT|prompt|declare|typeset|local|export|readonly|getopts|mapfile|readarray|alias|eval"
     r"|_duetty|PS0|PROMPT_COMMAND|promptvars|trap|extdebug|preexec|precmd|zsh-hook|zle|sched|bind"
-    rf"|fish_|function|\(\s*\)|enable|disable|unhash|unset|armed|DUETTY_HOME|scratch|\bset\b|fc"
-    r"|unfunction|autoload|pushln|\bblock\b|limit\b|\bwait\b|coproc|133;|options|widgets|modules|builtins|commands|keymaps"
-    rf"|TRAP|stty|cmdhist|comments|\bprint\b|\bread\b|vared|push-line|{_EXEC.pattern}|\br\b"
+    rf"|fish_|function|\(\s*\)|enable|disable|hash|unset|armed|DUETTY_HOME|scratch|\bset\b|fc"
+    r"|unfunction|autoload|pushln|\bblock\b|limit\b|\bwait\b|coproc|zregexparse|argparse|133;|options|widgets|modules|builtins|commands|keymaps"
+    rf"|TRAP|stty|tset|reset|cmdhist|comments|\bprint\b|\bread\b|vared|push-line|{_EXEC.pattern}|\br\b"
 )
 """One look that most lines do not survive."""
 
@@ -172,6 +197,10 @@ def is_hook(name: str) -> bool:
 
 def touched_hook(line: str, *, shell: str | None) -> str | None:
     """What in this line would change how its shell asks; None if nothing is seen."""
+    if shell == "zsh" and "#" in line:  # which begins no comment at its prompt
+        why = touched_hook(line.replace("#", "_"), shell=shell)
+        if why is not None:
+            return why
     why = _touched(line[:MAX_CHARS], shell, MAX_DEPTH)
     if why is None and len(line) > MAX_CHARS:
         return _changed_by(read(line), shell, MAX_DEPTH)  # not in what it hands to a program
@@ -187,17 +216,22 @@ def _touched(text: str, shell: str | None, depth: int) -> str | None:
     for pattern, why in (*_PATTERNS, *_PATTERNS_OF.get(shell or "", ())):
         if pattern.search(text) or (plain != text and pattern.search(plain)):
             return why
-    begins = _ARITHMETIC.search(text)
-    if _SETS_IN_PASSING.search(text) or (begins and _COUNTS.search(text, begins.end())):
+    if _SETS_IN_PASSING.search(text) or is_set_in_passing(text, shell):
         return _SETS
     if _UNTOLD_COUNT.search(text):
         return _UNTOLD
     if _replaces_shell(text, MAX_DEPTH):
         return "it puts another program in the shell's place"
     reading = read(text)
-    if (why := hidden_by(reading, text, shell)) is not None:
+    if (why := hidden_by(reading, text, shell) or reached(reading, text, shell)) is not None:
         return why
+    if shell != "fish" and counts_untold(reading, shell, _counts):
+        return _SETS
     return _changed_by(reading, shell, depth)
+
+
+def _counts(text: str) -> bool:
+    return _COUNTS.search(text.translate(_QUOTES)) is not None
 
 
 _FISH_ESCAPE = re.compile(r"\\(?:[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|([0-7]{1,3}))")
@@ -301,20 +335,48 @@ def _changed_by(reading: Reading, shell: str | None, depth: int) -> str | None:
 
 
 def _changed_by_one(simple: Simple, shell: str | None, depth: int) -> str | None:
-    words = _words_of(simple)
-    if not words or words[0] in _SPECIAL:
-        for name, value in simple.assignments:
-            if _is_set(name.removesuffix("[]"), value.text) or _COUNTS.search(value.text):
-                return _SETS
-    if not words:
-        return None
+    for word in simple.words if simple.words[:1] == [exact("repeat")] else ():
+        name, assigns, value = word.text.partition("=")
+        if assigns and _is_set(name, value, shell):
+            return _SETS
+    for words in _all_words_of(simple):
+        if not words or words[0] in _SPECIAL:
+            for name, value in simple.assignments:
+                if _is_set(name, value, shell) or _COUNTS.search(value.text):
+                    return _SETS
+        if words and (why := _changed_by_words(words, simple.bodies, shell, depth)) is not None:
+            return why
+    return set_by(simple) or _run_again(simple, shell)
+
+
+def _run_again(simple: Simple, shell: str | None) -> str | None:
+    """A line of history in a text that is only expanded later: `test -v 'a[$(fc -s)]'`."""
+    for text in (
+        each.text for each in (*simple.words, *(value for _, value in simple.assignments))
+    ):
+        if "$(" in text or "`" in text:
+            for words in (each for one in read(text).commands for each in _all_words_of(one)):
+                if words and of_builtin(words[0], words[1:], shell) == RUNS_AGAIN:
+                    return RUNS_AGAIN
+    return None
+
+
+def _changed_by_words(
+    words: Sequence[str], bodies: Sequence[str], shell: str | None, depth: int
+) -> str | None:
     name, given = words[0], words[1:]
     if (why := of_builtin(name, given, shell)) is not None:
         return why
     if name == "eval":
         return _of_texts([" ".join(given)], shell, depth)
+    if (why := _of_texts(_code_among(name, given, bodies), shell, depth)) is not None:
+        return why
     if name == "alias":
-        return _of_aliases(given, shell) or _of_texts(given, shell, depth)
+        return (
+            changes_grammar(given, shell)
+            or _of_aliases(given, shell)
+            or _of_texts(given, shell, depth)
+        )
     if UNKNOWN in name:
         return _of_untold(name, given)
     if shell == "fish" and name == "set":
@@ -330,19 +392,47 @@ def _changed_by_one(simple: Simple, shell: str | None, depth: int) -> str | None
     check = _BUILTINS.get(name)
     if check is not None:
         return check(given)
+    if any(
+        assigns_untold(text, joins=joins) or _counts(text)
+        for text, joins in given_to_count(name, given, shell)
+    ):
+        return _UNTOLD
     if name in _SETTERS:
-        return _of_setter(name, given)
+        return _of_setter(name, given, shell)
     return None
 
 
 def _words_of(simple: Simple) -> list[str]:
     """The words of a command, without those behind which the same shell runs it."""
     words = [word.text for word in simple.words]
-    while words and (words[0] in _BEFORE or words[0] == "repeat" or words[0][:1] == "-"):
-        del words[: 2 if words[0] == "repeat" else 1]
-        while words and words[0][:1] == "-":
+    if any(each.target.text == "!" for each in simple.redirects):
+        del words[:1]  # zsh: `>! file command`
+    while words:
+        if words[0] == "command" and _LOOKS_UP(" ".join(words[1:2])):
+            return []
+        runs_with_jobs = words[0] == "jobs" and _RUNS_WITH_JOBS(" ".join(words[1:2]))
+        if words[0] == "repeat" or runs_with_jobs:
+            del words[:2]
+        elif words[0] in _BEFORE or _PASSED_OVER.fullmatch(words[0]):
             del words[0]
+        else:
+            break
     return words
+
+
+_LOOKS_UP = re.compile(r"-p?[vV]+p?").fullmatch
+"""`command -v NAME` runs nothing."""
+
+_RUNS_WITH_JOBS = re.compile(r"-\w*x").match
+"""bash: `jobs -x COMMAND`."""
+
+
+def _all_words_of(simple: Simple) -> Iterator[list[str]]:
+    """The same, and again behind each `{`: `coproc NAME { …`, `function a b { …` are one command to the reader."""
+    yield _words_of(simple)
+    for at, word in enumerate(simple.words):
+        if word.text == "{":
+            yield _words_of(Simple(simple.words[at + 1 :]))
 
 
 def _of_aliases(given: Sequence[str], shell: str | None) -> str | None:
@@ -350,7 +440,7 @@ def _of_aliases(given: Sequence[str], shell: str | None) -> str | None:
     for text in (word.partition("=")[2] for word in given) if shell != "fish" else given[-1:]:
         commands = read(text.removeprefix("=")).commands
         words = _words_of(commands[-1]) if commands else []
-        if words and words[0] not in _OFTEN and _is_looked_at(words[0]):
+        if words and words[0] not in _OFTEN and _is_looked_at(words[0], shell):
             return "it gives another name to a builtin that may change how the shell asks"
     return None
 
@@ -359,8 +449,8 @@ _OFTEN = frozenset(["history", "print", "printf", "read", "wait", "alias", "stat
 """Of which aliases are made every day, and that do little harm unseen."""
 
 
-def _is_looked_at(name: str) -> bool:
-    return name in _BUILTINS or name in _SETTERS or is_watched(name)
+def _is_looked_at(name: str, shell: str | None) -> bool:
+    return name in _BUILTINS or name in _SETTERS or is_watched(name, shell)
 
 
 def _of_untold(name: str, given: Sequence[str]) -> str | None:
@@ -370,6 +460,21 @@ def _of_untold(name: str, given: Sequence[str]) -> str | None:
         names = {*_BUILTINS, *_SETTERS, *USED}
         return "it runs a builtin whose name is not told" if any(map(could_be, names)) else None
     return _SETS if any(_IS_HOOK(word.partition("=")[0]) for word in given) else None
+
+
+def _code_among(name: str, given: Sequence[str], bodies: Sequence[str]) -> Sequence[str]:
+    """What a builtin runs as code, in the shell itself."""
+    match name:
+        case "trap":
+            return given[:-1]
+        case "mapfile" | "readarray":
+            return _named_by(given, "C")
+        case "source" | ".":
+            return bodies
+        case "argparse":  # fish: `name=!code`
+            return [word.partition("!")[2] for word in given]
+        case _:
+            return ()
 
 
 def _of_texts(texts: Sequence[str], shell: str | None, depth: int) -> str | None:
@@ -382,10 +487,12 @@ def _of_texts(texts: Sequence[str], shell: str | None, depth: int) -> str | None
     return None
 
 
-def _is_set(name: str, value: str) -> bool:
-    if _IS_HOOK(name):
-        return True
-    return name in _PROMPTS and _RUNS_IN_PROMPT.search(value) is not None
+def _is_set(name: str, value: Word | str, shell: str | None) -> bool:
+    is_array = name.endswith("[]")
+    name = name.removesuffix("[]")
+    return _IS_HOOK(name) is not None or (
+        is_prompt(name, shell) and (is_array or not is_plain(value))
+    )
 
 
 def _names(name: str, given: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
@@ -404,7 +511,7 @@ def _names(name: str, given: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
             yield found.strip().removesuffix("+"), value, is_reference
 
 
-def _of_setter(name: str, given: Sequence[str]) -> str | None:
+def _of_setter(name: str, given: Sequence[str], shell: str | None) -> str | None:
     if name == "printf":
         given = given[1:2] if given[:1] == ["-v"] else [given[0][2:]] if _is_joined(given) else ()
     elif name == "getopts":
@@ -412,10 +519,12 @@ def _of_setter(name: str, given: Sequence[str]) -> str | None:
     elif name in ("print", "wait"):
         given = _named_by(given, "v" if name == "print" else "p")
     is_declared = name in ("declare", "typeset", "local")
+    if name in _LITERALLY and is_appended_or_tied(given, shell):
+        return _SETS
     for found, value, is_reference in _names(name, given):
         if UNKNOWN in found:
             return _UNTOLD
-        if _is_set(found, value):
+        if _is_set(found, value, shell) or (name not in _LITERALLY and is_prompt(found, shell)):
             return _SETS
         if is_declared and is_reference and (_IS_HOOK(value) or UNKNOWN in value):
             return _SETS
@@ -438,7 +547,9 @@ def _is_joined(given: Sequence[str]) -> bool:
 def _of_fish_set(given: Sequence[str]) -> str | None:
     for word in given:
         if word[:1] != "-":
-            return _SETS if _IS_HOOK(word.partition("[")[0]) else None
+            return (
+                _UNTOLD if UNKNOWN in word else _SETS if _IS_HOOK(word.partition("[")[0]) else None
+            )
     return None
 
 
@@ -488,7 +599,7 @@ def _of_set(given: Sequence[str]) -> str | None:
             return None  # positional parameters
         letters = {*word[1:]}
         if "A" in letters:
-            return _of_setter("set", [next(words, "")])
+            return _of_setter("set", [next(words, "")], "zsh")
         if "o" in letters:
             name = next(words, None)
             if name is not None and name.lower().replace("_", "") not in _SETOPT:
@@ -506,6 +617,14 @@ def _of_setopt(given: Sequence[str]) -> str | None:
     return None
 
 
+_LITERALLY = frozenset(["declare", "typeset", "local", "export", "readonly", "unset"])
+"""Builtins that set a variable to what stands beside its name, or to nothing."""
+
+
+def _of_compgen(given: Sequence[str]) -> str | None:
+    return _of_complete(given) or lists_names(given)
+
+
 def _of_complete(given: Sequence[str]) -> str | None:
     for word in given:
         is_coded = re.match(r"-\w*[CFn]|--condition", word) is not None
@@ -515,6 +634,7 @@ def _of_complete(given: Sequence[str]) -> str | None:
 
 
 def _of_history(given: Sequence[str]) -> str | None:
+    """Of bash and fish; zsh's is told by its own letters."""
     changes = re.compile(r"-\w*[scdrn]|delete|clear|merge|append|--delete|--clear")
     return _LINES if any(changes.match(word) for word in given) else None
 
@@ -541,7 +661,7 @@ _BUILTINS: dict[str, Callable[[Sequence[str]], str | None]] = {
     "enable": _asks_with(r"-\w*[nfd]|[^-]", SWITCHES_OFF),
     "zmodload": _asks_with(r"-[Llei]*[^Llei-]", _LINES),
     "complete": _of_complete,
-    "compgen": _of_complete,
+    "compgen": _of_compgen,
     "compdef": _asks(_COMPLETES),
     "compctl": _asks_with(r"-", _COMPLETES),
     "zstyle": _asks_with(r"-\w*e", _COMPLETES),
@@ -577,8 +697,7 @@ def _replaces_shell(text: str, depth: int) -> bool:
         return False
     reading = read(text)
     own = {*reading.functions, "eval"}
-    for simple in reading.commands:
-        words = _words_of(simple)
+    for words in (each for simple in reading.commands for each in _all_words_of(simple)):
         if not words:
             continue
         if words[0] == "alias":

@@ -4,13 +4,17 @@ Rebuilding a line editor would promise what it cannot keep. What is kept is the 
 between two line ends, with what Backspace and Ctrl-U take away; arrow keys, history
 and completion of whatever program reads it are not followed. Whether that program is
 a shell or an interpreter of some language cannot be told either, so a line that may be
-code is judged as both. What is spread over several lines is not put together.
+code is judged as both. A line that a shell would not take for whole (a backslash at its end,
+an open quote, a pipe to nothing, a loop without its end) is judged by itself, and once more
+together with each that follows, until it is whole. Variables and functions are not followed
+from one whole line to the next.
 """
 
 import re
 from base64 import b64decode
 from collections import OrderedDict
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
@@ -42,21 +46,162 @@ _KEYS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What a shell would wait for after a line."""
+
+    quote: str = ""
+    parentheses: int = 0
+    compounds: int = 0
+    documents: tuple[str, ...] = ()
+    is_joined: bool = False
+    """By a pipe, `&&` or `||` to what comes."""
+    is_continued: bool = False
+    """By a backslash."""
+
+    @property
+    def is_within_word(self) -> bool:
+        return bool(self.quote) or self.is_continued
+
+    def after(self, line: str) -> "_Open":
+        if self.documents:
+            ended = line.strip("\t") == self.documents[0]
+            return replace(self, documents=self.documents[1:] if ended else self.documents)
+        quote, bare = _unquoted(line, self.quote)
+        opens = len(_COMPOUND.findall(bare)) - len(_COMPOUND_END.findall(bare))
+        return _Open(
+            quote=quote,
+            parentheses=max(0, self.parentheses + bare.count("(") - bare.count(")")),
+            compounds=max(0, self.compounds + opens),
+            documents=tuple(_DOCUMENT.findall(line)) if "<<" in bare else (),
+            is_joined=_JOINS.search(bare) is not None or (self.is_joined and not bare.strip()),
+            is_continued=quote != "'" and _BACKSLASH.search(line) is not None,
+        )
+
+
+_WHOLE = _Open()
+_STRETCH = {
+    "": re.compile(r"""(?:[^'"`\\#]|\\.|(?<=\S)#)+"""),
+    "'": re.compile(r"[^']+"),
+    '"': re.compile(r'(?:[^"\\]|\\.)+'),
+    "`": re.compile(r"(?:[^`\\]|\\.)+"),
+}
+_BACKSLASH = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+_CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*['\"\\]?(\w+)")
+_JOINS = re.compile(r"(?:\||&&)\s*\Z")
+_COMPOUND = re.compile(
+    r"(?:^|[;&|({]|\b(?:do|then|else|time)\b|!)[ \t]*(?:\{|(?:if|case|for|while|until|select|begin)\b)"
+)
+_COMPOUND_END = re.compile(r"(?:^|[;&|)}])[ \t]*(?:\}|(?:fi|esac|done|end)\b)")
+
+
+def _unquoted(line: str, quote: str) -> tuple[str, str]:
+    """The quote that is open after the line, and what of it stands outside of quotes and comments."""
+    bare, at = "", 0
+    while at < len(line):
+        if stretch := _STRETCH[quote].match(line, at):
+            bare += "" if quote else stretch[0]
+            at = stretch.end()
+        elif line[at] == "#" and not quote:
+            break
+        else:
+            sign, at = line[at], at + 1
+            if sign != "\\":  # at the end of the line
+                quote = "" if quote else sign
+                bare += "_"
+    return quote, bare
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a session's agents have typed, and a program has not yet made a whole line of."""
+
+    begun: str = ""
+    """Since the last line end."""
+    lines: tuple[str, ...] = ()
+    """Before it, and not whole."""
+    open: _Open = _WHOLE
+    is_hidden: bool = False
+    """Whether some of it was typed where nothing is shown: it may be a password."""
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """Lines that a text ends, as what may run them."""
+
+    commands: tuple[str, ...] = ()
+    later: tuple[str, ...] = ()
+    """Of these what comes after the first whole line: the program that it starts may read it."""
+    is_hidden: bool = False
+    is_untold: bool = False
+    """Whether one goes on for longer than can be judged."""
+
+
 class TypedLines:
-    """What each session's agents have typed since the last line end."""
+    """What each session's agents have typed since the last whole line."""
 
     def __init__(self) -> None:
-        self._begun: OrderedDict[str, str] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
-    def lines(self, session: str, text: str) -> list[str]:
-        """The command lines to judge for the lines that this text completes; what is left is kept for the next."""
-        *whole, rest = _ENDS.split(self._begun.pop(session, "") + text)
-        if rest:
-            self._begun[session] = rest[-MAX_CHARS:]
-            if len(self._begun) > MAX_SESSIONS:
-                self._begun.popitem(last=False)
-        lines = [line for each in whole if (line := _edited(each)).strip()]
-        return [command for line in lines for command in _commands(line)]
+    def lines(self, session: str, text: str, *, hidden: bool = False) -> Typed:
+        """What to judge if this text is typed; it is `take` that says that it was."""
+        return self._next(session, text, hidden)[0]
+
+    def take(self, session: str, text: str, *, hidden: bool = False, asks: bool = False) -> None:
+        """It was typed; `asks`: at a shell that asks about whole lines itself."""
+        kept = self._next(session, text, hidden)[1]
+        self._kept.pop(session, None)
+        if asks:
+            kept = replace(kept, lines=(), open=_WHOLE)
+        if kept.begun or kept.lines:
+            self._kept[session] = kept
+            if len(self._kept) > MAX_SESSIONS:
+                self._kept.popitem(last=False)
+
+    def _next(self, session: str, text: str, hidden: bool) -> tuple[Typed, _Kept]:
+        before = self._kept.get(session, _Kept())
+        *ended, rest = _ENDS.split(before.begun + text)
+        lines, opened = list(before.lines), before.open
+        found, later, is_untold = list[str](), list[str](), False
+        size, is_first = sum(map(len, lines)), True
+        for each in ended:
+            if "\x03" in each:
+                lines, opened, size = [], _WHOLE, 0
+            line = _edited(each)
+            if line.strip():
+                found += _commands(line)
+            is_untold = is_untold or len(each) > MAX_CHARS
+            lines.append(line)
+            size += len(line) + 1
+            opened = opened.after(line)
+            if opened == _WHOLE or size > MAX_CHARS:
+                found += _put_together(lines)
+                later += [] if is_first else ["\n".join(lines)]
+                is_untold, is_first = is_untold or opened.is_within_word, False
+                lines, opened, size = [], _WHOLE, 0
+        if ended:
+            found += _put_together(lines)
+            later += [] if is_first else ["\n".join(lines)]
+        is_hidden = hidden or before.is_hidden
+        kept = _Kept(
+            rest[-MAX_CHARS - 1 :], tuple(lines), opened, is_hidden and bool(rest or lines)
+        )
+        typed = Typed(
+            commands=tuple(dict.fromkeys(found)),
+            later=tuple(each for each in dict.fromkeys(later) if each.strip()),
+            is_hidden=is_hidden,
+            is_untold=is_untold,
+        )
+        return typed, kept
+
+
+def _put_together(lines: list[str]) -> list[str]:
+    if len(lines) < 2:
+        return []
+    text = "\n".join(lines)[-MAX_CHARS:]
+    # Within quotes a backslash may stay, and an interpreter has its own mind about them.
+    return [*_commands(text), *_commands(_CONTINUED.sub(r"\1", text))]
 
 
 def _commands(line: str) -> list[str]:
@@ -109,6 +254,14 @@ def written_keys(operation: str, params: Any, session: Session) -> str:
             case _:
                 return typed_text(operation, params)
     return ""
+
+
+_PASTED = re.compile(r"\x1b\[200~.*?(?:\x1b\[201~|\Z)", re.DOTALL)
+
+
+def without_pastes(keys: str) -> str:
+    """Where a line editor takes a paste for one: its line ends end nothing."""
+    return _PASTED.sub(lambda found: _ENDS.sub(" ", found[0]), keys)
 
 
 def _pressed(key: str) -> str:

@@ -6,9 +6,10 @@ Quotes, escapes, `$'…'`, variables, braces, substitutions. What cannot be know
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from duetty.policy.scanning.printed import decode_ansi, printed_by
-from duetty.policy.scanning.reading import UNKNOWN, Reading, Word, exact
+from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple, Word, exact
 from duetty.policy.values import new
 
 MAX_DEPTH = 8
@@ -41,6 +42,12 @@ _IN_DOUBLE = re.compile(r'[^"\\$`]+')
 _NESTING = re.compile(r"[$`\\]")
 _SKIPPED = {signs: re.compile(rf"[^\\'\"{re.escape(signs)}]*") for signs in ("()", "{}", "[]")}
 """What need not be looked at on the way to the end of a pair."""
+
+_DEFAULTS = frozenset("-=+?")
+"""Behind a colon: what stands in for a value, and is not computed."""
+
+_OWN_ARGUMENTS = frozenset(["#", "OPTIND", "@", "*"])
+"""Numbers of a function's own arguments, or what these are."""
 
 _WELL_KNOWN = {"HOME": "~", "PWD": ".", "OLDPWD": "..", "IFS": " "}
 
@@ -213,6 +220,7 @@ class WordReader(ABC):
             inside, self.at = self._balanced(self.at + 3, "(", ")")
             if text.startswith(")", self.at):
                 self.at += 1
+            self.reading.counted.append(inside)
             self._nested_in(inside)
             building.text += UNKNOWN
         elif following == "(":
@@ -227,6 +235,7 @@ class WordReader(ABC):
             self._parameter(inside, building, quoted=quoted)
         elif following == "[":
             inside, self.at = self._balanced(self.at + 2, "[", "]")
+            self.reading.counted.append(inside)
             self._nested_in(inside)
             building.text += UNKNOWN
         elif name := _NAME.match(text, self.at + 1):
@@ -285,6 +294,10 @@ class WordReader(ABC):
             building.text += UNKNOWN
             return
         rest = inside[name.end() :]
+        if name[0] == "!" and rest:
+            self._points(rest)
+        elif rest[:1] in (":", "[") and rest[1:2] not in _DEFAULTS:
+            self.reading.counted.append(rest)
         if not rest:
             self._value(name[0], building, quoted=quoted)
         elif rest in ("[@]", "[*]") and self.variables.get(name[0]):
@@ -300,6 +313,8 @@ class WordReader(ABC):
             building.inner += [reading for word in texts for reading in word.inner]
             building.guessed = True
             guess = " ".join(word.text for word in texts)
+            if rest.startswith((":=", "=")):
+                self._keeps(name[0], texts)
             if quoted:
                 building.text += guess
             else:
@@ -307,6 +322,23 @@ class WordReader(ABC):
         else:
             self._nested_in(rest)
             building.text += UNKNOWN
+
+    def _points(self, inside: str) -> None:
+        """`${!x}`: what the variable is called is the value of another."""
+        name = _NAME.match(inside)
+        if inside in _OWN_ARGUMENTS or name is None or inside[name.end() :] in ("[@]", "[*]"):
+            return  # keys of an array
+        is_list = inside[name.end() :] in ("*", "@")  # names that begin so
+        values = self.variables.get(name[0]) or (None,)
+        self.reading.pointed.append((inside, name[0] if is_list else values[0]))
+
+    def _keeps(self, name: str, words: Sequence[Word]) -> None:
+        """What is assigned in passing, if it could run where it is expanded again."""
+        for word in words:
+            if "$(" in word.text or "`" in word.text:
+                kept = Simple()
+                kept.assignments = [(name, word)]
+                self.reading.commands.append(kept)
 
     def _words_of(self, values: tuple[str, ...], building: _Building) -> None:
         for value in values[:-1]:

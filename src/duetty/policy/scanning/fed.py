@@ -51,6 +51,9 @@ _PROJECT_SCRIPTS = {
     "rake": "rake",
 }
 
+RUNS_PRINTED = "runs what another command prints"
+"""Why a line cannot be read that hands a shell what is not written in it."""
+
 
 def fed(scanner: Scanner, use: Use, *, is_interpreter: bool) -> None:
     name, words = use.name, use.words
@@ -181,7 +184,7 @@ def output_of(scanner: Scanner, producers: "Sequence[Simple | None]", depth: int
     for each in known:
         if (said := printed(each)) is not None:
             scanner.sweep(said, depth)
-    scanner.unreadable.append("runs what another command prints")
+    scanner.unreadable.append(RUNS_PRINTED)
 
 
 def _interpreter(scanner: Scanner, use: Use) -> None:
@@ -233,7 +236,7 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
         elif names & DECODERS - {"printf"}:
             scanner.find("hidden_code", "runs text that was decoded or assembled")
         else:
-            scanner.unreadable.append("runs what another command prints")
+            scanner.unreadable.append(RUNS_PRINTED)
     elif _awaits_code(use):
         scanner.awaits_code = True
 
@@ -244,7 +247,7 @@ def _code_word(scanner: Scanner, word: Word, depth: int) -> None:
         if names & NETWORK:
             scanner.find("remote_code", "runs what was downloaded")
         elif names:
-            scanner.find("hidden_code", "runs what another command prints")
+            scanner.find("hidden_code", RUNS_PRINTED)
         scanner.unreadable.append("code that is only known when it runs")
     code(scanner, word.text, depth)
 

@@ -56,6 +56,11 @@ _PLAIN_COMMAND = re.compile(rf"[a-z]+(?: (?!#){PLAIN})*")
 _OPERATOR = re.compile(r"&&|\|[|&]|;;&|;[;&]")
 """Operators of more than one sign."""
 
+_TESTED = re.compile(
+    r"""(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^'"\\])*?(?=(?<=\s)\]\](?:[\s;&|()<>]|\Z))""", re.DOTALL
+)
+"""All up to the `]]` that is a word."""
+
 _SIGN = re.compile(r"[0-9]*(?:&>>|&>|>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
 
 
@@ -177,6 +182,7 @@ class _Reader(WordReader):
         text = self.text
         if char == "(" and text.startswith("((", self.at) and not self.command.words:
             inside, self.at = self._balanced(self.at + 2, "(", ")")
+            self.reading.counted.append(inside)
             self._nested_in(inside)
             if text.startswith(")", self.at):
                 self.at += 1
@@ -384,9 +390,15 @@ class _Reader(WordReader):
             values += words
             self._skip_blanks()
         listed = [word for word in values if word.text != "in"]
+        are_known = bool(listed) and all(word.known and not word.glob for word in listed)
         for name in names:
-            only = len(listed) == 1 and listed[0].known and not listed[0].glob
+            only = len(listed) == 1 and are_known
             self.variables[name.text] = (listed[0].text,) if only else None
+            is_new = name.text not in self.reading.loops
+            self.reading.loops[name.text] = (
+                tuple(word.text for word in listed) if are_known and is_new else None
+            )
+            self._keeps(name.text, listed)
 
     def _skip_to_in(self) -> None:
         self._skip_blanks()
@@ -396,8 +408,10 @@ class _Reader(WordReader):
             self.at += 2
 
     def _double_bracket(self) -> None:
-        end = self.text.find("]]", self.at)
+        found = _TESTED.match(self.text, self.at)
+        end = found.end() if found else self.text.find("]]", self.at)
         end = len(self.text) if end < 0 else end
+        self.reading.tested.append(self.text[self.at : end])
         self._nested_in(self.text[self.at : end])
         self.at = min(end + 2, len(self.text))
         self.command.words.append(Word("[["))
@@ -411,6 +425,10 @@ class _Reader(WordReader):
         self.reading.unreadable += reading.unreadable
         self.reading.functions |= reading.functions
         self.reading.sources |= reading.sources
+        self.reading.counted += reading.counted
+        self.reading.tested += reading.tested
+        self.reading.pointed += reading.pointed
+        self.reading.loops |= reading.loops
         if keep_commands:
             self.reading.commands += reading.commands
             self.word_count += sum(len(simple.words) for simple in reading.commands)

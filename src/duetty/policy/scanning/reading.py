@@ -59,7 +59,16 @@ class Simple:
 class Reading:
     """Everything that was found in one text."""
 
-    __slots__ = ("commands", "functions", "sources", "unreadable")
+    __slots__ = (
+        "commands",
+        "counted",
+        "functions",
+        "loops",
+        "pointed",
+        "sources",
+        "tested",
+        "unreadable",
+    )
 
     def __init__(self) -> None:
         self.commands: list[Simple] = []
@@ -67,3 +76,11 @@ class Reading:
         self.functions: set[str] = set()
         self.sources: set[str] = set()
         """Each command as it was written."""
+        self.counted: list[str] = []
+        """What a shell would compute, as it was written: `((…))`, `$((…))`, `${x:…}`, `${a[…]}`."""
+        self.tested: list[str] = []
+        """What stands between `[[` and `]]`, as it was written."""
+        self.pointed: list[tuple[str, str | None]] = []
+        """What is read by the name that another variable holds (`${!x}`), with that name where it is known."""
+        self.loops: dict[str, tuple[str, ...] | None] = {}
+        """Variables of loops, with all they will be; None where only a shell knows."""

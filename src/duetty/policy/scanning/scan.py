@@ -202,7 +202,11 @@ _GROUPS = re.compile(
 _AS_RM = re.compile(r"-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,4}", re.IGNORECASE)
 """Options that hardly another program than rm is given."""
 
+_OF_DIRECTORIES = re.compile(r"-[a-zA-Z]*d[a-zA-Z]*")
+"""zsh: names that `hash` gives to directories, not to commands."""
+
 _SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
+_KEEPING = frozenset(["read", "mapfile", "readarray"])
 _SQL_WORD = re.compile(r"\b(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
 _INSTALLERS = frozenset(
     "dpkg rpm apt apt-get yum dnf apk pacman installer pip pip3 gem npm snap".split()
@@ -424,6 +428,8 @@ class _Scanner:
             self._assigned(name, value, simple, depth)
         if simple.words:
             self.run(simple.words, simple, depth)
+        elif simple.bodies:
+            self._subscripts(["done", *simple.bodies], depth)  # whoever reads there may keep it
 
     def _assigned(self, name: str, value: Word, simple: Simple, depth: int) -> None:
         if name == "IFS" and not simple.words:
@@ -469,6 +475,8 @@ class _Scanner:
             known.special(self, new(Use, (name, words, texts, simple, depth)))
         if known.is_subscripted:
             self._subscripts(texts, depth)
+            if name in _KEEPING and (simple.bodies or simple.producers):
+                self._kept(simple, depth)
         if self.downloaded or self.made:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
@@ -529,11 +537,17 @@ class _Scanner:
             if names & NETWORK:
                 self.find("remote_code", "runs what was downloaded")
             elif names - _FINDERS - {"echo", "printf"}:
-                self.find("hidden_code", "runs what another command prints")
+                self.find("hidden_code", fed.RUNS_PRINTED)
 
     def _subscripts(self, texts: list[str], depth: int) -> None:
         for text in texts[1:]:
             if "[" in text and _SUBSCRIPT.search(text):
+                self._try_quoted(text, depth)
+
+    def _kept(self, simple: Simple, depth: int) -> None:
+        """What is read into a variable, as if it were assigned."""
+        for text in (*simple.bodies, *(printed(each) for each in simple.producers[-1:] if each)):
+            if text and ("$(" in text or "`" in text):
                 self._try_quoted(text, depth)
 
     def _try_quoted(self, text: str, depth: int) -> None:
@@ -605,6 +619,8 @@ class _Scanner:
         if name == "hash" and "-p" in texts[:-2]:
             # `hash -p /bin/rm q`: from now on `q` is that program.
             self._defines([exact(f"{texts[-1]}={texts[texts.index('-p') + 1]}")], depth)
+        elif name == "hash" and not any(_OF_DIRECTORIES.fullmatch(text) for text in texts):
+            self._defines([word for word in words[1:] if "=" in word.text], depth)  # zsh
         if name in ("source", "."):
             # Without a name, fish's reads what comes by the pipe.
             self._source(words[1] if len(words) > 1 else exact("-"), simple, depth)
@@ -622,7 +638,7 @@ class _Scanner:
                 if names & NETWORK:
                     self.find("remote_code", "runs what was downloaded")
                 elif UNKNOWN in word.text:
-                    self.find("hidden_code", "runs what another command prints")
+                    self.find("hidden_code", fed.RUNS_PRINTED)
         text = " ".join(word.text.removeprefix("--command=") for word in part)
         if fed_by and (fed_by.producers or fed_by.bodies) and depth < MAX_DEPTH:
             self._fed_text(text, fed_by, depth)
