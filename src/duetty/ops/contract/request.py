@@ -182,6 +182,9 @@ def _parts(given: Mapping[str, Any]) -> tuple[dict[str, BaseModel], dict[str, st
         if _levels(given.get(name)) > MAX_LEVELS:
             problems[name] = f"is nested more than {MAX_LEVELS} levels deep"
             continue
+        if not _is_whole_text(_unread(name, given.get(name))):
+            problems[name] = "must be Unicode text, its names too"
+            continue
         try:
             parts[name] = kind.validate_python(_without_null(name, given.get(name, {})))
         except ValidationError as error:
@@ -204,9 +207,35 @@ def _levels(value: object) -> int:
     return level
 
 
+def _unread(name: str, part: object) -> object:
+    """What no field of the part looks at: names, and what compat lets pass."""
+    return (
+        list(cast("dict[object, object]", part))
+        if name in KNOWN and isinstance(part, dict)
+        else part
+    )
+
+
+def _is_whole_text(value: object) -> bool:
+    """Whether no text in it has half a character."""
+    found = [value]
+    while found:
+        each = found.pop()
+        if isinstance(each, str) and not is_whole(each):
+            return False
+        if isinstance(each, dict):
+            fields = cast("dict[object, object]", each)
+            found += [*fields.keys(), *fields.values()]
+        elif isinstance(each, list):
+            found += cast("list[object]", each)
+    return True
+
+
 def _shown(name: object) -> str:
     """A name that the caller chose, short and without halves of characters or what cannot be seen."""
     short = str(name)[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
+    if not short.strip(" "):
+        return f'"{short}"'
     return short if short.isprintable() else ascii(short)[1:-1]
 
 
