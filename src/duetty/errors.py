@@ -154,6 +154,12 @@ class BadCommand(SessionOpenFailed):
     code = "invalid_command"
 
 
+class CommandTooLong(BadCommand):
+    """The command, its arguments and its environment are more than the system gives to a program."""
+
+    code = "command_too_long"
+
+
 class MaxSessions(Exhausted):
     code = "max_sessions_reached"
 

@@ -13,6 +13,7 @@ from duetty.errors import (
     BadArguments,
     BadCommand,
     BadWorkingDirectory,
+    CommandTooLong,
     Conflict,
     Deadline,
     DuettyError,
@@ -200,6 +201,7 @@ CODE_OF: Mapping[type[DuettyError], type[TerminalFailure]] = {
 
 FIELD_OF: Mapping[type[DuettyError], str] = {
     BadCommand: "runtime.shell",
+    CommandTooLong: "execution",
     InvalidSessionName: "runtime.name",
     SessionNameConflict: "runtime.name",
 }

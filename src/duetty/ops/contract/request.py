@@ -13,6 +13,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from duetty.ops.contract.compat import ALIASES, LIFTED, Bridged, is_whole
 from duetty.ops.contract.failures import MODES, InvalidMode, InvalidPayload
+from duetty.ops.contract.words import HEADLESS_SHELL, line_of
+from duetty.wire.base import MAX_ARGUMENT_BYTES, system_bytes
 from duetty.wire.contract import (
     Action,
     Compat,
@@ -317,6 +319,9 @@ def _execute_problems(request: Request) -> dict[str, str]:
     if request.mode == "headless":
         if has_target:
             problems["target"] = "a headless command is a process of its own"
+        if system_bytes(_line(request)) > MAX_ARGUMENT_BYTES:
+            place = "execution.command" if request.words is None else "execution.args"
+            problems[place] = f"headless: one line of at most {MAX_ARGUMENT_BYTES} bytes"
         return problems
     if run.stdin is not None:
         problems["execution.stdin"] = "only headless has one; a terminal is typed into"
@@ -328,6 +333,13 @@ def _execute_problems(request: Request) -> dict[str, str]:
             if name in request.runtime.model_fields_set:
                 problems[f"runtime.{name}"] = "only for a new terminal, and target names one"
     return problems
+
+
+def _line(request: Request) -> str:
+    """The command as a headless shell would be given it."""
+    if request.words is None:
+        return request.execution.command or ""
+    return line_of(request.words, HEADLESS_SHELL)
 
 
 def _allowed(bridged: Bridged, problems: Iterable[str]) -> tuple[str, ...]:
