@@ -424,6 +424,12 @@ class StateUnwritable(Unavailable):
     code = "state_unwritable"
 
 
+class TrailUnreadable(Unavailable):
+    """A file of the audit trail cannot be read, so that what would be told is not all of it."""
+
+    code = "trail_unreadable"
+
+
 class StoreUnavailable(Unavailable):
     code = "store_unavailable"
 

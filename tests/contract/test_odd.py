@@ -297,6 +297,14 @@ async def test_the_exit_code_of_a_terminal_that_has_ended_is_read(
                 while read.result["state"] != "exited":
                     read = await ask(action="read_output", target=its, execution={"timeout": 1_000})
 
+            ended = await ask(action="execute", execution={"command": "true"}, target=its)
+            unknown = await ask(
+                action="execute", execution={"command": "true"}, target={"session": "none"}
+            )
+
+    told = {"target.session": "use one that list gives"}
+    assert [each.code for each in (ended, unknown)] == ["PM_TERM_NOT_FOUND"] * 2
+    assert [each.details["fields"] for each in (ended, unknown)] == [told] * 2
     assert before.result["exit_code"] == 0
     assert last.result["exit_code"] == 7
     assert read.result["exit_code"] == 7

@@ -15,7 +15,7 @@ from duetty.errors import (
     Refused,
     SessionBusy,
 )
-from duetty.ops.contract.failures import Partial, TargetNotFound, TimedOut, timed_out
+from duetty.ops.contract.failures import USE_LISTED, Partial, TargetNotFound, TimedOut, timed_out
 from duetty.ops.contract.owners import session_of, sessions_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
 from duetty.ops.contract.view import is_seen, obtain_view
@@ -43,7 +43,9 @@ async def execute(doing: Doing) -> Outcome:
     if request.target is not None:
         session = session_of(doing.services, doing.actor, request.target)
         if session.is_exited:
-            raise TargetNotFound("this terminal has ended", reason="session_exited")
+            raise TargetNotFound(
+                "this terminal has ended", fields=USE_LISTED, reason="session_exited"
+            )
         await obtain_view(doing, session)
         await _check_directory(doing)
         return await _run(doing, session, opened=False)
