@@ -395,7 +395,7 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
         ) from error
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"{path}: {error}", hint="the file is TOML: name = value") from error
     known = {setting.name for setting in fields(Settings)}
     for section, table in document.items():

@@ -154,6 +154,12 @@ class BadCommand(SessionOpenFailed):
     code = "invalid_command"
 
 
+class CommandTooLong(BadCommand):
+    """The command, its arguments and its environment are more than the system gives to a program."""
+
+    code = "command_too_long"
+
+
 class MaxSessions(Exhausted):
     code = "max_sessions_reached"
 
@@ -416,6 +422,12 @@ class StateUnwritable(Unavailable):
     """The state directory cannot be written."""
 
     code = "state_unwritable"
+
+
+class TrailUnreadable(Unavailable):
+    """A file of the audit trail cannot be read, so that what would be told is not all of it."""
+
+    code = "trail_unreadable"
 
 
 class StoreUnavailable(Unavailable):

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetty.audit import Limits, Trail, Verified, verify
+from duetty.audit import Filters, Limits, Trail, Verified, export, records, verify
+from duetty.audit.files import path_of
 from duetty.audit.record import GENESIS, line_of, parse_line
 from duetty.clock import SystemClock
+from duetty.errors import TrailUnreadable
 from duetty.store import TrailAnchor
 from tests.audit.remembering import RememberingStore
 
@@ -401,3 +403,23 @@ def test_no_change_of_bytes_goes_unnoticed(data: st.DataObject) -> None:
             intact = verify(directory, store.trail_anchor).intact
 
         assert intact == (after == before or (is_half_line and is_newest))
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_told(tmp_path: Path) -> None:
+    first, second, third = (path_of(tmp_path, number) for number in (1, 2, 3))
+    made = chain(3)
+    first.write_bytes(made[0])
+    second.mkdir()
+    third.write_bytes(made[2])
+
+    found = verify(tmp_path)
+    listed = records(tmp_path, Filters(), limit=10)
+    with pytest.raises(TrailUnreadable) as told:
+        list(export(tmp_path))
+
+    assert [(each.file, each.what) for each in found.problems] == [
+        (second.name, "it cannot be read: Is a directory"),
+        (third.name, "the file before it, number 2, cannot be read: record 2 is missing"),
+    ]
+    assert [each.seq for each in listed] == [3, 1]
+    assert told.value.code == "trail_unreadable"

@@ -16,6 +16,7 @@ from duetty.client.viewing import Viewing
 from tests.contract.conftest import RULES
 from tests.contract.doors import DOORS, opened
 from tests.contract.people import looking
+from tests.edges.mcp.host import hosted
 from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
@@ -197,6 +198,71 @@ async def test_a_directory_that_is_not_there_is_told_under_the_field_that_named_
     assert list(own.details["fields"]) == ["execution.cwd"]
 
 
+async def test_a_directory_that_is_not_there_is_told_whichever_terminals_are_free(
+    server: ServerProcess, door: str
+) -> None:
+    run: Json = {"action": "execute", "execution": {"command": "echo x"}}
+    nowhere: Json = {"runtime": {"default_cwd": "/nowhere"}}
+    with looking(server):
+        async with opened(door, server) as ask:
+            with_none = await ask(**run, runtime={"default_cwd": "/nowhere", "rows": 40})
+            made = await ask(action="create", runtime={"rows": 41})
+            its = {"session": made.session}
+            with anyio.fail_after(60):
+                while (await ask(action="read_output", target=its)).result["state"] != "prompt":
+                    pass
+            with_one = await ask(**run, **nowhere)
+            with_target = await ask(**run, **nowhere, target=its)
+            in_place = await ask(
+                action="execute",
+                execution={"command": "pwd", "cwd": "/"},
+                runtime={"default_cwd": "/nowhere"},
+            )
+            there = await ask(**run, runtime={"default_cwd": "~"}, target=its)
+            for each in (made, in_place):
+                await ask(action="terminate", target={"session": each.session})
+
+    told = [with_none, with_one, with_target]
+    assert [each.code for each in told] == ["PM_TERM_INVALID_PAYLOAD"] * 3
+    assert [list(each.details["fields"]) for each in told] == [["runtime.default_cwd"]] * 3
+    assert in_place.result["output"].strip() == "/"
+    assert there.result["exit_code"] == 0
+
+
+@pytest.mark.parametrize("hints", [{}, {"default_cwd": None}, {"default_cwd": None, "cols": None}])
+def test_on_stdio_a_command_begins_where_its_host_works_unless_it_is_told(
+    server: ServerProcess, tmp_path: Path, hints: Json
+) -> None:
+    run: Json = {"action": "execute", "execution": {"command": "pwd"}}
+    with hosted(server, "--dialect", "terminal", cwd=tmp_path) as host:
+        host.shake_hands()
+        headless = host.call("terminal", **run, invocation={"mode": "headless"}, runtime=hints)
+        unknown = host.call("terminal", **run, runtime={**hints, "bogus": None})
+
+    assert headless["result"]["stdout"].strip() == str(tmp_path)
+    assert list(unknown["error"]["details"]["fields"]) == ["runtime.bogus"]
+
+
+def test_on_stdio_a_host_whose_directory_is_gone_goes_on_in_its_terminals(
+    server: ServerProcess, tmp_path: Path
+) -> None:
+    place = tmp_path / "gone"
+    place.mkdir()
+    with looking(server), hosted(server, "--dialect", "terminal", cwd=place) as host:
+        host.shake_hands()
+        made = host.call("terminal", action="create", runtime={"rows": 42})
+        its = {"session": made["target"]["session"]}
+        place.rmdir()
+        goes_on = host.call(
+            "terminal", action="execute", execution={"command": "echo x"}, target=its
+        )
+        begins = host.call("terminal", action="create")
+        host.call("terminal", action="terminate", target=its)
+
+    assert goes_on["result"]["exit_code"] == 0
+    assert list(begins["error"]["details"]["fields"]) == ["runtime.default_cwd"]
+
+
 async def test_the_id_of_a_session_is_as_well_known_in_the_other_mode_as_its_name(
     server: ServerProcess, door: str
 ) -> None:
@@ -231,6 +297,14 @@ async def test_the_exit_code_of_a_terminal_that_has_ended_is_read(
                 while read.result["state"] != "exited":
                     read = await ask(action="read_output", target=its, execution={"timeout": 1_000})
 
+            ended = await ask(action="execute", execution={"command": "true"}, target=its)
+            unknown = await ask(
+                action="execute", execution={"command": "true"}, target={"session": "none"}
+            )
+
+    told = {"target.session": "use one that list gives"}
+    assert [each.code for each in (ended, unknown)] == ["PM_TERM_NOT_FOUND"] * 2
+    assert [each.details["fields"] for each in (ended, unknown)] == [told] * 2
     assert before.result["exit_code"] == 0
     assert last.result["exit_code"] == 7
     assert read.result["exit_code"] == 7

@@ -32,6 +32,18 @@ ODD: dict[str, Json] = {
     "deep": {"action": "list", "compat": deep(MAX_LEVELS + 1)},
     "very deep": {"action": "list", "compat": deep(300)},
     "deep and unknown": {"action": "list", "x": deep(250)},
+    "unknown, and null": {"action": "list", "bogus": None},
+    "unknown and null beside a command": {
+        "action": "execute",
+        "bogus": None,
+        "execution": {"command": "ls"},
+        "invocation": {"mode": "headless"},
+    },
+    "in what compat says": {"action": "list", "compat": {"a": "\ud800"}},
+    "deep in what compat says": {"action": "list", "compat": {"a": [{"b": {"\udc00": 1}}]}},
+    "in a part's name": {"action": "list", "runtime": {"\ud800": 1}},
+    "no name": {"action": "list", "": 1},
+    "no name within": {"action": "execute", "execution": {"command": "ls", "": 1}},
 }
 
 
@@ -122,6 +134,30 @@ def test_what_is_too_deep_says_so(compat: Json) -> None:
         checked(bridge({"action": "list", "compat": compat}))
 
     assert refused.value.details["fields"] == {"compat": "is nested more than 32 levels deep"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"compat": {"a": "\ud800"}}, "compat: must be Unicode text, its names too"),
+        ({"compat": {"\ud800": 1}}, "compat: must be Unicode text, its names too"),
+        ({"compat": {"a": [{"b": "\udc00"}]}}, "compat: must be Unicode text, its names too"),
+        ({"runtime": {"\ud800": 1}}, "runtime: must be Unicode text, its names too"),
+        ({"target": {"": 1}}, 'target."": unknown'),
+        ({"target": {"  ": 1}}, 'target."  ": unknown'),
+        ({"": 1}, '"": unknown; known are action, invocation, runtime, execution, target, compat'),
+    ],
+)
+def test_a_name_that_nobody_could_read_is_told_in_words(request_: Json, message: str) -> None:
+    with pytest.raises(InvalidPayload) as refused:
+        checked(bridge({"action": "list", **request_}))
+
+    assert refused.value.message == message
+
+
+@pytest.mark.parametrize("compat", [{"a": "\U0001f600"}, {"ü": ["é", {"x": None}]}, {"a": None}])
+def test_what_compat_says_in_whole_characters_is_let_pass(compat: Json) -> None:
+    assert checked(bridge({"action": "list", "compat": compat})).action == "list"
 
 
 @pytest.mark.parametrize(

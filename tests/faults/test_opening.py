@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from duetty.client import session_path
-from duetty.errors import BadCommand, BadWorkingDirectory, DuettyError
+from duetty.errors import BadCommand, BadWorkingDirectory, CommandTooLong, DuettyError
 from tests.engine import Engine, running_engine
 from tests.faults.server_facts import run
 from tests.server_process import ServerProcess, running_server
@@ -119,6 +119,7 @@ def traces(engine: Engine) -> tuple[set[str], set[str], set[str], list[str]]:
         pytest.param({"command": "nonexistent-program"}, BadCommand, id="no program"),
         pytest.param({"command": "/nonexistent/program -x"}, BadCommand, id="no path"),
         pytest.param({"command": "/etc"}, BadCommand, id="a directory"),
+        pytest.param({"command": "echo " + "ü" * 70_000}, CommandTooLong, id="too long"),
         pytest.param({"command": "/etc/passwd"}, BadCommand, id="not executable"),
         pytest.param({"command": ""}, BadCommand, id="empty"),
         pytest.param({"command": "   "}, BadCommand, id="blank"),

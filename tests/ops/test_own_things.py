@@ -128,6 +128,26 @@ def test_a_line_that_reads_the_servers_own_token_asks(line: str) -> None:
     assert decision.rule == OWN_FILES
 
 
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        ("echo " + "x" * 60_000, None),
+        ("echo " + "ü" * 30_000 + " > out", None),
+        ("echo '" + "aGVsbG8" * 8_000 + "' | base64 -d > out", None),
+        ("ls .duetty/" + "*" * 60_000 + "/x", None),
+        ("touch " + "x" * 60_000 + "/.duetty/rules", OWN_FILES),
+        ("touch " + ".duetty/" * 7_000, OWN_FILES),
+        ("cat /home/u/mine/state/" + "x/" * 30_000 + "token", OWN_FILES),
+    ],
+    ids=["word", "letters", "encoded", "stars", "behind", "often", "token"],
+)
+def test_a_long_line_is_judged_in_a_few_looks(line: str, rule: str | None) -> None:
+    """With a look at all that follows for each character, these would take minutes."""
+    found = OWN.judged(judged(line), Allow(rule="x", reason="by_profile"))
+
+    assert (None if isinstance(found, Allow) else found.rule) == rule
+
+
 def test_a_line_that_is_run_there_asks() -> None:
     assert decided("touch x", cwd="/home/u/p/.duetty") == OWN_FILES
     assert decided("touch x", cwd="/home/u/mine/state/default") == OWN_FILES

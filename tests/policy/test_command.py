@@ -231,6 +231,33 @@ def test_a_broken_rule_is_told_with_its_line(
     assert main(["policy", "check", "--rules", str(rules), "ls"]) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("policy = 3", "policy must be a table"),
+        ("policy = []", "policy must be a table"),
+        ("policy = 'rules'", "policy must be a table"),
+        ("[[policy]]\nrules = []", "policy must be a table"),
+        ("[policy]\nrules = 3", "policy.rules must be a list of tables"),
+        ("[policy]\nrules = ['x']", "a rule must be a table"),
+        ("[policy]\nprofile = ['open']", "no profile"),
+        ("a = " + "[" * 3000 + "]" * 3000, "recursion"),
+    ],
+)
+def test_a_file_of_another_shape_is_told_as_a_bad_setting(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, said: str
+) -> None:
+    rules = tmp_path / "rules.toml"
+    rules.write_text(text + "\n")
+
+    code = main(["policy", "check", "--rules", str(rules), "ls"])
+
+    told = capsys.readouterr().err
+    assert code == 1
+    assert said in told
+    assert "[bad_setting]" in told
+
+
 def test_explain_shows_words_scan_and_tree(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["policy", "explain", "git log -1"]) == 0
     proven = capsys.readouterr().out

@@ -291,3 +291,20 @@ def test_why_a_line_is_refused_is_worked_out_when_it_is_asked() -> None:
     assert never.match(text)
     assert isinstance(refused, Unproven)
     assert (refused.why, refused.offset) == read_through(text) == ("'$' is not literal", 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("printf '%s' 'a\nb'", "a line end within quotes"),
+        ('echo "a\nb"', "a line end within quotes"),
+        ("echo 'a", "a quote that is not closed"),
+        ("echo 'a\nb", "a quote that is not closed"),
+        ("echo $a", "'$' is not literal"),
+    ],
+)
+def test_a_quote_that_cannot_be_read_says_what_is_in_it(text: str, why: str) -> None:
+    refused = recognise(text)
+
+    assert isinstance(refused, Unproven)
+    assert refused.why == why

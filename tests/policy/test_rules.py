@@ -258,6 +258,18 @@ def test_strict_asks_about_tools_that_no_rule_allows() -> None:
         ({"decide": "deny", "tool": "mcp__*__rm", "matches": ["mcp__a__b"]}, "does not match"),
         ({"decide": "deny", "actor": "agent", "matches": ["ls"]}, "examples need"),
         ("deny", "must be a table"),
+        (["deny"], "must be a table"),
+        ({"decide": "allow", "command": "rm **", "matches": ["rm -rf /"]}, "does not allow its"),
+        ({"decide": "allow", "command": "rm **", "matches": ["rm -rf src"]}, "recursive_delete"),
+        (
+            {
+                "decide": "allow",
+                "command": "rm **",
+                "matches": ["rm -rf src", "rm -rf /"],
+                "even_destructive": "recursive_delete",
+            },
+            "whole_system_delete",
+        ),
     ],
 )
 def test_a_broken_rule_refuses_to_load_and_says_where(table: object, said: str) -> None:
@@ -272,6 +284,17 @@ def test_a_broken_rule_refuses_to_load_and_says_where(table: object, said: str) 
 @pytest.mark.parametrize(
     "document",
     [
+        3,
+        "rules",
+        [],
+        [{"rules": []}],
+        None,
+        True,
+        {"rules": 3},
+        {"rules": "x"},
+        {"profile": 3},
+        {"profile": ["strict"]},
+        {"profile": {"strict": True}},
         {"profile": "lax"},
         {"rules": {}},
         {"rule": []},
@@ -279,9 +302,22 @@ def test_a_broken_rule_refuses_to_load_and_says_where(table: object, said: str) 
         {"rules": [{"name": "a", "decide": "deny"}] * 2},
     ],
 )
-def test_a_broken_document_refuses_to_load(document: dict[str, object]) -> None:
+def test_a_broken_document_refuses_to_load(document: object) -> None:
     with pytest.raises(BadSetting):
         load_rules(document, "config.toml")
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {"command": "rm **", "matches": ["rm -rf src"], "even_destructive": "recursive_delete"},
+        {"command": "make test", "matches": ["make test"]},
+        {"command": "rm **", "not_matches": ["ls"]},
+        {"tool": "mcp__*__delete_*", "matches": ["mcp__a__delete_all"]},
+    ],
+)
+def test_an_allowing_rule_whose_examples_it_allows_is_loaded(table: dict[str, object]) -> None:
+    assert load_rules({"rules": [{"decide": "allow", **table}]}, "config.toml").rules
 
 
 def test_examples_that_hold_let_a_rule_load() -> None:

@@ -16,6 +16,7 @@ from duetty.errors import (
     BadArguments,
     BadCommand,
     BadWorkingDirectory,
+    CommandTooLong,
     MaxProcesses,
     PolicyDenied,
     ProcessNotFound,
@@ -55,6 +56,19 @@ async def test_stdout_and_stderr_are_kept_apart_and_the_exit_code_is_known(engin
     assert (result.stdout, result.stderr) == ("out\n", "err\n")
     assert result.process.exit_code == 3
     assert result.message == "the command ended with exit code 3"
+
+
+async def test_what_the_system_takes_no_more_of_is_no_want_of_processes(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processes = engine.services.processes
+    inherited = {**processes.environment, "BIG": "x" * 140_000}
+    monkeypatch.setattr(processes, "environment", inherited)
+
+    with pytest.raises(CommandTooLong) as refused:
+        await run(engine, "true")
+
+    assert refused.value.code == "command_too_long"
 
 
 async def test_everything_that_a_shell_can_do_works(engine: Engine) -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 from duetty.audit.files import numbered, path_of
 from duetty.audit.opening import Damage, What
 from duetty.audit.record import GENESIS, Record, claimed_seq, parse_line
-from duetty.errors import ApprovalUnanswered, DuettyError, Refused
+from duetty.errors import ApprovalUnanswered, DuettyError, Refused, TrailUnreadable
 from duetty.store import TrailAnchor
 
 MAX_PROBLEMS = 20
@@ -79,13 +79,13 @@ class Verified:
 
 
 def records(directory: Path, filters: Filters, *, limit: int) -> list[Record]:
-    """Newest first. Lines that are not sound are left out; `verify` names them."""
+    """Newest first. Lines and files that are not sound are left out; `verify` names them."""
     wanted = _matcher(filters)
     found: list[Record] = []
     for _, path in reversed(numbered(directory)):
         try:
             content = path.read_bytes()
-        except FileNotFoundError:  # the oldest went meanwhile
+        except OSError:  # the oldest went meanwhile; or it is none that can be read
             continue
         for line in reversed(content.split(b"\n")):
             record = parse_line(line) if line else None
@@ -101,11 +101,23 @@ def records(directory: Path, filters: Filters, *, limit: int) -> list[Record]:
 
 
 def export(directory: Path) -> Generator[bytes]:
-    """Every line as it stands, oldest first, in pieces."""
+    """Every line as it stands, oldest first, in pieces.
+
+    Raises:
+        TrailUnreadable: where a file is none that can be read.
+    """
     for _, path in numbered(directory):
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                yield chunk
+        try:
+            with path.open("rb") as file:
+                while chunk := file.read(CHUNK_BYTES):
+                    yield chunk
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            raise TrailUnreadable(
+                f"{path.name} cannot be read: {error.strerror}",
+                hint="`duetty audit verify` says what is there of the trail",
+            ) from error
 
 
 def verify(directory: Path, remembered: Remembered | None = None) -> Verified:
@@ -126,7 +138,14 @@ def _verify(directory: Path, remembered: Remembered | None) -> Verified:
     for at, (number, path) in enumerate(files):
         if at and number != files[at - 1][0] + 1:
             reading.miss(f"the file before it, number {number - 1}, is gone")
-        lines = path.read_bytes().split(b"\n")
+        try:
+            lines = path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            reading.complain(path.name, 1, None, f"it cannot be read: {error.strerror}")
+            reading.miss(f"the file before it, number {number}, cannot be read")
+            continue
         for place, line in enumerate(lines[:-1], start=1):
             reading.take(path.name, place, line)
         reading.file, reading.next_line = path.name, len(lines)

@@ -24,6 +24,7 @@ from duetty.errors import (
     BadArguments,
     BadCommand,
     BadWorkingDirectory,
+    CommandTooLong,
     DuettyError,
     ForkFailed,
 )
@@ -150,6 +151,11 @@ def failure(report: bytes, order: Order) -> DuettyError | None:
         return BadWorkingDirectory(
             f"cannot enter {os.fsdecode(order.cwd)!r}: {reason}",
             hint="give a directory that exists and that this user may enter",
+        )
+    if stage == b"exec" and number == errno.E2BIG:
+        return CommandTooLong(
+            "the command and its environment are too long for the system",
+            hint="give fewer or shorter arguments and variables",
         )
     if stage == b"exec" and number not in _EXHAUSTION:
         return BadCommand(

@@ -29,7 +29,7 @@ from posixpath import normpath
 from typing import Literal, cast, get_args
 
 from duetty.errors import BadSetting
-from duetty.policy.analysis import Analysis, analyse
+from duetty.policy.analysis import Analysis, analyse, analyse_whole
 from duetty.policy.decisions import Judged, Mode, Profile
 from duetty.policy.entered import entered
 from duetty.policy.proving.recogniser import Line
@@ -190,7 +190,7 @@ class RuleSet:
 
 
 def load_rules(
-    document: Mapping[str, object],
+    document: object,
     where: str,
     *,
     project: bool = False,
@@ -205,6 +205,9 @@ def load_rules(
     Raises:
         BadSetting: a rule or key is wrong, or an example does not behave as it says.
     """
+    if not isinstance(document, Mapping):
+        raise _bad(where, "policy must be a table", near="write [policy] and [[policy.rules]]")
+    document = cast("Mapping[str, object]", document)
     unknown = [key for key in document if key not in ("profile", "rules")]
     if unknown:
         raise _bad(
@@ -348,9 +351,27 @@ def _check_examples(
     for example in examples:
         if not _example_matches(rule, example):
             raise _bad(rule.where, f"rule {rule.name!r} does not match its example {example!r}")
+        if rule.decide == "allow" and rule.command and (beyond := _beyond(rule, example)):
+            grave = any(CLASSES[each].grave for each in beyond)
+            raise _bad(
+                rule.where,
+                f"rule {rule.name!r} does not allow its example {example!r}: it is {', '.join(beyond)}",
+                near="a person answers each time; leave the example out"
+                if grave
+                else f"an allowing rule names what it knows of: even_destructive = {dumps(beyond)}",
+            )
     for example in counterexamples:
         if _example_matches(rule, example):
             raise _bad(rule.where, f"rule {rule.name!r} matches {example!r}, which it should not")
+
+
+def _beyond(rule: Rule, example: str) -> list[str]:
+    """Classes of the line that the rule does not name, wherever it may hold: then it never allows it."""
+    found = [
+        sorted({*analyse_whole(example, cwd).scan.classes} - {*rule.even_destructive})
+        for cwd in rule.cwd or ("",)
+    ]
+    return min(found, key=len)
 
 
 def _example_matches(rule: Rule, example: str) -> bool:

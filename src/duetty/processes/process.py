@@ -1,5 +1,6 @@
 """One command in a process of its own: pipes, a process group, two outputs, an end."""
 
+import errno
 import os
 import shutil
 import signal
@@ -22,6 +23,7 @@ from duetty.config import is_directory
 from duetty.errors import (
     BadCommand,
     BadWorkingDirectory,
+    CommandTooLong,
     DuettyError,
     ForkFailed,
     ProcessIdConflict,
@@ -328,6 +330,7 @@ async def start(
     Raises:
         BadCommand: if there is no such shell.
         BadWorkingDirectory: if it cannot begin there.
+        CommandTooLong: if the system takes no such command.
         ForkFailed: if the machine has no room for it.
     """
     argv = order.argv()
@@ -386,6 +389,11 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
         raise BadWorkingDirectory(f"{order.cwd!r}: {error.strerror}") from error
     except (OSError, ValueError) as error:
         remove_trees(directory)
+        if isinstance(error, OSError) and error.errno == errno.E2BIG:
+            raise CommandTooLong(
+                "the command and its environment are too long for the system",
+                hint="give fewer or shorter arguments and variables",
+            ) from error
         raise ForkFailed(f"the command could not be started: {error}") from error
     finally:
         if spec_fd >= 0:

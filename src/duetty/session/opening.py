@@ -114,7 +114,14 @@ def check_launch(request: OpenRequest, env: Mapping[str, str], *, default_shell:
         BadCommand, BadWorkingDirectory: as `plan` and the start itself would.
     """
     _argv(request.command, env, default_shell)
-    cwd = _expanded(request.cwd or env.get("HOME") or "/", env)
+    check_directory(request.cwd or env.get("HOME") or "/", env)
+
+
+def check_directory(place: str, env: Mapping[str, str]) -> None:
+    """Raises:
+    BadWorkingDirectory: if no session of this environment could begin there; looks at the disk.
+    """
+    cwd = _expanded(place, env)
     if not cwd.startswith("/") or not is_directory(cwd) or not os.access(cwd, os.X_OK):
         raise BadWorkingDirectory(
             f"cannot enter {cwd!r}",

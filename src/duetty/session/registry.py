@@ -57,6 +57,7 @@ from duetty.session.lane import Lane
 from duetty.session.opening import (
     Launch,
     OpenRequest,
+    check_directory,
     check_launch,
     child_environment,
     plan,
@@ -202,6 +203,12 @@ class Registry:
         env = child_environment(request, self._environment, session="", url=self._url())
         look = partial(check_launch, request, env, default_shell=self._settings.session_shell)
         await anyio.to_thread.run_sync(look)  # a directory may be on a disk that takes its time
+
+    async def check_directory(self, place: str) -> None:
+        """Raises:
+        BadWorkingDirectory: if no session could begin there.
+        """
+        await anyio.to_thread.run_sync(check_directory, place, self._environment)
 
     def _check_room(self) -> None:
         if self.alive + len(self._opening) >= self._settings.session_max:

@@ -152,7 +152,7 @@ def load_upstreams(config_file: Path) -> dict[str, UpstreamOrder]:
         return {}
     try:
         tables: object = tomllib.loads(text).get("upstreams", {})
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"{config_file}: {error}") from error
     if not isinstance(tables, dict):
         raise BadSetting(f"{config_file}: upstreams must be tables", hint="write [upstreams.NAME]")

@@ -73,7 +73,7 @@ def _text(path: Path) -> str:
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"{path}: {error}") from error
 
 

@@ -23,6 +23,37 @@ def _system_text(text: str) -> str:
     return text
 
 
+MAX_ARGUMENT_BYTES = 131_071
+"""Of one argument, or one NAME=VALUE: Linux takes 128 KiB, with the NUL behind it."""
+
+MAX_VARIABLES_BYTES = 1_000_000
+"""Of what a call adds to the environment: half of what Linux takes, which the server's own
+variables and the command need too. Each has a pointer beside it.
+"""
+
+_POINTER_BYTES = 8
+
+
+def system_bytes(text: str) -> int:
+    """How long it is for the system."""
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def variables(env: dict[str, str]) -> dict[str, str]:
+    """Those that a program can be given, in words that no name or value stands in."""
+    total = 0
+    for name, value in env.items():
+        if not name or "=" in name:
+            raise ValueError("holds a name that cannot be an environment variable's")
+        length = system_bytes(name) + 1 + system_bytes(value)
+        if length > MAX_ARGUMENT_BYTES:
+            raise ValueError(f"a variable may have {MAX_ARGUMENT_BYTES} bytes, as NAME=VALUE")
+        total += length + 1 + _POINTER_BYTES
+    if total > MAX_VARIABLES_BYTES:
+        raise ValueError(f"the variables may have {MAX_VARIABLES_BYTES} bytes together")
+    return env
+
+
 SystemText = Annotated[str, AfterValidator(_system_text)]
 """What is given to the system as it is: a path, a command line, a variable. The kernel's texts end
 at a NUL, so one that holds it would mean something else there, or nothing.

@@ -17,7 +17,14 @@ from pydantic import (
 )
 
 from duetty.ids import StateWord
-from duetty.wire.base import Params, Result, plain_line
+from duetty.wire.base import (
+    MAX_ARGUMENT_BYTES,
+    Params,
+    Result,
+    plain_line,
+    system_bytes,
+    variables,
+)
 from duetty.wire.params import MAX_WAIT_MS
 from duetty.wire.processes import MAX_STDIN_CHARS
 from duetty.wire.results import Approved
@@ -46,6 +53,8 @@ def _word(text: str) -> str:
     """An argument is given as it is, so none may need to be changed."""
     if plain_line(text) != text:
         raise ValueError("must not contain a carriage return: a shell takes it for the line's end")
+    if system_bytes(text) > MAX_ARGUMENT_BYTES:
+        raise ValueError(f"must have at most {MAX_ARGUMENT_BYTES} bytes: no program takes more")
     return text
 
 
@@ -59,13 +68,6 @@ def _directory(text: str) -> str:
     if not text.startswith(("/", "~/")) and text != "~":
         raise ValueError("must be absolute, or begin with ~/")
     return text
-
-
-def _variables(env: dict[str, str]) -> dict[str, str]:
-    for key in env:
-        if not key or "=" in key:
-            raise ValueError("holds a name that cannot be an environment variable's")
-    return env
 
 
 Text = Annotated[str, AfterValidator(_plain)]
@@ -124,7 +126,7 @@ class ExecutionGiven(Part):
         default_factory=list[str], max_length=10_000, description="its arguments, each one word"
     )
     cwd: Directory | None = Field(None, description="directory to begin in")
-    env: Annotated[dict[Text, Text], AfterValidator(_variables)] = Field(
+    env: Annotated[dict[Text, Text], AfterValidator(variables)] = Field(
         default_factory=dict[str, str], description="variables added to the environment"
     )
     stdin: Annotated[Text, Field(max_length=MAX_STDIN_CHARS)] | None = Field(

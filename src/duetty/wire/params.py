@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from duetty.ids import StateWord
-from duetty.wire.base import CommandLine, Params, SystemText
+from duetty.wire.base import CommandLine, Params, SystemText, variables
 
 MAX_WAIT_MS = 86_400_000
 MAX_IDLE_MS = 300_000
@@ -82,10 +82,7 @@ class OpenParams(Params):
     @field_validator("env")
     @classmethod
     def _variables(cls, env: dict[str, str] | None) -> dict[str, str] | None:
-        for key in env or {}:
-            if not key or "=" in key:
-                raise ValueError(f"{key!r} cannot be an environment variable")
-        return env
+        return None if env is None else variables(env)
 
 
 class ListParams(Params):

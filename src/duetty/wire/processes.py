@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from duetty.wire.base import Params, Result, SystemText
+from duetty.wire.base import MAX_ARGUMENT_BYTES, Params, Result, SystemText, system_bytes, variables
 from duetty.wire.params import MAX_WAIT_MS, SignalName
 from duetty.wire.results import Approved
 
@@ -78,6 +78,9 @@ class StartProcessParams(Params):
     def _not_empty(cls, text: str) -> str:
         if not text.strip():
             raise ValueError("is empty")
+        if system_bytes(text) > MAX_ARGUMENT_BYTES:
+            # Whoever proves it may run it as words, but that is not for its caller to know.
+            raise ValueError(f"must have at most {MAX_ARGUMENT_BYTES} bytes: no shell takes more")
         return text
 
     @model_validator(mode="after")
@@ -88,10 +91,7 @@ class StartProcessParams(Params):
     @field_validator("env")
     @classmethod
     def _plain_env(cls, env: dict[str, str]) -> dict[str, str]:
-        for key in env:
-            if not key or "=" in key:
-                raise ValueError(f"{key!r} cannot be an environment variable")
-        return env
+        return variables(env)
 
     def stdin_bytes(self) -> bytes:
         text = self.stdin or ""

@@ -159,7 +159,7 @@ def _rules(path: Path) -> RuleSet:
         raise BadSetting(f"{path} cannot be read: {error}") from None
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"{path}: {error}") from None
     from duetty.ops.rule_names import RULE_NAMES  # with every operation behind it
 

@@ -327,7 +327,7 @@ class Core:
         if (asks and not tool.is_read_only) or (tasks and tool.tail is not None):
             return None
         calls = self._calls(caller, client, self._dialect_of[call.name])
-        given = _without_nulls(call.arguments)
+        given = _said(call.arguments, tool)
         return Use(
             tool=tool,
             check=check,
@@ -401,7 +401,7 @@ class Core:
             tool=tool,
             check=check,
             calls=self.calls(context, self._dialect_of[name]),
-            arguments=_without_nulls(arguments or {}),
+            arguments=_said(arguments or {}, tool),
             ending=self.ending,
             can_ask=can_be_asked(context),
         )
@@ -674,9 +674,13 @@ def _place(params: t.PaginatedRequestParams | None) -> int:
     return int(cursor)
 
 
-def _without_nulls(arguments: Json) -> Json:
-    """Models send null for what they leave out."""
-    return {key: value for key, value in arguments.items() if value is not None}
+def _said(arguments: Json, tool: Tool) -> Json:
+    """Models send null for what they leave out; what is not known is not known by null either."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None or name not in tool.parameters
+    }
 
 
 def _reporter(context: Context) -> Report | None:

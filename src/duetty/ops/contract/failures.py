@@ -13,6 +13,7 @@ from duetty.errors import (
     BadArguments,
     BadCommand,
     BadWorkingDirectory,
+    CommandTooLong,
     Conflict,
     Deadline,
     DuettyError,
@@ -168,6 +169,9 @@ class Partial(NamedTuple):
     stderr: str | None = None
 
 
+USE_LISTED: Mapping[str, str] = {"target.session": "use one that list gives"}
+"""What is said of a target that cannot be used, for whatever reason."""
+
 FAILURES: tuple[type[TerminalFailure], ...] = (
     InvalidAction,
     InvalidPayload,
@@ -200,6 +204,7 @@ CODE_OF: Mapping[type[DuettyError], type[TerminalFailure]] = {
 
 FIELD_OF: Mapping[type[DuettyError], str] = {
     BadCommand: "runtime.shell",
+    CommandTooLong: "execution",
     InvalidSessionName: "runtime.name",
     SessionNameConflict: "runtime.name",
 }
@@ -270,7 +275,7 @@ def failure_of(
         limit = "; a limit was reached" if isinstance(error, Exhausted) else ""
         return Internal(f"it could not be done here{limit}", hint=error.hint, reason=error.code)
     if kind is TargetNotFound:
-        return TargetNotFound(error.message, reason=error.code)
+        return TargetNotFound(error.message, fields=USE_LISTED, reason=error.code)
     if kind is TimedOut:
         return timed_out(
             error.message,

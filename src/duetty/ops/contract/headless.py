@@ -9,7 +9,7 @@ from duetty.ops.contract.failures import Partial, timed_out
 from duetty.ops.contract.gate import check_piped
 from duetty.ops.contract.owners import process_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
-from duetty.ops.contract.words import line_of
+from duetty.ops.contract.words import HEADLESS_SHELL, line_of
 from duetty.policy import Allow, Judged, Mode
 from duetty.wire.contract import Executed, OutputRead, TargetInfo, Terminated
 
@@ -18,7 +18,7 @@ async def execute(doing: Doing) -> Outcome:
     request = doing.request
     line = request.execution.command or ""
     if request.words is not None:
-        line = line_of(request.words, "bash")
+        line = line_of(request.words, HEADLESS_SHELL)
     cwd = _directory(doing)
     if request.execution.stdin:
         check_piped(request, is_allowed=_is_allowed(doing, line, cwd))

@@ -15,7 +15,7 @@ from duetty.errors import (
     Refused,
     SessionBusy,
 )
-from duetty.ops.contract.failures import Partial, TargetNotFound, TimedOut, timed_out
+from duetty.ops.contract.failures import USE_LISTED, Partial, TargetNotFound, TimedOut, timed_out
 from duetty.ops.contract.owners import session_of, sessions_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
 from duetty.ops.contract.view import is_seen, obtain_view
@@ -43,8 +43,11 @@ async def execute(doing: Doing) -> Outcome:
     if request.target is not None:
         session = session_of(doing.services, doing.actor, request.target)
         if session.is_exited:
-            raise TargetNotFound("this terminal has ended", reason="session_exited")
+            raise TargetNotFound(
+                "this terminal has ended", fields=USE_LISTED, reason="session_exited"
+            )
         await obtain_view(doing, session)
+        await _check_directory(doing)
         return await _run(doing, session, opened=False)
     if request.intent == "open_only":
         await obtain_view(doing, None)
@@ -61,6 +64,7 @@ async def execute(doing: Doing) -> Outcome:
     free = _free_session(doing)
     if free is not None:
         with _taken(doing.services, free):
+            await _check_directory(doing)
             return await _run(doing, free, opened=False)
     await obtain_view(doing, None)
     session = await _open(doing)
@@ -70,6 +74,17 @@ async def execute(doing: Doing) -> Outcome:
     except (Refused, BadArguments, ApprovalUnanswered):
         await _take_away(doing, session)
         raise
+
+
+async def _check_directory(doing: Doing) -> None:
+    """Of a command that begins where its terminal is: the same request is told the same, whichever is free.
+
+    Raises:
+        BadWorkingDirectory: as opening a terminal there would.
+    """
+    place = doing.request.runtime.default_cwd
+    if place is not None:
+        await doing.services.registry.check_directory(place)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Whose a terminal is. A caller sees its own, a person sees all."""
 
 from duetty.calls import Actor
-from duetty.ops.contract.failures import TargetNotFound
+from duetty.ops.contract.failures import USE_LISTED, TargetNotFound
 from duetty.ops.services import Services
 from duetty.processes import Process
 from duetty.session import Session
@@ -58,6 +58,6 @@ def _not_found(other_mode: str | None) -> TargetNotFound:
     return TargetNotFound(
         "no terminal of yours is meant by this target in this mode",
         hint=hint,
-        fields={"target.session": "use one that list gives"},
+        fields=USE_LISTED,
         reason="other_mode" if other_mode else "unknown",
     )

@@ -13,6 +13,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from duetty.ops.contract.compat import ALIASES, LIFTED, Bridged, is_whole
 from duetty.ops.contract.failures import MODES, InvalidMode, InvalidPayload
+from duetty.ops.contract.words import HEADLESS_SHELL, line_of
+from duetty.wire.base import MAX_ARGUMENT_BYTES, system_bytes
 from duetty.wire.contract import (
     Action,
     Compat,
@@ -182,6 +184,9 @@ def _parts(given: Mapping[str, Any]) -> tuple[dict[str, BaseModel], dict[str, st
         if _levels(given.get(name)) > MAX_LEVELS:
             problems[name] = f"is nested more than {MAX_LEVELS} levels deep"
             continue
+        if not _is_whole_text(_unread(name, given.get(name))):
+            problems[name] = "must be Unicode text, its names too"
+            continue
         try:
             parts[name] = kind.validate_python(_without_null(name, given.get(name, {})))
         except ValidationError as error:
@@ -204,9 +209,35 @@ def _levels(value: object) -> int:
     return level
 
 
+def _unread(name: str, part: object) -> object:
+    """What no field of the part looks at: names, and what compat lets pass."""
+    return (
+        list(cast("dict[object, object]", part))
+        if name in KNOWN and isinstance(part, dict)
+        else part
+    )
+
+
+def _is_whole_text(value: object) -> bool:
+    """Whether no text in it has half a character."""
+    found = [value]
+    while found:
+        each = found.pop()
+        if isinstance(each, str) and not is_whole(each):
+            return False
+        if isinstance(each, dict):
+            fields = cast("dict[object, object]", each)
+            found += [*fields.keys(), *fields.values()]
+        elif isinstance(each, list):
+            found += cast("list[object]", each)
+    return True
+
+
 def _shown(name: object) -> str:
     """A name that the caller chose, short and without halves of characters or what cannot be seen."""
     short = str(name)[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
+    if not short.strip(" "):
+        return f'"{short}"'
     return short if short.isprintable() else ascii(short)[1:-1]
 
 
@@ -288,6 +319,9 @@ def _execute_problems(request: Request) -> dict[str, str]:
     if request.mode == "headless":
         if has_target:
             problems["target"] = "a headless command is a process of its own"
+        if system_bytes(_line(request)) > MAX_ARGUMENT_BYTES:
+            place = "execution.command" if request.words is None else "execution.args"
+            problems[place] = f"headless: one line of at most {MAX_ARGUMENT_BYTES} bytes"
         return problems
     if run.stdin is not None:
         problems["execution.stdin"] = "only headless has one; a terminal is typed into"
@@ -299,6 +333,13 @@ def _execute_problems(request: Request) -> dict[str, str]:
             if name in request.runtime.model_fields_set:
                 problems[f"runtime.{name}"] = "only for a new terminal, and target names one"
     return problems
+
+
+def _line(request: Request) -> str:
+    """The command as a headless shell would be given it."""
+    if request.words is None:
+        return request.execution.command or ""
+    return line_of(request.words, HEADLESS_SHELL)
 
 
 def _allowed(bridged: Bridged, problems: Iterable[str]) -> tuple[str, ...]:

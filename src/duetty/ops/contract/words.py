@@ -3,6 +3,9 @@
 import re
 from collections.abc import Callable, Sequence
 
+HEADLESS_SHELL = "bash"
+"""For which words are quoted where there is no terminal."""
+
 _PLAIN = re.compile(r"[A-Za-z0-9_@+:,./=-]+")
 """Read as it stands by every shell, but for what follows."""
 

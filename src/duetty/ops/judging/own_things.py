@@ -17,11 +17,8 @@ PROJECT_DIRECTORY = ".duetty"
 
 _QUOTES = re.compile(r"[\\'\"]")
 _BEFORE, _AFTER = r"(?<![\w.-])", r"(?![\w-])"
-_WITHIN = r"[^\s;&|<>()]*"
-"""What else belongs to the same word."""
-
-_TOKEN = re.compile(r"/(?:token|[^/]*[*?\[{$][^/]*)$")
-"""The server's own, or a pattern that may be it: to read it is to have it."""
+_END_OF_WORD = re.compile(r"[\s;&|<>()]|$")
+_UNSURE = frozenset("*?[{$")
 
 _HOME = r"(?:~|\$HOME|\$\{HOME\})/"
 _SIGNALS = ("kill", "tgkill", "gdb", "strace", "ptrace", "reptyr", "prlimit")
@@ -37,7 +34,7 @@ class OwnThings:
         below = (each.removeprefix(f"{home}/") for each in self._places if home)
         names += [_HOME + re.escape(each) for each in below if not each.startswith("/")]
         names.append(r"\$\{?DUETTY_HOME\}?")
-        self._named = re.compile(f"{_WITHIN}{_BEFORE}(?:{'|'.join(names)}){_AFTER}{_WITHIN}")
+        self._named = re.compile(f"{_BEFORE}(?:{'|'.join(names)}){_AFTER}")
 
     def judged(self, judged: Judged, decision: Decision, pids: Sequence[int] = ()) -> Decision:
         """The decision, stricter where the line may change something of these."""
@@ -61,19 +58,52 @@ class OwnThings:
 
     def _touches(self, judged: Judged, line: str) -> bool:
         plain = re.sub(r"/(?:\./|/)+", "/", _QUOTES.sub("", line))
-        if any(_TOKEN.search(found[0]) for found in self._named.finditer(plain)):
+        words = self._words(plain)
+        if any(_may_be_token(plain[start:end]) for start, end in words):
             return True
-        elsewhere, count = self._named.subn("x", plain)
-        if not count and not self._is_within(judged.cwd):
+        if not words and not self._is_within(judged.cwd):
             return False
         # What would only read, were it about other files, changes nothing of these.
-        other = replace(judged, command_line=elsewhere if count else line, cwd="/x")
+        elsewhere = _without(plain, words) if words else line
+        other = replace(judged, command_line=elsewhere, cwd="/x")
         return not isinstance(decide(other, RuleSet(), Profile.STRICT, can_ask=True), Allow)
+
+    def _words(self, plain: str) -> list[tuple[int, int]]:
+        """Where the words stand that name one of these; each character is looked at once or twice.
+
+        A line may be as long as an agent likes, and nobody else is served meanwhile.
+        """
+        found: list[tuple[int, int]] = []
+        end = 0
+        while (name := self._named.search(plain, end)) is not None:
+            start = name.start()
+            while start > end and not _END_OF_WORD.match(plain[start - 1]):
+                start -= 1
+            behind = _END_OF_WORD.search(plain, name.end())
+            assert behind is not None  # the end of the line is one
+            end = behind.start()
+            found.append((start, end))
+        return found
 
     def _is_within(self, cwd: str) -> bool:
         return PROJECT_DIRECTORY in cwd.split("/") or any(
             cwd == each or cwd.startswith(f"{each}/") for each in self._places
         )
+
+
+def _may_be_token(word: str) -> bool:
+    """The server's own, or a pattern that may be it: to read it is to have it."""
+    _, slash, name = word.rpartition("/")
+    return bool(slash) and (name == "token" or not _UNSURE.isdisjoint(name))
+
+
+def _without(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """With other words in these places."""
+    kept, at = list[str](), 0
+    for start, end in places:
+        kept += [text[at:start], "x"]
+        at = end
+    return "".join([*kept, text[at:]])
 
 
 def _is_about(line: str, pids: Sequence[int]) -> bool:

@@ -62,7 +62,7 @@ def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
     text = config_file.read_text(encoding="utf-8")
     try:
         table: object = tomllib.loads(text).get("policy", {})
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"{config_file}: {error}") from error
     rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
     if rules is None:

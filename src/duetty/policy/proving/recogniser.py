@@ -267,11 +267,20 @@ class _Reading:
                 why = "a redirection without a blank" if glued else self._redirect(token[0])
                 glued = True
             else:
-                why = f"{token[0]!r} is not literal"
+                why = self._not_literal(token[0], token.start())
             if why or count > MAX_WORDS or len(self.commands) > MAX_COMMANDS:
                 offset = token.start(_TEXT if kind == _PLAIN_FOUND else 0)
                 return why or "too many words or commands", offset
         return self._end()
+
+    def _not_literal(self, sign: str, offset: int) -> str:
+        if sign in ("'", '"'):
+            end = self.text.find(sign, offset + 1)
+            if end < 0:
+                return "a quote that is not closed"
+            if "\n" in self.text[offset:end]:
+                return "a line end within quotes"
+        return f"{sign!r} is not literal"
 
     def _word(self, raw: str, kind: int) -> str | None:
         if kind == _BRACKET:

@@ -50,15 +50,28 @@ def cut_off(arguments: object, message: str) -> Answer:
     return _failed(cut_off_failure(arguments, message))
 
 
+_ELSEWHERE = ("session", "session_id", "terminal", "terminal_id", "server")
+
+
 def _with_directory(calls: Calls, arguments: Json) -> Json:
-    """With the directory in which the agent's host works, where it told us."""
+    """With the directory in which the agent's host works, where it told us and something may begin."""
     runtime = arguments.get("runtime", {})
     if arguments.get("action") not in ("execute", "run", "send", "create"):
         return arguments  # a directory means nothing to the others
     if not calls.caller.cwd or not isinstance(runtime, dict):
         return arguments
     hints = cast("Json", runtime)
-    return {**arguments, "runtime": {"default_cwd": calls.caller.cwd, **hints}}
+    if hints.get("default_cwd") is not None or _is_elsewhere(arguments):
+        return arguments
+    return {**arguments, "runtime": {**hints, "default_cwd": calls.caller.cwd}}
+
+
+def _is_elsewhere(arguments: Json) -> bool:
+    """Whether it goes on in a terminal that is there, or on a machine that may have no such directory."""
+    target = arguments.get("target")
+    named = cast("Json", target) if isinstance(target, dict) else {}
+    meant = [*named.values(), *(arguments.get(each) for each in _ELSEWHERE)]
+    return any(each is not None for each in meant)
 
 
 async def _tail(calls: Calls, arguments: Json) -> str | None:
