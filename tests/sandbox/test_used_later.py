@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked
+from duetty.sandbox import Asked, disorders
 from duetty.sandbox.git_config import parse_named
 from duetty.sandbox.protecting import protected
 from tests.sandbox.inside import LEVELS, lasting_home, needs_both, run_inside
@@ -285,3 +285,77 @@ def test_settings_of_mercurial_are_not_made_inside(home: Path, level: Asked) -> 
     inside(level, home, "echo '[hooks]' > part/.hg/hgrc")
 
     assert (home / "ws/part/.hg/hgrc").read_text() == ""
+
+
+# --- repositories that are put out of use -----------------------------------------------
+
+BARE = (
+    "mkdir -p {0}/objects {0}/refs; echo 'ref: refs/heads/main' > {0}/HEAD; printf '[core]\\n\\t"
+    "repositoryformatversion = 0\\n\\tbare = false\\n\\tworktree = {1}\\n\\tfsmonitor = "
+    '"touch RAN;false"\\n\' > {0}/config;'
+)
+
+OUT_OF_USE = [
+    pytest.param("rm .git/HEAD;" + BARE.format(".", "."), ".", ".git/HEAD", id="no HEAD"),
+    pytest.param("echo x > .git/HEAD;" + BARE.format(".", "."), ".", ".git/HEAD", id="bad HEAD"),
+    pytest.param("mv .git/refs .git/r;" + BARE.format(".", "."), ".", ".git/refs", id="no refs"),
+    pytest.param(BARE.format("docs", ".."), "docs", "docs/config", id="within"),
+    pytest.param(
+        BARE.format("x", "..") + "echo ../x > .git/commondir;",
+        ".",
+        ".git/commondir",
+        id="commondir",
+    ),
+]
+
+
+@pytest.mark.parametrize(("script", "where", "told"), OUT_OF_USE)
+def test_a_repository_that_was_put_out_of_use_is_told(
+    home: Path, script: str, where: str, told: str
+) -> None:
+    assert disorders([home / "ws"]) == []
+
+    inside("bubblewrap", home, script)
+    found = [each.path for each in disorders([home / "ws"])]
+    git(home, "-C", home / "ws" / where, "status")
+
+    assert (home / "ran").exists()  # which docs/sandbox.md says: it cannot be held back
+    assert home / "ws" / told in found
+
+
+@pytest.mark.parametrize(("script", "where", "told"), OUT_OF_USE)
+def test_a_person_who_asks_for_it_is_safe_from_repositories_within(
+    home: Path, script: str, where: str, told: str
+) -> None:
+    """`safe.bareRepository=explicit`, as docs/sandbox.md recommends."""
+    inside("bubblewrap", home, script)
+    git(home, "config", "--global", "safe.bareRepository", "explicit")
+    git(home, "-C", home / "ws" / where, "status")
+
+    assert (home / "ran").exists() == (told == ".git/commondir")
+
+
+@pytest.mark.parametrize(("script", "where", "told"), OUT_OF_USE)
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_repository_that_is_kept_whole_stays_in_use(
+    home: Path, level: Asked, script: str, where: str, told: str
+) -> None:
+    (home / "ws/docs").mkdir()
+    inside(level, home, script, whole_git=True)
+    git(home, "-C", home / "ws", "status")
+
+    assert not (home / "ran").exists()
+
+
+def test_repositories_of_every_usual_kind_are_in_order(home: Path) -> None:
+    ws = home / "ws"
+    (ws / "empty/.git").mkdir(parents=True)
+    git(home, "clone", "-q", "--bare", ws, ws / "bare.git")
+    git(home, "clone", "-q", "--separate-git-dir", ws / "store", ws, ws / "apart")
+    git(home, "-C", ws, "worktree", "add", "-q", "tree")
+    git(home, "-C", ws, "-c", "protocol.file.allow=always", "submodule", "add", "-q", ws, "part")
+    git(home, "-C", ws, "checkout", "-q", "--detach")
+    git(home, "-C", ws, "config", "core.fsmonitor", "true")
+    git(home, "-C", ws, "config", "alias.x", "!true")
+
+    assert disorders([ws]) == []

@@ -56,11 +56,14 @@ class Named:
     has_worktree_config: bool = False
     """Whether `config.worktree` is obeyed beside it."""
 
+    runs: bool = False
+    """Whether it has a command line, or a program of the usual names."""
+
 
 def parse_named(raw: bytes) -> Named:
     found: dict[str, list[str]] = {"hookspath": [], "path": [], "worktree": []}
     words: dict[str, None] = {}
-    has_worktree_config = False
+    has_worktree_config = runs = False
     for section, key, written in _settings(raw.decode("utf-8", "surrogateescape")):
         if written is None:  # a switch, which is on
             has_worktree_config |= (section, key) == ("extensions", "worktreeconfig")
@@ -78,6 +81,7 @@ def parse_named(raw: bytes) -> Named:
             has_worktree_config = value.lower() not in _OFF
         elif kind not in NO_COMMANDS:
             is_command = kind in OF_COMMANDS or key in PROGRAMS
+            runs |= is_command and value.lower() not in _SWITCHES
             words |= dict.fromkeys(each for each in _words(value) if is_command or "/" in each)
     return Named(
         hooks=tuple(filter(None, found["hookspath"])),
@@ -85,6 +89,7 @@ def parse_named(raw: bytes) -> Named:
         worktrees=tuple(filter(None, found["worktree"])),
         words=tuple(words),
         has_worktree_config=has_worktree_config,
+        runs=runs,
     )
 
 

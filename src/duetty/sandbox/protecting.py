@@ -86,6 +86,15 @@ def protected(
     return found
 
 
+def repositories(workspace: Path) -> list[Path]:
+    """Every `.git` near the top, and directories that git would take for one.
+
+    Raises:
+        SandboxUnavailable: as `protected` does.
+    """
+    return _Look(workspace, [workspace], []).gits()
+
+
 @dataclass(slots=True)
 class _Look:
     """One look at a workspace, with an end: whoever wrote in it may have seen to it that there is none."""
@@ -248,10 +257,7 @@ class _Look:
         if is_directory(directory / "objects"):
             make_empty(directory / "hooks")
         for name in GIT_FILES:
-            found = seen(f"{directory}/{name}")
-            if found is not None and stat.S_ISLNK(found.st_mode):
-                yield directory  # or the link could be exchanged
-            if found is not None:
+            if seen(f"{directory}/{name}") is not None:
                 yield from self.led_to(directory / name)
         yield from self.hooks(directory / "hooks")
 

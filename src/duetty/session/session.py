@@ -141,6 +141,9 @@ class Session:
         self._failure: str | None = None
         """What kept output from the terminal."""
 
+        self.left_behind: str | None = None
+        """What its sandbox did to a repository, when it has ended."""
+
     # --- what it is -----------------------------------------------------------
 
     @property
@@ -154,7 +157,7 @@ class Session:
     @property
     def degraded(self) -> str | None:
         """Why it does not all work as promised; None when it does."""
-        return self.journal.degraded or self._failure
+        return self.journal.degraded or self._failure or self.left_behind
 
     @property
     def recent(self) -> deque[Block]:
