@@ -9,7 +9,7 @@ from duetty.sandbox.making import make_empty
 from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.own import own_code, user_site
-from duetty.sandbox.places import SYSTEM, credentials, is_within, servers
+from duetty.sandbox.places import SYSTEM, credentials, is_within, secrets_of_root, servers
 from duetty.sandbox.protecting import protected
 
 
@@ -35,7 +35,7 @@ def hidden_places(
     """
     named = [*places.hidden, *(Path(each).expanduser() for each in order.hidden)]
     existing, later = credentials(homes)
-    found = dict.fromkeys([*map(real, named), *servers(homes), *existing])
+    found = dict.fromkeys([*map(real, named), *servers(homes), *existing, *secrets_of_root()])
     others = other_paths(found, table, workspaces=workspaces, homes=homes)
     return Hidden(
         now=(*found, *others),
