@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duetty.cli.checking import asked_sandbox
+from duetty.cli.checking import asked_sandbox, disordered
 from duetty.sandbox import support
 from tests.sandbox.inside import settled_sockets
 from tests.server_process import ServerProcess, running_server
@@ -62,3 +62,15 @@ def test_the_doctor_tells_when_what_is_asked_for_cannot_be_had() -> None:
     assert list(asked_sandbox("any", nothing | {"landlock": True})) == []
     assert [each.what for each in asked_sandbox("bubblewrap", nothing | {"landlock": True})]
     assert list(asked_sandbox("none", nothing)) == []
+
+
+def test_the_doctor_names_a_repository_that_was_put_out_of_use(tmp_path: Path) -> None:
+    (tmp_path / ".git/objects").mkdir(parents=True)
+    (tmp_path / ".git/refs").mkdir()
+    (tmp_path / ".git/config").touch()
+    before = [each.verdict for each in disordered([str(tmp_path)])]
+
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+
+    assert before == ["warning"]
+    assert list(disordered([str(tmp_path)])) == []

@@ -6,8 +6,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -407,3 +409,100 @@ def test_a_repository_without_hooks_gets_none(level: Asked, ws: Path) -> None:
 
     assert "DONE" not in python_inside(level, code, workspace=ws)
     assert list((ws / "below/it/.git/hooks").iterdir()) == []
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("level", LEVELS)
+def test_secrets_of_the_machine_are_hidden_where_root_runs_the_server(
+    level: Asked, ws: Path
+) -> None:
+    said = python_inside(
+        level,
+        f"""{ATTEMPT}
+def read(path): assert open(path).read()
+print([attempt(lambda: read(path)) for path in ('/etc/passwd', '/etc/group')])
+try: print(len(open('/etc/shadow').read()))
+except OSError: print(0)""",
+        workspace=ws,
+    )
+
+    assert said.splitlines() == ["['DONE', 'DONE']", "0"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_no_pressure_of_the_machine_is_watched(level: Asked, ws: Path) -> None:
+    code = f"{ATTEMPT}\nprint(attempt(lambda: os.open('/proc/pressure/cpu', os.O_RDWR)))"
+
+    assert "DONE" not in python_inside(level, code, workspace=ws)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_version_of_a_file_outside_stays_as_it_is(
+    level: Asked, ws: Path, outside: Path
+) -> None:
+    (outside / "file").touch()
+    code = f"""{ATTEMPT}
+import fcntl
+fd = os.open({str(outside / "file")!r}, os.O_RDONLY)
+print([attempt(lambda: fcntl.ioctl(fd, request, (12345).to_bytes(8, 'little')))
+    for request in (0x40087602, 0x40047602, 0x40086604, 0x40046604)])"""
+
+    said = python_inside(level, code, workspace=ws)
+
+    assert said.startswith("[")
+    assert "DONE" not in said
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_is_mounted_outside_after_the_start_cannot_be_written(
+    level: Asked, ws: Path, outside: Path
+) -> None:
+    """Mounts come in where they are shared; Landlock stands behind them."""
+    (outside / "stick").mkdir()
+    code = f"""{ATTEMPT}
+
+open('ready', 'w').close()
+for _ in range(1000):
+    if os.path.exists('go'): break
+    time.sleep(0.01)
+print(attempt(lambda: open({str(outside / "stick/new")!r}, 'w')))"""
+
+    def plug_in() -> None:
+        for _ in range(2000):
+            if (ws / "ready").exists():
+                break
+            time.sleep(0.01)
+        subprocess.run(["mount", "-t", "tmpfs", "none", str(outside / "stick")], check=True)
+        (ws / "go").touch()
+
+    person = Thread(target=plug_in)
+    person.start()
+    try:
+        said = python_inside(level, code, workspace=ws)
+    finally:
+        person.join()
+        subprocess.run(["umount", "--lazy", str(outside / "stick")], check=True)
+
+    assert said
+    assert "DONE" not in said
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("network", [False, True])
+def test_terminals_and_control_groups_of_the_machine_are_out_of_reach(
+    level: Asked, ws: Path, network: bool
+) -> None:
+    code = f"""{ATTEMPT}
+import fcntl, glob
+fd = os.open('/dev/null', os.O_RDWR)
+acts = [lambda r=r: fcntl.ioctl(fd, r, b'x') for r in (0x5412, 0x541C)]
+acts += [lambda p=p: open(p, 'w').write('0') for p in
+    glob.glob('/sys/fs/cgroup/**/cgroup.procs', recursive=True)[:20]]
+acts += [lambda: os.mkdir('/sys/fs/cgroup/duetty-x')]
+print(sorted({{attempt(act) for act in acts}}))"""
+
+    said = python_inside(level, code, workspace=ws, network=network)
+
+    assert said.startswith("[")
+    assert "DONE" not in said

@@ -1,6 +1,7 @@
 """Sessions in a sandbox: as exact as any other, and confined."""
 
 import os
+import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from duetty.calls import Actor
 from duetty.config import Settings, find_paths
 from duetty.errors import BadArguments, BadWorkingDirectory, PolicyDenied, SandboxUnavailable
+from duetty.events import Degraded, Entry
 from duetty.ops.policing import of_every_instance
 from duetty.sandbox import Asked, Places, SandboxOrder, Support, support, wrap
 from tests.engine import Engine, running_engine
@@ -375,3 +377,22 @@ async def test_a_line_typed_by_an_agent_is_judged_inside_too(home: Path, level: 
         await engine.call("input.write", session="s", data="mkfs.ext4 /nowhere/at/all\r")
 
         await engine.call("session.wait", session="s", text="duetty: not run", max_wait_ms=30_000)
+
+
+async def test_a_repository_that_a_session_broke_is_told_when_it_ends(home: Path) -> None:
+    async with sandboxed(home) as engine:
+        subprocess.run(["git", "init", "-q", str(home / "ws")], check=True)
+        await engine.dispatcher.call(PERSON, "session.open", {"name": "s", "command": "bash"})
+        session = engine.registry.find("s")
+        assert session.degraded is None
+        told: list[Degraded] = []
+        with session.log.subscribe() as entries:
+            await run_by_a_person(engine, f"rm {home}/ws/.git/HEAD")
+            await engine.dispatcher.call(PERSON, "input.write", {"session": "s", "data": "exit\n"})
+            while not told:
+                entry = await entries.receive()
+                if isinstance(entry, Entry) and isinstance(entry.event, Degraded):
+                    told.append(entry.event)
+
+        assert told == [Degraded(part="workspace", reason=session.degraded)]
+        assert f"{home}/ws/.git/HEAD" in (session.degraded or "")

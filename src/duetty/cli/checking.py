@@ -8,7 +8,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -222,10 +222,21 @@ def _sandbox(paths: Paths) -> Iterator[Finding]:
     else:
         said = f"ABI {offered.landlock}; confines sessions where there is no bubblewrap"
         yield Finding("landlock", "ok", said)
+    settings = load_settings(paths, os.environ).settings
     yield from asked_sandbox(
-        load_settings(paths, os.environ).settings.session_sandbox,
+        settings.session_sandbox,
         {"bubblewrap": offered.bubblewrap is not None, "landlock": offered.has_landlock},
     )
+    yield from disordered(settings.sandbox_workspaces)
+
+
+def disordered(workspaces: Iterable[str]) -> Iterator[Finding]:
+    """Repositories that a program in a sandbox may have prepared for the person's own git."""
+    from duetty.sandbox import disorders
+
+    for each in disorders(Path(text).expanduser().resolve() for text in workspaces):
+        mend = "look what did it before you use git there; safe.bareRepository=explicit helps"
+        yield Finding("workspace", "warning", str(each), mend)
 
 
 def asked_sandbox(asked: str, given: Mapping[str, bool]) -> Iterator[Finding]:

@@ -7,18 +7,21 @@ for machines without user namespaces.
 """
 
 from duetty.sandbox.detect import Support, inner_pid, support
+from duetty.sandbox.disorder import Disorder, disorders
 from duetty.sandbox.order import ASKED, Asked, Level, Limits, Places, SandboxOrder, Wrapped
 from duetty.sandbox.wrap import wrap
 
 __all__ = [
     "ASKED",
     "Asked",
+    "Disorder",
     "Level",
     "Limits",
     "Places",
     "SandboxOrder",
     "Support",
     "Wrapped",
+    "disorders",
     "inner_pid",
     "support",
     "wrap",

@@ -18,8 +18,8 @@ from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.places import is_within
 
-PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi")
-"""Settings of the whole machine: they belong to root, who may be running this server."""
+PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")
+"""Settings of the whole machine: they belong to root, who may be running this server, or to everybody."""
 
 
 OF_INIT = "/proc/1"

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duetty.sandbox.looking import real
+from duetty.sandbox.making import make_empty
 from duetty.sandbox.mounted import MountTable
 from duetty.sandbox.order import Places, SandboxOrder
 from duetty.sandbox.own import own_code, user_site
-from duetty.sandbox.places import SYSTEM, credentials, is_within, servers
-from duetty.sandbox.protecting import make_empty, protected
+from duetty.sandbox.places import SYSTEM, credentials, is_within, secrets_of_root, servers
+from duetty.sandbox.protecting import protected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +35,7 @@ def hidden_places(
     """
     named = [*places.hidden, *(Path(each).expanduser() for each in order.hidden)]
     existing, later = credentials(homes)
-    found = dict.fromkeys([*map(real, named), *servers(homes), *existing])
+    found = dict.fromkeys([*map(real, named), *servers(homes), *existing, *secrets_of_root()])
     others = other_paths(found, table, workspaces=workspaces, homes=homes)
     return Hidden(
         now=(*found, *others),

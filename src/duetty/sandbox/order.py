@@ -66,3 +66,6 @@ class Wrapped:
     env: Mapping[str, str]
     handed: Mapping[int, bytes] = field(default_factory=dict[int, bytes])
     """Descriptors that the command must find open for reading, and what they contain."""
+
+    workspaces: tuple[Path, ...] = ()
+    """What can be written inside, and is worth a look when it has ended (`disorders`)."""

@@ -33,6 +33,15 @@ CREDENTIALS = (
 )  # fmt: skip
 """In the home directory: hidden wherever they exist, and where they come to be."""
 
+OF_ROOT = (
+    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/security/opasswd",
+    "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private", "/etc/pki/tls/private",
+    "/etc/letsencrypt", "/etc/wireguard", "/etc/krb5.keytab",
+    "/etc/NetworkManager/system-connections", "/etc/ssh/ssh_host_rsa_key",
+    "/etc/ssh/ssh_host_ecdsa_key", "/etc/ssh/ssh_host_ed25519_key", "/var/lib/sss/secrets",
+)  # fmt: skip
+"""Secrets of the machine, which root owns: without any power it can read them all the same."""
+
 SERVERS = (".local/state/duetty", ".config/duetty")
 """In the home directory: state and settings of servers that were told of no other place.
 
@@ -95,6 +104,17 @@ def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[str]]:
     existing = {path for path in found if seen(path) is not None}
     later = {f"{led_to[_above(name)]}{name.removeprefix(_above(name))}" for name in names}
     return sorted(existing), sorted((later | {*map(str, found)}) - {*map(str, existing)})
+
+
+def secrets_of_root() -> list[Path]:
+    """What is hidden where root runs the server; from everybody else it is closed anyway.
+
+    Raises:
+        SandboxUnavailable: if it cannot be told where one is.
+    """
+    if os.geteuid() != 0:
+        return []
+    return [real(Path(name)) for name in OF_ROOT if seen(name) is not None]
 
 
 def _above(name: str) -> str:

@@ -1,6 +1,5 @@
 """What in a workspace stays read-only: files that programs outside run or obey later."""
 
-import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,42 +8,20 @@ from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
 from duetty.sandbox.git_config import Named, parse_named
-from duetty.sandbox.launch import open_plain
+from duetty.sandbox.links import way_of
 from duetty.sandbox.looking import check_absent, is_directory, seen
+from duetty.sandbox.making import is_plain, make_empty, make_empty_file
+from duetty.sandbox.obeyed import DATA, MADE, OF_THE_HOME, PROTECTED
 from duetty.sandbox.places import is_within
 from duetty.sandbox.reading import bytes_of
-
-PROTECTED = (
-    ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".zshrc", ".zshenv",
-    ".zprofile", ".zlogin", ".zlogout", ".inputrc", ".config/fish", ".envrc", ".direnvrc",
-    ".bash_aliases", ".bash_completion", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login",
-    ".logout", ".config/zsh", ".oh-my-zsh", ".config/direnv", ".mise.toml", ".config/mise",
-    ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".pam_environment",
-    ".gitconfig", ".gitmodules", ".config/git", ".hgrc", ".config/hg", ".ripgreprc", ".curlrc",
-    ".wgetrc", ".mcp.json", ".vscode", ".idea", ".zed", ".devcontainer", ".devcontainer.json",
-    ".claude", ".codex", ".gemini", ".cursor", ".duetty", ".husky",
-    ".vimrc", ".gvimrc", ".vim", ".exrc", ".nvimrc", ".nvim.lua", ".config/nvim", ".config/vim",
-    ".emacs", ".emacs.d", ".config/emacs", ".dir-locals.el", ".nanorc", ".config/nano",
-    ".gdbinit", ".config/gdb", ".lldbinit", ".pdbrc", ".pythonrc", ".ipython/profile_default/startup",
-    ".irbrc", ".pryrc", ".Rprofile", ".psqlrc", ".sqliterc", ".lessfilter", ".lesskey",
-    ".tmux.conf", ".config/tmux", ".screenrc", ".npmrc", ".pnpmfile.cjs", ".yarnrc", ".yarnrc.yml",
-    ".yarn/plugins", ".yarn/releases", ".bunfig.toml", ".cargo/config", ".cargo/config.toml",
-    ".cargo/env", ".cargo/bin", ".bazelrc", ".mavenrc", ".gemrc", ".pip", ".config/pip",
-    ".local/bin", ".config/autostart", ".config/systemd", ".config/environment.d",
-    ".local/share/applications",
-)  # fmt: skip
-"""At the top of a workspace, and of every repository in it.
-
-Not those that are edited and run on purpose all day (`Makefile`, `package.json`).
-"""
-
-OF_THE_HOME = (".local/lib", "bin")
-"""Modules that every Python of the person loads at its start, and programs in PATH."""
 
 GIT_FILES = ("hooks", "config", "config.worktree", "info", "commondir", "gitdir")
 """Of a directory of git's: each can name a program that git runs."""
 
 CONFIGS = ("config", "config.worktree")
+OTHERS = (".hg", ".jj")
+"""Repositories of other programs, with settings that name programs, too."""
+
 OF_THE_PERSON = (".gitconfig", ".config/git/config")
 OF_THE_MACHINE = Path("/etc/gitconfig")
 
@@ -66,6 +43,19 @@ MAX_INCLUDES = 10
 REPOSITORY_DEPTH = 3
 MODULE_DEPTH = 6
 """Submodules within submodules, and names with slashes in them."""
+
+HOOKS_DEPTH = 3
+"""Directories of hooks within directories of hooks."""
+
+MAX_MADE = 64
+"""Empty files and directories for one workspace: each is a mount, and somebody finds it later."""
+
+
+_PROTECTED = {
+    first.lower(): [name for name in PROTECTED if name.partition("/")[0] == first]
+    for first in {name.partition("/")[0] for name in PROTECTED}
+}
+"""By their first part: what is not in a directory is not looked for."""
 
 
 def protected(
@@ -96,6 +86,15 @@ def protected(
     return found
 
 
+def repositories(workspace: Path) -> list[Path]:
+    """Every `.git` near the top, and directories that git would take for one.
+
+    Raises:
+        SandboxUnavailable: as `protected` does.
+    """
+    return _Look(workspace, [workspace], []).gits()
+
+
 @dataclass(slots=True)
 class _Look:
     """One look at a workspace, with an end: whoever wrote in it may have seen to it that there is none."""
@@ -105,15 +104,20 @@ class _Look:
     homes: Sequence[Path]
     looked_at: int = 0
     config_bytes: int = 0
+    made: int = 0
     configs: dict[Path, Named] = field(default_factory=dict[Path, Named])
+    listed: dict[Path, frozenset[str] | None] = field(
+        default_factory=dict[Path, "frozenset[str] | None"]
+    )
+    tops: dict[Path, None] = field(default_factory=dict[Path, None])
+    """Of the workspace and of repositories: what is worked in."""
 
     def protected(self, *, whole_git: bool) -> dict[Path, None]:
         found: dict[Path, None] = {}
         gits = self.gits()
-        for top in (self.workspace, *(git.parent for git in gits)):
-            names = (f"{top}/{name}" for name in PROTECTED)
-            there = [Path(name) for name in names if seen(name) is not None]
-            found |= dict.fromkeys(path for path in there if is_plain(path))
+        self.tops |= dict.fromkeys((self.workspace, *(git.parent for git in gits)))
+        for top in self.tops:
+            found |= dict.fromkeys(self.named_at(top))
         directories = 0
         for git in gits:
             if whole_git or _is_file(git):  # of a worktree or submodule, it says where git looks
@@ -122,9 +126,70 @@ class _Look:
                 directories += 1
                 if directories > MAX_REPOSITORIES:
                     raise self.too_much()
-                found |= dict.fromkeys([directory] if whole_git else _of_git(directory))
+                found |= dict.fromkeys([directory] if whole_git else self.of_git(directory))
                 found |= dict.fromkeys(self.named_in_configs(directory, tops))
         return found
+
+    # --- by name --------------------------------------------------------------------
+
+    def named_at(self, top: Path) -> Iterator[Path]:
+        """Files of these names, and where they lead if they are links."""
+        there = self.names(top)
+        for first in _PROTECTED if there is None else there & _PROTECTED.keys():
+            for name in _PROTECTED[first]:
+                if seen(f"{top}/{name}") is not None:
+                    yield from self.led_to(top / name)
+        for name, beside in MADE.items():
+            if self.may_have(top, name) and is_plain(top / beside):
+                yield from self.led_to(top / name, made=True)
+
+    def names(self, top: Path) -> frozenset[str] | None:
+        """Of what is in it, in small letters; None where they are not told."""
+        if top not in self.listed:
+            is_listed = os.access(top, os.R_OK, effective_ids=True)
+            names = frozenset(each.name.lower() for each in self.entries(top))
+            self.listed[top] = names if is_listed else None
+        return self.listed[top]
+
+    def may_have(self, top: Path, name: str) -> bool:
+        """By one look at the directory: most names are in none."""
+        there, first = self.names(top), name.partition("/")[0]
+        return there is None or first == ".." or first.lower() in there
+
+    def led_to(self, path: Path, *, made: bool = False) -> Iterator[Path]:
+        """What is there, and where links lead from it, in the workspaces.
+
+        Directories that hold links on the way are among them: a link cannot be covered, and
+        whoever exchanges it leads elsewhere. Not those that are worked in.
+
+        `made`: if nothing is there, an empty file.
+        """
+        way = way_of(path)
+        if way is None:
+            return
+        around = self.around(way.end)
+        if way.mode is None and not made:
+            return
+        if around is not None and way.mode is None:
+            self.make()
+            make_empty_file(way.end, within=around)
+        leads_back = way.end != path and is_within(path, [way.end])
+        is_there = way.mode is not None and not way.holders
+        if around is not None and not leads_back and (is_there or is_plain(way.end)):
+            yield way.end
+        for holder in way.holders:
+            is_worked_in = any(is_within(top, [holder]) for top in self.tops)
+            if self.around(holder) is not None and not is_worked_in:
+                yield holder
+
+    def around(self, path: Path) -> Path | None:
+        """The workspace that it is in; a whole one is not protected, or it would be none."""
+        return next((each for each in self.workspaces if each in path.parents), None)
+
+    def make(self) -> None:
+        self.made += 1
+        if self.made > MAX_MADE:
+            raise self.too_much()
 
     # --- repositories ---------------------------------------------------------------
 
@@ -141,6 +206,8 @@ class _Look:
                         raise self.too_much()
                     if entry.name == ".git" and not entry.is_symlink():
                         found[Path(entry.path)] = None
+                    elif entry.name in OTHERS:
+                        self.tops[directory] = None
                     elif entry.name == "HEAD" and _is_git(directory):  # bare, or of another name
                         found[directory] = None
                     elif entry.name != "node_modules" and _is_directory(entry):
@@ -186,6 +253,27 @@ class _Look:
                         below.append(entry.path)
             level = below
 
+    def of_git(self, directory: Path) -> Iterator[Path]:
+        if is_directory(directory / "objects"):
+            make_empty(directory / "hooks")
+        for name in GIT_FILES:
+            if seen(f"{directory}/{name}") is not None:
+                yield from self.led_to(directory / name)
+        yield from self.hooks(directory / "hooks")
+
+    def hooks(self, directory: Path) -> Iterator[Path]:
+        """Where those lead that are links."""
+        level = [str(directory)]
+        for _ in range(HOOKS_DEPTH):
+            below: list[str] = []
+            for each in level:
+                for entry in self.entries(each):
+                    if entry.is_symlink():
+                        yield from self.led_to(Path(entry.path), made=True)
+                    elif _is_directory(entry):
+                        below.append(entry.path)
+            level = below
+
     def named(self, file: Path) -> Path | None:
         """The directory that a file of git's names: `gitdir: …`, or a plain path (`commondir`)."""
         if not is_within(file, self.workspaces):
@@ -203,7 +291,9 @@ class _Look:
     # --- what configurations name ---------------------------------------------------
 
     def named_in_configs(self, directory: Path, tops: Sequence[Path]) -> Iterator[Path]:
-        """Hooks that stand elsewhere, and files that git reads as parts of its configuration."""
+        """Hooks and programs in a workspace, and files that git reads as parts of its configuration."""
+        if self.has_worktree_config(directory):
+            yield from self.led_to(directory / "config.worktree", made=True)
         own = [directory / name for name in CONFIGS]
         worktrees = [each for config in own for each in self.config(config).worktrees]
         places = [*tops, *(Path(os.path.normpath(directory / each)) for each in worktrees)]
@@ -212,6 +302,16 @@ class _Look:
         seen: set[Path] = set()
         for config in (*own, *others):
             yield from self.obeyed(config, places or [directory], seen, MAX_INCLUDES)
+        for config in seen:
+            yield from self.programs(self.config(config), places)
+
+    def has_worktree_config(self, directory: Path) -> bool:
+        """Of a worktree the repository's own `config` says it."""
+        common = self.named(directory / "commondir") or directory
+        return (
+            is_within(common, self.workspaces)
+            and self.config(common / "config").has_worktree_config
+        )
 
     def obeyed(
         self, config: Path, tops: Sequence[Path], seen: set[Path], depth: int
@@ -222,14 +322,40 @@ class _Look:
         named = self.config(config)
         for text in named.hooks:
             for place in self.placed(text, tops):
-                make_empty(place)
-                if is_plain(place):
-                    yield place
+                yield from self.hooks_at(place)
         for text in named.includes if depth else ():
             for place in self.placed(text, [config.parent], anywhere=self.is_theirs(config)):
-                if is_plain(place):
-                    yield place
-                yield from self.obeyed(place, tops, seen, depth - 1)
+                yield from self.led_to(place, made=not self.is_theirs(place))
+                way = way_of(place)
+                if way is not None:
+                    yield from self.obeyed(way.end, tops, seen, depth - 1)
+
+    def hooks_at(self, place: Path) -> Iterator[Path]:
+        """Made if they are not there: whoever made them later would be obeyed."""
+        way = way_of(place)
+        around = None if way is None else self.around(way.end)
+        if way is None or around is None:
+            return
+        if way.mode is None:
+            self.make()
+            make_empty(way.end, within=around)
+        yield from self.led_to(place)
+        yield from self.hooks(way.end)
+
+    def programs(self, named: Named, tops: Sequence[Path]) -> Iterator[Path]:
+        for word in named.words:
+            if "/" not in word and ("." not in word or word.endswith(DATA)):
+                continue  # the shell looks for it elsewhere
+            for top in tops:
+                self.count()
+                if not word.startswith(("/", "~")) and not self.may_have(
+                    top, os.path.normpath(word)
+                ):
+                    continue
+                for place in self.placed(word, [top]):
+                    way = way_of(place)
+                    if way is not None and way.is_file:
+                        yield from self.led_to(place)
 
     def placed(self, text: str, bases: Iterable[Path], *, anywhere: bool = False) -> Iterator[Path]:
         """Where a name of a configuration leads: into a workspace, or nothing is looked at."""
@@ -237,10 +363,7 @@ class _Look:
         for base in [home / text[2:] for home in self.homes] if is_of_home else bases:
             self.count()
             path = Path(os.path.normpath(base if is_of_home else base / text))
-            # A whole workspace is not protected: then it would be none.
-            if any(each in path.parents for each in self.workspaces) or (
-                anywhere and self.is_theirs(path)
-            ):
+            if self.around(path) is not None or (anywhere and self.is_theirs(path)):
                 yield path
 
     def is_theirs(self, file: Path) -> bool:
@@ -299,42 +422,3 @@ def _is_directory(entry: "os.DirEntry[str]") -> bool:
     except OSError as error:  # where directories do not say it themselves, it is looked up
         check_absent(entry.path, error)
         return False
-
-
-def _of_git(directory: Path) -> Iterator[Path]:
-    if is_directory(directory / "objects"):
-        make_empty(directory / "hooks")
-    for name in GIT_FILES:
-        if is_plain(directory / name):
-            yield directory / name
-
-
-def make_empty(directory: Path) -> None:
-    """What is not there cannot be protected; git itself makes one for hooks, empty.
-
-    Raises:
-        SandboxUnavailable: if we cannot, and a program inside might.
-    """
-    try:
-        fd = open_plain(str(directory.parent))
-        try:
-            os.mkdir(directory.name, dir_fd=fd)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        if error.errno not in (errno.EEXIST, errno.EROFS):
-            check_absent(directory.parent, error, written=True)
-
-
-def is_plain(path: Path) -> bool:
-    """Whether it is there, with no link on the way to it.
-
-    Raises:
-        SandboxUnavailable: if it cannot be told.
-    """
-    try:
-        os.close(open_plain(str(path)))
-    except OSError as error:
-        check_absent(path, error)
-        return False
-    return True

@@ -13,8 +13,13 @@ TIOCSTI, TIOCLINUX = 0x5412, 0x541C
 CLONE_NEW = 0x7E020000
 """CLONE_NEW* of every namespace but time, which shares a bit with the exit signal."""
 
-SET_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40806685)
-"""Of a file, by a descriptor that can only read: FS_IOC_SETFLAGS and its 32-bit form, FSSETXATTR, ENABLE_VERITY."""
+SET_FLAGS = (
+    0x40086602, 0x40046602, 0x401C5820, 0x40806685, 0x40087602, 0x40047602, 0x40086604, 0x40046604,
+    0x800C6613, 0x6609, 0x40047211,
+)  # fmt: skip
+"""Of a file, by a descriptor that can only read: FS_IOC_SETFLAGS and its 32-bit form, FSSETXATTR, ENABLE_VERITY;
+FS_IOC_SETVERSION and EXT4_IOC_SETVERSION with theirs; SET_ENCRYPTION_POLICY, EXT4_IOC_MIGRATE, FAT_IOCTL_SET_ATTRIBUTES.
+"""
 
 OF_FILE_SYSTEMS = (0x9400, 0xBC00)
 """What btrfs and bcachefs are asked, by a descriptor of a directory: snapshots, and more of the kind.

@@ -111,6 +111,7 @@ def wrap(
         argv=tuple(words),
         env=OWN_ENVIRONMENT,
         handed={spec_fd: marshal.dumps(spec)},
+        workspaces=tuple(workspaces),
     )
 
 

@@ -46,7 +46,7 @@ from duetty.events import Exited as ProcessExited
 from duetty.ids import SessionId, new_nonce, new_session_id
 from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
-from duetty.sandbox import Places, Wrapped, inner_pid, wrap
+from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
 from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.ending import Ending
 from duetty.session.gate import Gate, Judge
@@ -119,6 +119,9 @@ class Registry:
         self._opening: set[str] = set()
         self._starting: dict[SessionId, Exited | None] = {}
         """Ends that the keeper told before we knew the session: it may be over that soon."""
+
+        self._workspaces: dict[SessionId, tuple[Path, ...]] = {}
+        """Of sandboxes that this server started."""
 
         self._next_number = 0
         self._restored = False
@@ -308,6 +311,7 @@ class Registry:
             lane=self._lane,
         )
         self._add(session)
+        self._workspaces[id_] = wrapped.workspaces
         session.attach(opened.master)
         self._save(session)
         self.log.append(SessionCreated(id=id_, name=name))
@@ -357,6 +361,8 @@ class Registry:
         match event:
             case ProcessExited(exit_code=exit_code):
                 self.on_ended(session)
+                if workspaces := self._workspaces.pop(id_, ()):
+                    self._tasks.start_soon(self._look_behind, session, workspaces)
                 self.log.append(SessionEnded(id=id_, name=name, exit_code=exit_code))
             case StateChanged():
                 self.log.append(SessionUpdated(id=id_, name=name, part="state"))
@@ -370,6 +376,14 @@ class Registry:
                 self.log.append(SessionUpdated(id=id_, name=name, part="health"))
             case _:
                 pass
+
+    async def _look_behind(self, session: Session, workspaces: tuple[Path, ...]) -> None:
+        """Tell the person before git does what a program inside prepared."""
+        found = await anyio.to_thread.run_sync(disorders, workspaces)
+        if found:
+            session.left_behind = "; ".join(map(str, found))
+            session.log.append(Degraded(part="workspace", reason=session.left_behind))
+            log.warning("workspace_left_in_disorder", extra={"session": session.name})
 
     def _remove_scratch(self, id_: SessionId) -> None:
         (self._scratch / id_).unlink(missing_ok=True)

@@ -142,6 +142,9 @@ class Session:
         self._failure: str | None = None
         """What kept output from the terminal."""
 
+        self.left_behind: str | None = None
+        """What its sandbox did to a repository, when it has ended."""
+
     # --- what it is -----------------------------------------------------------
 
     @property
@@ -155,7 +158,7 @@ class Session:
     @property
     def degraded(self) -> str | None:
         """Why it does not all work as promised; None when it does."""
-        return self.journal.degraded or self._failure
+        return self.journal.degraded or self._failure or self.left_behind
 
     @property
     def recent(self) -> deque[Block]:
