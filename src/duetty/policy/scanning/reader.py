@@ -42,6 +42,7 @@ _SETTERS = frozenset(
 """Builtins after which a variable is not what it was."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(\+?)=")
+_SUBSCRIPT = re.compile(r"\w*\[.*(?:\$[(\[{]|`)", re.DOTALL)
 _BLANK = " \t"
 _STARTS = frozenset("\n#\\0123456789<>&;|()")
 """What may begin something else than a word."""
@@ -55,6 +56,9 @@ _PLAIN_COMMAND = re.compile(rf"[a-z]+(?: (?!#){PLAIN})*")
 
 _OPERATOR = re.compile(r"&&|\|[|&]|;;&|;[;&]")
 """Operators of more than one sign."""
+
+_IN_CONDITION = re.compile(r"""(?:[^\\'"`$<>\s]|\s(?!\]\](?=[\s;&|)]|\Z)))*\s?""")
+"""Of a `[[ … ]]`, what need not be looked at on the way to its end."""
 
 _SIGN = re.compile(r"[0-9]*(?:&>>|&>|>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
 
@@ -175,11 +179,12 @@ class _Reader(WordReader):
 
     def _parenthesis(self, char: str) -> None:
         text = self.text
-        if char == "(" and text.startswith("((", self.at) and not self.command.words:
-            inside, self.at = self._balanced(self.at + 2, "(", ")")
-            self._nested_in(inside)
-            if text.startswith(")", self.at):
-                self.at += 1
+        if (
+            char == "("
+            and text.startswith("((", self.at)
+            and not self.command.words
+            and self._arithmetic(self.at + 2)
+        ):
             return
         if char == "(" and self.command.words:
             rest = text[self.at + 1 :].lstrip(_BLANK)
@@ -349,17 +354,26 @@ class _Reader(WordReader):
             if raw == "[[":
                 self._double_bracket()
                 return
+            if "[" in raw and words:
+                self._subscript(words[0].text)
             if found := _ASSIGNMENT.match(raw):
                 self._assignment(found[1], raw[found.end() :], words, appends=bool(found[2]))
                 return
         command.words += words
 
+    def _subscript(self, text: str) -> None:
+        """`a['$(…)']=1`: a subscript is expanded once more when it is computed."""
+        if _SUBSCRIPT.match(text):
+            self._nested_in(text)
+
     def _assignment(self, name: str, raw_value: str, words: list[Word], *, appends: bool) -> None:
         if not raw_value and self.at < len(self.text) and self.text[self.at] == "(":
-            inside, self.at = self._balanced(self.at + 1, "(", ")")
+            inside, self.at = self._balanced(self.at + 1, ")")
             reading = read(inside, depth=self.depth + 1, variables=self.variables)
             self._adopt(reading, keep_commands=False)
             values = [word for simple in reading.commands for word in simple.words]
+            for word in values:
+                self._subscript(word.text)
             before = self.variables.get(name, ()) if appends else ()
             texts = (*(before or ()), *(word.text for word in values))
             is_known = before is not None and all(word.known for word in values)
@@ -396,11 +410,26 @@ class _Reader(WordReader):
             self.at += 2
 
     def _double_bracket(self) -> None:
-        end = self.text.find("]]", self.at)
-        end = len(self.text) if end < 0 else end
-        self._nested_in(self.text[self.at : end])
-        self.at = min(end + 2, len(self.text))
+        start = self.at
+        end = self._past_condition(start)
+        if end > len(self.text):
+            self.reading.unreadable.append("no ]] to an opening one")
+        self._nested_in(self.text[start : end - 2], processes=True)
+        self.at = min(end, len(self.text))
         self.command.words.append(Word("[["))
+
+    def _past_condition(self, at: int) -> int:
+        """Where to go on behind the `]]` that ends the condition; beyond the text if none does."""
+        while (at := _IN_CONDITION.match(self.text, at).end()) < len(self.text):  # type: ignore[union-attr]
+            if self.text[at] == "]":
+                return at + 2
+            at = self._past(at, quoted=False, level=0)
+        return len(self.text) + 2
+
+    def _defaulted(self, name: str, word: Word) -> None:
+        simple = Simple()
+        simple.assignments.append((name, word))
+        self.reading.commands.append(simple)
 
     def _nested(self, inside: str) -> Reading:
         reading = read(inside, depth=self.depth + 1, variables=self.variables)
