@@ -11,6 +11,8 @@ else. Tests use the same functions for a bounded run.
 import argparse
 import os
 import random
+import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -253,24 +255,23 @@ def _run(text: str, home: Path, env: dict[str, str]) -> None:
     """Run it, and wait until whatever it started has ended: all of it holds the pipe."""
     reading, writing = os.pipe()
     try:
-        subprocess.run(  # noqa: S603 - in an empty directory, with a stub for `rm` and hardly more
+        shell = subprocess.Popen(  # noqa: S603 - in an empty directory, with a stub for `rm` and hardly more
             ["/bin/bash", "--norc", "--noprofile", "-c", text],
             cwd=home,
             env={**env, "HOME": str(home), "LANG": "C.UTF-8"},
             pass_fds=[writing],
+            start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            check=False,
-            timeout=RUN_S,
         )
-    except (subprocess.TimeoutExpired, ValueError):
-        os.close(writing)
-    else:
-        os.close(writing)
-        os.read(reading, 1)
     finally:
+        os.close(writing)
+    with shell:
+        ended, _, _ = select.select([reading], [], [], RUN_S)
         os.close(reading)
+        if not ended:
+            os.killpg(shell.pid, signal.SIGKILL)
 
 
 def missed(texts: Sequence[str]) -> list[str]:

@@ -12,6 +12,9 @@ from duetty.policy.scanning.reading import UNKNOWN, Reading, Word, exact
 from duetty.policy.values import new
 
 MAX_DEPTH = 8
+MAX_TWICE = 4
+"""How deep a text is read in two ways where shells do: each level doubles what there is to read."""
+
 MAX_BRACES = 32
 
 Variables = dict[str, tuple[str, ...] | None]
@@ -58,6 +61,7 @@ _QUOTES = re.compile(r"['\"\\]")
 _CASE = re.compile(r"\bcase\s+\S+\s+in\b")
 _ESAC = re.compile(r"\besac\b")
 
+_SUBSCRIPT = re.compile(r"\[.*(?:\$[(\[{]|`)", re.DOTALL)
 _ESCAPED = re.compile(r"\\([\\`$])")
 _ESCAPED_QUOTED = re.compile(r"\\([\\`$\"])")
 """What a backslash hides between back-quotes."""
@@ -278,8 +282,10 @@ class WordReader(ABC):
         if end > len(self.text):
             self.reading.unreadable.append("a back-quote without an end")
         # Between double quotes, one of those is escaped once more.
-        escaped = _ESCAPED_QUOTED if quoted else _ESCAPED
-        inside = escaped.sub(r"\1", self.text[self.at + 1 : end - 1])
+        raw = self.text[self.at + 1 : end - 1]
+        inside = (_ESCAPED_QUOTED if quoted else _ESCAPED).sub(r"\1", raw)
+        if quoted and '\\"' in raw and self._reads_twice():  # but not where single quotes count after all
+            self._nested(_ESCAPED.sub(r"\1", raw))
         self.at = end
         building.started = True
         self._substitute(inside, building, quoted=quoted)
@@ -348,6 +354,7 @@ class WordReader(ABC):
                 building.split(word.text)
         else:
             self._nested_in(rest, processes=True)
+            self._quoted_in(rest)
             building.text += UNKNOWN
 
     def _default(self, *, quoted: bool) -> Word:
@@ -359,8 +366,9 @@ class WordReader(ABC):
         if quoted:
             while self.at < len(self.text):
                 self._double(building, is_open=True)
+            self._quoted_in(self.text)
             return Word(building.text, inner=tuple(building.inner))
-        if "'" in self.text:
+        if "'" in self.text and self._reads_twice():
             # bash forgets about some of them, as of `$'…'` in a `case` in a substitution.
             self._nested_in(self.text, processes=True)
         while self.at < len(self.text):
@@ -372,6 +380,16 @@ class WordReader(ABC):
                 building.text += " " if self.text[start] in " \t\n\r" else self.text[start]
                 self.at += 1
         return Word(building.text, inner=tuple(building.inner))
+
+    def _all_words(self) -> list[Word]:
+        """The words of all the text, whatever stands between them."""
+        words: list[Word] = []
+        while self.at < len(self.text):
+            start = self.at
+            words += self._word()
+            if self.at == start:
+                self.at = _past_comment(self.text, start)
+        return words
 
     def _words_of(self, values: tuple[str, ...], building: _Building) -> None:
         for value in values[:-1]:
@@ -493,6 +511,27 @@ class WordReader(ABC):
             at += 2 if text[at] == "\\" else 1
         return at + 1 if at < size else size + 1
 
+    def _reads_twice(self) -> bool:
+        """Whether text of two readings is read in both; where it is not, that is said."""
+        if self.depth < MAX_TWICE:
+            return True
+        self.reading.unreadable.append("nested too deeply")
+        return False
+
+    def _quoted_in(self, inside: str) -> None:
+        """Substitutions within text in which single quotes may hide one, and so show another."""
+        if "'" in inside and self._reads_twice():
+            type(self)(inside, self.depth + 1, self.variables, self.reading)._all_words()
+
+    def _computed(self, word: "Word | _Building") -> None:
+        """Substitutions in the subscripts of what has been expanded: computing expands them again."""
+        bodies = [
+            body for reading in word.inner for each in reading.commands for body in each.bodies
+        ]
+        for text in (word.text, *bodies):
+            if "[" in text and _SUBSCRIPT.search(text):
+                self._nested_in(text, processes=True)
+
     def _nested_in(self, inside: str, *, processes: bool = False) -> None:
         """Substitutions within text that is otherwise not a command; quotes hide none."""
         if "$" in inside or "`" in inside or (processes and "(" in inside):
@@ -500,18 +539,20 @@ class WordReader(ABC):
                 self.reading.unreadable.append("nested too deeply")
                 return
             inner = type(self)(inside, self.depth + 1, self.variables, self.reading)
+            expanded = _Building()
             while (found := _NESTING.search(inside, inner.at)) is not None:
                 inner.at = found.start()
                 if found[0] == "$":
-                    inner._dollar(_Building(), quoted=True)
+                    inner._dollar(expanded, quoted=True)
                 elif found[0] == "`":
-                    inner._backquote(_Building(), quoted=True)
+                    inner._backquote(expanded, quoted=True)
                 elif found[0] == "\\":
                     inner.at += 2
-                elif processes:
-                    inner._process(_Building())
                 else:
-                    inner.at += 1
+                    if processes and self._reads_twice():
+                        inner._process(_Building())
+                    inner.at = found.end() + 1  # and within it, where it is none
+            inner._computed(expanded)
 
 
 def _in_case(text: str) -> bool:
@@ -520,7 +561,8 @@ def _in_case(text: str) -> bool:
 
 
 def _past_comment(text: str, at: int) -> int:
-    if at and text[at - 1] not in " \t\n;&|()":
+    """Behind the comment that begins here, or behind the sign that is none."""
+    if text[at] != "#" or (at and text[at - 1] not in " \t\n;&|()"):
         return at + 1
     end = text.find("\n", at)
     return len(text) if end < 0 else end

@@ -19,7 +19,13 @@ from duetty.policy.scanning.programs import STOPPING
 from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple, Word
 from duetty.policy.scanning.traits import AWK, SQL
 from duetty.policy.scanning.use import Scanner, Use
-from duetty.policy.scanning.wrappers import SHELLS, inner_of, innermost, reads_commands_from_stdin
+from duetty.policy.scanning.wrappers import (
+    SHELLS,
+    inner_of,
+    innermost,
+    reads_commands_from_stdin,
+    runs_what_follows,
+)
 
 _CODE_OPTIONS = frozenset(
     "-c -e -E -r -p -pe -ne -le -lne -ane -i -pi --eval --print --expression eval -ie -pie -nle -we --execute --run".split()
@@ -28,6 +34,9 @@ _ATTACHED_CODE = ("--eval=", "--print=", "--execute=", "--expression=", "--comma
 _ATTACHED = re.compile(r"^-[a-zA-Z]")
 _REPLACED = frozenset(["{}", "%", "@", "_", "FILE", "X"])
 """What people write where xargs puts what it read."""
+
+DESCRIPTOR = re.compile(r"/dev/fd/|/proc/[^/]+/fd/")
+"""Files that are whatever has been opened under a number."""
 
 _TELLS = frozenset(["--version", "--help", "-V"])
 _TELLS_SHORTLY = frozenset("perl ruby node nodejs php lua bun".split())
@@ -62,6 +71,8 @@ def fed(scanner: Scanner, use: Use, *, is_interpreter: bool) -> None:
         for word in words[1:]:
             if word.inner and word.text[:1] == "<":
                 output_of(scanner, word.inner[0].commands, use.depth)
+            elif DESCRIPTOR.match(word.text):
+                descriptor(scanner)
     elif name in ("at", "batch", "crontab") or (
         name in ("ssh", "parallel") and not inner_of(name, use.texts)
     ):
@@ -105,6 +116,8 @@ def _xargs(scanner: Scanner, use: Use) -> None:
         gap = placeholder_of(texts)
         called, *words = innermost(program_name(given[0]), given)
         program = program_name(called)
+        if runs_what_follows(program, words):
+            scanner.unreadable.append("which program runs comes by the pipe")
         if program in _DELETING:
             scanner.find("recursive_delete", " ".join(texts))
         elif program in _KILLING or (program in _KEEPERS and not STOPPING.isdisjoint(words[:2])):
@@ -119,6 +132,12 @@ def _xargs(scanner: Scanner, use: Use) -> None:
     ):
         scanner.unreadable.append("runs what comes by the pipe")
         output_of(scanner, use.simple.producers, 1)
+
+
+def descriptor(scanner: Scanner) -> None:
+    """What is run comes by a descriptor that something else in the line, or before it, has opened."""
+    scanner.unreadable.append("runs what comes by a file descriptor")
+    scanner.awaits_code = True
 
 
 def standard_input(scanner: Scanner, simple: Simple, depth: int) -> None:
@@ -214,6 +233,8 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
             break
         elif text[:1] != "-":
             scripted = True
+            if DESCRIPTOR.match(text):
+                descriptor(scanner)
             break
         index += 1
     if scripted:

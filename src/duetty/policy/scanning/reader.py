@@ -18,7 +18,7 @@ from duetty.policy.scanning.expansions import (
     Variables,
     WordReader,
 )
-from duetty.policy.scanning.printed import formatted
+from duetty.policy.scanning.printed import decode_ansi, formatted
 from duetty.policy.scanning.reading import Reading, Redirect, Simple, Word, exact
 from duetty.policy.values import new
 
@@ -42,7 +42,6 @@ _SETTERS = frozenset(
 """Builtins after which a variable is not what it was."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(\+?)=")
-_SUBSCRIPT = re.compile(r"\w*\[.*(?:\$[(\[{]|`)", re.DOTALL)
 _BLANK = " \t"
 _STARTS = frozenset("\n#\\0123456789<>&;|()")
 """What may begin something else than a word."""
@@ -260,13 +259,15 @@ class _Reader(WordReader):
         elif name == "set" and texts and texts[0][:1] not in ("-", "+"):
             self.variables |= positional(texts)
         elif name == "printf" and texts[:1] == ["-v"] and len(texts) > 2:
-            self.variables[texts[1]] = (formatted(texts[2], texts[3:]),)
+            self.variables[texts[1]] = (formatted(decode_ansi(texts[2]), texts[3:]),)
         elif name == "read" and len(command.bodies) == 1 and not command.producers:
             names = [text for text in texts if text[:1] != "-"]
             values = command.bodies[0].split(None, max(len(names) - 1, 0))
             for number, each in enumerate(names):
                 known = self.variables.get(each, ()) == ()
                 self.variables[each] = (values[number],) if known and number < len(values) else None
+                if number < len(values):
+                    command.assignments.append((each, exact(values[number])))
         else:
             return False
         return True
@@ -355,25 +356,18 @@ class _Reader(WordReader):
                 self._double_bracket()
                 return
             if "[" in raw and words:
-                self._subscript(words[0].text)
+                self._computed(words[0])
             if found := _ASSIGNMENT.match(raw):
                 self._assignment(found[1], raw[found.end() :], words, appends=bool(found[2]))
                 return
         command.words += words
 
-    def _subscript(self, text: str) -> None:
-        """`a['$(…)']=1`: a subscript is expanded once more when it is computed."""
-        if _SUBSCRIPT.match(text):
-            self._nested_in(text)
-
     def _assignment(self, name: str, raw_value: str, words: list[Word], *, appends: bool) -> None:
         if not raw_value and self.at < len(self.text) and self.text[self.at] == "(":
             inside, self.at = self._balanced(self.at + 1, ")")
-            reading = read(inside, depth=self.depth + 1, variables=self.variables)
-            self._adopt(reading, keep_commands=False)
-            values = [word for simple in reading.commands for word in simple.words]
+            values = _Reader(inside, self.depth + 1, self.variables, self.reading)._all_words()
             for word in values:
-                self._subscript(word.text)
+                self._computed(word)
             before = self.variables.get(name, ()) if appends else ()
             texts = (*(before or ()), *(word.text for word in values))
             is_known = before is not None and all(word.known for word in values)
@@ -433,18 +427,9 @@ class _Reader(WordReader):
 
     def _nested(self, inside: str) -> Reading:
         reading = read(inside, depth=self.depth + 1, variables=self.variables)
-        self._adopt(reading, keep_commands=True)
-        return reading
-
-    def _adopt(self, reading: Reading, *, keep_commands: bool) -> None:
         self.reading.unreadable += reading.unreadable
         self.reading.functions |= reading.functions
         self.reading.sources |= reading.sources
-        if keep_commands:
-            self.reading.commands += reading.commands
-            self.word_count += sum(len(simple.words) for simple in reading.commands)
-        else:
-            for simple in reading.commands:
-                for word in simple.words:
-                    for inner in word.inner:
-                        self.reading.commands += inner.commands
+        self.reading.commands += reading.commands
+        self.word_count += sum(len(simple.words) for simple in reading.commands)
+        return reading

@@ -32,7 +32,7 @@ from duetty.policy.scanning.commands import (
 from duetty.policy.scanning.findings import Finding, Scan
 from duetty.policy.scanning.gaps import filled
 from duetty.policy.scanning.patterns import BY_PROGRAM, has_open_subcommand, matching
-from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.printed import decode_ansi, formatted, printed
 from duetty.policy.scanning.programs import ENTERING, GOING, NO_HISTORY, target_of
 from duetty.policy.scanning.reader import positional, read
 from duetty.policy.scanning.reading import UNKNOWN, Reading, Redirect, Simple, Word, exact
@@ -41,7 +41,7 @@ from duetty.policy.scanning.traits import FILES_ONLY, FILTERS, MESSENGERS, RUNNE
 from duetty.policy.scanning.tree import look
 from duetty.policy.scanning.use import UNPACKED, Use
 from duetty.policy.scanning.verbs import tells_to_delete
-from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS, inner_of
+from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS, inner_of, split_strings
 from duetty.policy.scanning.writes import DUMPS, IMPORTANT, SYSTEM_PLACE, written_class
 from duetty.policy.values import new
 
@@ -202,7 +202,7 @@ _GROUPS = re.compile(
 _AS_RM = re.compile(r"-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,4}", re.IGNORECASE)
 """Options that hardly another program than rm is given."""
 
-_SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
+_SUBSCRIPT = re.compile(r"\[.*(?:\$[(\[{]|`)", re.DOTALL)
 _SQL_WORD = re.compile(r"\b(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
 _INSTALLERS = frozenset(
     "dpkg rpm apt apt-get yum dnf apk pacman installer pip pip3 gem npm snap".split()
@@ -468,7 +468,7 @@ class _Scanner:
         if known.special is not None:
             known.special(self, new(Use, (name, words, texts, simple, depth)))
         if known.is_subscripted:
-            self._subscripts(texts, depth)
+            self._subscripts(texts, simple, depth)
         if self.downloaded or self.made:
             self._executes(name, words, depth)
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
@@ -531,10 +531,13 @@ class _Scanner:
             elif names - _FINDERS - {"echo", "printf"}:
                 self.find("hidden_code", "runs what another command prints")
 
-    def _subscripts(self, texts: list[str], depth: int) -> None:
+    def _subscripts(self, texts: list[str], simple: Simple, depth: int) -> None:
         for text in texts[1:]:
             if "[" in text and _SUBSCRIPT.search(text):
                 self._try_quoted(text, depth)
+        if texts[:2] == ["printf", "-v"] and len(texts) > 3:
+            said = formatted(decode_ansi(texts[3]), texts[4:])
+            self._assigned(texts[2], exact(said), simple, depth)
 
     def _try_quoted(self, text: str, depth: int) -> None:
         """What would run if somebody expanded it."""
@@ -600,6 +603,9 @@ class _Scanner:
             if name in SHELLS and end is not None and end < len(words) and depth < MAX_DEPTH:
                 self._with_arguments(part[0].text, texts[end:], depth)
             self.text_of(part, depth, simple)
+        if name == "env":
+            for text in split_strings(texts):
+                self.text(text, depth + 1)
         if name in ("alias", "abbr"):
             self._defines(words[1:], depth, is_suffix="-s" in texts)
         if name == "hash" and "-p" in texts[:-2]:
@@ -646,6 +652,8 @@ class _Scanner:
             self.awaits_code = self.awaits_code or not (simple.producers or simple.bodies)
         elif word.inner:
             fed.output_of(self, word.inner[0].commands, depth)
+        elif fed.DESCRIPTOR.match(word.text):
+            fed.descriptor(self)
         elif UNKNOWN in word.text:
             self.unreadable.append("which file is read is only known when it runs")
 
