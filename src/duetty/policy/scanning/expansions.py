@@ -284,7 +284,9 @@ class WordReader(ABC):
         # Between double quotes, one of those is escaped once more.
         raw = self.text[self.at + 1 : end - 1]
         inside = (_ESCAPED_QUOTED if quoted else _ESCAPED).sub(r"\1", raw)
-        if quoted and '\\"' in raw and self._reads_twice():  # but not where single quotes count after all
+        if (
+            quoted and '\\"' in raw and self._reads_twice()
+        ):  # but not where single quotes count after all
             self._nested(_ESCAPED.sub(r"\1", raw))
         self.at = end
         building.started = True
@@ -484,9 +486,7 @@ class WordReader(ABC):
         if char == "$":
             if following == "(":
                 is_arithmetic = text.startswith("((", at + 1)
-                return self._past_pair(
-                    at + 2, ")", is_arithmetic=is_arithmetic, level=level + 1
-                )
+                return self._past_pair(at + 2, ")", is_arithmetic=is_arithmetic, level=level + 1)
             if following == "{":
                 return self._past_pair(at + 2, "}", quoted=quoted, level=level + 1)
             if following == "[":

@@ -42,9 +42,8 @@ def _fillings(commands: Sequence[Simple], functions: Set[str]) -> list[list[Word
             nearest = simple.producers[-1]
             texts += _said(commands if nearest is None else [nearest])
         between = _between([word.text for word in words])
-        for text in texts:
-            if split := [exact(word) for word in between.split(text) if word]:
-                found.append(split)
+        split = ([exact(word) for word in between.split(text) if word] for text in texts)
+        found += filter(None, split)
     return found
 
 

@@ -184,6 +184,8 @@ class _Reader(WordReader):
             and not self.command.words
             and self._arithmetic(self.at + 2)
         ):
+            if self.piped != "|":
+                self.piped = ")"
             return
         if char == "(" and self.command.words:
             rest = text[self.at + 1 :].lstrip(_BLANK)

@@ -398,7 +398,7 @@ class _Scanner:
                     # Variables of the whole line are unknown here: findings count, doubts do not.
                     self._aside(lambda scanner, simple=simple: scanner.command(simple, 1))
 
-    def _aside(self, look_at: "Callable[[_Scanner], None]", *, sweeps: bool = True) -> None:
+    def _aside(self, look_at: "Callable[[_Scanner], object]", *, sweeps: bool = True) -> None:
         other = _Scanner(self.whole)
         other.steps = self.steps
         other.seen = self.seen
@@ -535,6 +535,9 @@ class _Scanner:
         for text in texts[1:]:
             if "[" in text and _SUBSCRIPT.search(text):
                 self._try_quoted(text, depth)
+            name, sign, value = text.partition("=")
+            if sign and _ASSIGNED_COMMANDS.fullmatch(name):  # `export PAGER=…`
+                self._assigned(name, exact(value), simple, depth)
         if texts[:2] == ["printf", "-v"] and len(texts) > 3:
             said = formatted(decode_ansi(texts[3]), texts[4:])
             self._assigned(texts[2], exact(said), simple, depth)
