@@ -383,14 +383,17 @@ class WordReader(ABC):
                 self.at += 1
         return Word(building.text, inner=tuple(building.inner))
 
-    def _all_words(self) -> list[Word]:
+    def _all_words(self, *, has_comments: bool = False) -> list[Word]:
         """The words of all the text, whatever stands between them."""
         words: list[Word] = []
         while self.at < len(self.text):
             start = self.at
+            if has_comments and self.text[start] == "#":
+                self.at = _past_comment(self.text, start)
+                continue
             words += self._word()
             if self.at == start:
-                self.at = _past_comment(self.text, start)
+                self.at += 1
         return words
 
     def _words_of(self, values: tuple[str, ...], building: _Building) -> None:
@@ -562,7 +565,7 @@ def _in_case(text: str) -> bool:
 
 def _past_comment(text: str, at: int) -> int:
     """Behind the comment that begins here, or behind the sign that is none."""
-    if text[at] != "#" or (at and text[at - 1] not in " \t\n;&|()"):
+    if at and text[at - 1] not in " \t\n;&|()":
         return at + 1
     end = text.find("\n", at)
     return len(text) if end < 0 else end

@@ -367,7 +367,8 @@ class _Reader(WordReader):
     def _assignment(self, name: str, raw_value: str, words: list[Word], *, appends: bool) -> None:
         if not raw_value and self.at < len(self.text) and self.text[self.at] == "(":
             inside, self.at = self._balanced(self.at + 1, ")")
-            values = _Reader(inside, self.depth + 1, self.variables, self.reading)._all_words()
+            inner = _Reader(inside, self.depth + 1, self.variables, self.reading)
+            values = inner._all_words(has_comments=True)
             for word in values:
                 self._computed(word)
             before = self.variables.get(name, ()) if appends else ()

@@ -536,7 +536,8 @@ class _Scanner:
             if "[" in text and _SUBSCRIPT.search(text):
                 self._try_quoted(text, depth)
             name, sign, value = text.partition("=")
-            if sign and _ASSIGNED_COMMANDS.fullmatch(name):  # `export PAGER=…`
+            # `export PAGER=…`; a prompt is no command.
+            if sign and name[:2] != "PS" and _ASSIGNED_COMMANDS.fullmatch(name):
                 self._assigned(name, exact(value), simple, depth)
         if texts[:2] == ["printf", "-v"] and len(texts) > 3:
             said = formatted(decode_ansi(texts[3]), texts[4:])

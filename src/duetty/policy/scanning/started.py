@@ -49,7 +49,11 @@ _PLAIN, _FILLED = "\x01", "\x02"
 _DOUBLE = r'"(?:[^"\\]|\\.)*"'
 _SINGLE = r"'(?:[^'\\]|\\.)*'"
 _BACK = r"`(?:[^`\\]|\\.)*`"
-_REGEX = r"(?<=[(,~!&|{;])\s*/(?:[^/\\\n]|\\.)+/|(?:^|(?<=\s))/(?:[^/\\\n]|\\.)+/"
+_REGEX = (
+    r"(?:\A|(?<=[(,~!&|{};\n])|\b(?:if|unless|and|or|not|split|grep|while|until|when)\b)"
+    r"\s*/(?:[^/\\\n]|\\.)+/"
+)
+"""Where no number can stand before it, which it would divide."""
 _SHARP = r"(?:^|(?<=[\s;{}]))\#[^\n]*"
 _SLASHES = r"(?:^|(?<=[\s;{}]))//[^\n]*"
 _QX = r"\b(?:qx|q|qq)\s*(?:\{[^}]*\}|\([^)]*\)|\[[^\]]*\]|/[^/]*/|![^!]*!|\|[^|]*\|)"
@@ -65,8 +69,8 @@ _TOKENS = {
             rf"\b[a-zA-Z]{{0,2}}{_DOUBLE}|{_DOUBLE}",
             rf"\b[a-zA-Z]{{0,2}}{_SINGLE}|{_SINGLE}",
         ),
-        "perl": (_SHARP, _QX, _DOUBLE, _SINGLE, _BACK),
-        "ruby": (_SHARP, _PERCENT, _DOUBLE, _SINGLE, _BACK),
+        "perl": (_SHARP, _QX, _DOUBLE, _SINGLE, _BACK, _REGEX),
+        "ruby": (_SHARP, _PERCENT, _DOUBLE, _SINGLE, _BACK, _REGEX),
         "js": (_SLASHES, _DOUBLE, _SINGLE, _BACK),
         "php": (_SHARP, _SLASHES, _DOUBLE, _SINGLE, _BACK),
         "lua": (r"--[^\n]*", r"\[\[.*?\]\]", _DOUBLE, _SINGLE),
@@ -144,6 +148,8 @@ class _Code:
         token = found[0]
         quote = re.search(r"[\"'`{(\[/!|]", token)
         if token.lstrip()[:1] in ("#", "/") or token[:2] == "--" or quote is None:
+            return " "
+        if quote[0] == "/" and token[0] != "q":  # a pattern behind a word
             return " "
         inside = token[quote.end() : -1]
         if self.language == "python":
@@ -250,7 +256,7 @@ def _call(read: _Code, at: int) -> list[str] | None:
         end = _end_of(masked, start)
         start += 1
     elif read.language in ("perl", "ruby"):
-        ends = _ENDS.search(masked, start)
+        ends = _ENDS.search(masked, at)
         end = ends.start() if ends else len(masked)
     else:
         return None  # handed on, to be called by another name
@@ -259,6 +265,8 @@ def _call(read: _Code, at: int) -> list[str] | None:
         return []
     words: list[str] = []
     for number, (first, last) in enumerate(arguments):
+        if not number and (named := re.match(r"\s*args\s*=", masked[first:last])):
+            first += named.end()
         part = masked[first:last].strip()
         if number and (not part or part[0] == "{" or _KEYWORD.match(part)):
             continue
@@ -266,8 +274,7 @@ def _call(read: _Code, at: int) -> list[str] | None:
             opening = masked.index(part[0], first)
             elements = _split(masked, opening + 1, opening + len(part) - 1)
         else:
-            named = None if number else re.match(r"\s*args\s*=", masked[first:last])
-            elements = [(first + named.end() if named else first, last)]
+            elements = [(first, last)]
         for begin, stop in elements:
             if masked[begin:stop].strip() == _PLAIN:
                 words.append(read.text_at(masked.index(_PLAIN, begin)))
