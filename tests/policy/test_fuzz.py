@@ -1,15 +1,22 @@
-"""The recogniser against real shells; `tools/fuzz_recogniser.py` runs the same for longer."""
+"""The recogniser and the scan against real shells.
+
+`tools/fuzz_recogniser.py` and `tools/fuzz_scan.py` run the same for longer.
+"""
 
 import shutil
+from itertools import islice
 
 import pytest
 from tools.fuzz_recogniser import accepted, differences, strings
+from tools.fuzz_scan import missed, that_run_rm
+from tools.fuzz_scan import strings as nestings
 
 from duetty.policy.proving.recogniser import Command, Line
 
 pytestmark = pytest.mark.shells
 
 STRINGS = 100_000
+NESTINGS = 2_000
 OTHER_SHELLS = {"dash": 20_000, "zsh": 12_000, "fish": 10_000}
 
 
@@ -43,3 +50,18 @@ def test_a_wrong_reading_would_be_noticed() -> None:
     found = differences([("ls a b", misread), ("ls; cat x", missed)], "bash")
 
     assert [each.text for each in found] == ["ls a b", "ls; cat x"]
+
+
+def test_guarded_allows_no_nesting_in_which_bash_runs_rm() -> None:
+    texts = list(islice(nestings(seed=8), NESTINGS))
+
+    ran = missed(texts)
+
+    assert ran == []
+
+
+def test_a_nesting_that_runs_rm_would_be_noticed() -> None:
+    texts = ["echo $(rm -rf ~/x)", "echo '$(rm -rf ~/x)'", "echo a & rm -rf ~/x &", "cat <(rm x)"]
+
+    assert that_run_rm(texts) == [texts[0], texts[2], texts[3]]
+    assert len(that_run_rm(list(islice(nestings(seed=9), 200)))) > 40

@@ -13,6 +13,9 @@ from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple, Word, exact
 from duetty.policy.values import new
 
 MAX_DEPTH = 8
+MAX_TWICE = 4
+"""How deep a text is read in two ways where shells do: each level doubles what there is to read."""
+
 MAX_BRACES = 32
 
 Variables = dict[str, tuple[str, ...] | None]
@@ -39,8 +42,16 @@ WHOLE_WORD_BEHIND = re.compile(rf"[ \t\r]+(?!#){_WHOLE}")
 _IN_DOUBLE = re.compile(r'[^"\\$`]+')
 """What is itself between double quotes."""
 
-_NESTING = re.compile(r"[$`\\]")
-_SKIPPED = {signs: re.compile(rf"[^\\'\"{re.escape(signs)}]*") for signs in ("()", "{}", "[]")}
+_IN_OPEN = re.compile(r'[^"\\$`<>]+|[<>](?!\()')
+"""The same in a `${…}` between them: `<(…)` runs in some of those."""
+
+_NESTING = re.compile(r"[$`\\]|[<>](?=\()")
+_SKIPPED = {
+    ")": re.compile(r"[^\\'\"`$()<#\n]*"),
+    "}": re.compile(r"[^\\'\"`$}<>]*"),
+    "]": re.compile(r"[^\\'\"`$\[\]]*"),
+    '"': re.compile(r'[^\\"`$]*'),
+}
 """What need not be looked at on the way to the end of a pair."""
 
 _DEFAULTS = frozenset("-=+?")
@@ -48,6 +59,22 @@ _DEFAULTS = frozenset("-=+?")
 
 _OWN_ARGUMENTS = frozenset(["#", "OPTIND", "@", "*"])
 """Numbers of a function's own arguments, or what these are."""
+
+_OPENING = {")": "(", "]": "["}
+"""What counts for itself on that way; in `${…}` the first `}` is the last."""
+
+_HEREDOC = re.compile(r"""<<(-?)[ \t]*((?:'[^'\n]*'|"[^"\n]*"|\\.|[^\s;&|<>()'"\\])+)""")
+_QUOTES = re.compile(r"['\"\\]")
+_CASE = re.compile(r"\bcase\s+\S+\s+in\b")
+_ESAC = re.compile(r"\besac\b")
+
+_SUBSCRIPT = re.compile(r"\[.*(?:\$[(\[{]|`)", re.DOTALL)
+_ESCAPED = re.compile(r"\\([\\`$])")
+_ESCAPED_QUOTED = re.compile(r"\\([\\`$\"])")
+"""What a backslash hides between back-quotes."""
+
+MAX_PAIRS = 40
+"""Quotes and expansions around one another that are looked through for their ends."""
 
 _WELL_KNOWN = {"HOME": "~", "PWD": ".", "OLDPWD": "..", "IFS": " "}
 
@@ -88,6 +115,10 @@ class WordReader(ABC):
         self.variables: Variables = variables
         self.reading = reading
         self.word_count: int = 0
+
+    @abstractmethod
+    def _defaulted(self, name: str, word: Word) -> None:
+        """`${name:=word}` gives a variable its value."""
 
     @abstractmethod
     def _nested(self, inside: str) -> Reading:
@@ -165,10 +196,12 @@ class WordReader(ABC):
             building.text += following
             building.started = True
 
-    def _double(self, building: _Building) -> None:
+    def _double(self, building: _Building, *, is_open: bool = False) -> None:
+        """What stands between double quotes; `is_open`: the text is of it already, and may end."""
         building.started = True
         text = self.text
-        self.at += 1
+        if not is_open:
+            self.at += 1
         while self.at < len(text):
             char = text[self.at]
             if char == '"':
@@ -186,17 +219,20 @@ class WordReader(ABC):
             elif char == "`":
                 self._backquote(building, quoted=True)
             else:
-                plain = _IN_DOUBLE.match(text, self.at)
-                assert plain is not None
+                plain = (_IN_OPEN if is_open else _IN_DOUBLE).match(text, self.at)
+                if plain is None:
+                    self._process(building)
+                    continue
                 building.text += plain[0]
                 self.at = plain.end()
-        self.reading.unreadable.append("a quote without an end")
+        if not is_open:
+            self.reading.unreadable.append("a quote without an end")
 
     # --- expansions -----------------------------------------------------------------
 
     def _process(self, building: _Building) -> None:
         sign = self.text[self.at]
-        inside, self.at = self._balanced(self.at + 2, "(", ")")
+        inside, self.at = self._balanced(self.at + 2, ")")
         reading = self._nested(inside)
         building.inner.append(reading)
         building.text += f"{sign}{UNKNOWN}"
@@ -216,25 +252,20 @@ class WordReader(ABC):
             self.at = end + 1
         elif following == '"' and not quoted:
             self.at += 1
-        elif text.startswith("$((", self.at):
-            inside, self.at = self._balanced(self.at + 3, "(", ")")
-            if text.startswith(")", self.at):
-                self.at += 1
-            self.reading.counted.append(inside)
-            self._nested_in(inside)
+        elif text.startswith("$((", self.at) and self._arithmetic(self.at + 3):
             building.text += UNKNOWN
         elif following == "(":
-            inside, self.at = self._balanced(self.at + 2, "(", ")")
+            inside, self.at = self._balanced(self.at + 2, ")")
             self._substitute(inside, building, quoted=quoted)
         elif following == "{":
-            inside, self.at = self._balanced(self.at + 2, "{", "}")
+            inside, self.at = self._braced(self.at + 2, quoted=quoted)
             if inside.endswith("@P"):
                 self.reading.unreadable.append(
                     "a value is expanded as a prompt, and runs what it says"
                 )
             self._parameter(inside, building, quoted=quoted)
         elif following == "[":
-            inside, self.at = self._balanced(self.at + 2, "[", "]")
+            inside, self.at = self._balanced(self.at + 2, "]")
             self.reading.counted.append(inside)
             self._nested_in(inside)
             building.text += UNKNOWN
@@ -245,14 +276,28 @@ class WordReader(ABC):
             building.text += "$"
             self.at += 1
 
-    def _backquote(self, building: _Building, *, quoted: bool) -> None:
-        end = self.at + 1
-        while end < len(self.text) and self.text[end] != "`":
-            end += 2 if self.text[end] == "\\" else 1
-        if end >= len(self.text):
-            self.reading.unreadable.append("a back-quote without an end")
-        inside = re.sub(r"\\([\\`$])", r"\1", self.text[self.at + 1 : end])
+    def _arithmetic(self, start: int) -> bool:
+        """Go behind the `((…))` whose inside begins here; False where it is a group in a group."""
+        inside, end = self._balanced(start, ")", is_arithmetic=True)
+        if end < len(self.text) and self.text[end] != ")":
+            return False
         self.at = end + 1
+        self.reading.counted.append(inside)
+        self._nested_in(inside)
+        return True
+
+    def _backquote(self, building: _Building, *, quoted: bool) -> None:
+        end = self._past_backquote(self.at)
+        if end > len(self.text):
+            self.reading.unreadable.append("a back-quote without an end")
+        # Between double quotes, one of those is escaped once more.
+        raw = self.text[self.at + 1 : end - 1]
+        inside = (_ESCAPED_QUOTED if quoted else _ESCAPED).sub(r"\1", raw)
+        if (
+            quoted and '\\"' in raw and self._reads_twice()
+        ):  # but not where single quotes count after all
+            self._nested(_ESCAPED.sub(r"\1", raw))
+        self.at = end
         building.started = True
         self._substitute(inside, building, quoted=quoted)
 
@@ -290,8 +335,11 @@ class WordReader(ABC):
     def _parameter(self, inside: str, building: _Building, *, quoted: bool) -> None:
         name = _NAME.match(inside)
         if name is None:
-            self._nested_in(inside)
-            building.text += UNKNOWN
+            if inside[:1] in (" ", "\t", "\n", "|"):  # `${ command; }`
+                self._substitute(inside.removeprefix("|"), building, quoted=quoted)
+            else:
+                self._nested_in(inside, processes=True)
+                building.text += UNKNOWN
             return
         rest = inside[name.end() :]
         if name[0] == "!" and rest:
@@ -307,20 +355,21 @@ class WordReader(ABC):
             self.reading.unreadable.append("nested too deeply")
             building.text += UNKNOWN
         elif rest.startswith((":-", "-", ":=", "=", ":+", "+")):
+            sign = rest.lstrip(":")[0]
             default = rest.lstrip(":")[1:]
             inner = type(self)(default, self.depth + 1, self.variables, self.reading)
-            texts = inner._word()
-            building.inner += [reading for word in texts for reading in word.inner]
+            word = inner._default(quoted=quoted)
+            building.inner += word.inner
             building.guessed = True
-            guess = " ".join(word.text for word in texts)
-            if rest.startswith((":=", "=")):
-                self._keeps(name[0], texts)
+            if sign == "=":
+                self._defaulted(name[0], word)
             if quoted:
-                building.text += guess
+                building.text += word.text
             else:
-                building.split(guess)
+                building.split(word.text)
         else:
-            self._nested_in(rest)
+            self._nested_in(rest, processes=True)
+            self._quoted_in(rest)
             building.text += UNKNOWN
 
     def _points(self, inside: str) -> None:
@@ -340,6 +389,43 @@ class WordReader(ABC):
                 kept.assignments = [(name, word)]
                 self.reading.commands.append(kept)
 
+    def _default(self, *, quoted: bool) -> Word:
+        """All the text as the one word that stands for a variable: blanks and operators are of it.
+
+        Within double quotes and here-documents, single quotes are letters of it.
+        """
+        building = _Building()
+        if quoted:
+            while self.at < len(self.text):
+                self._double(building, is_open=True)
+            self._quoted_in(self.text)
+            return Word(building.text, inner=tuple(building.inner))
+        if "'" in self.text and self._reads_twice():
+            # bash forgets about some of them, as of `$'…'` in a `case` in a substitution.
+            self._nested_in(self.text, processes=True)
+        while self.at < len(self.text):
+            start = self.at
+            for word in self._word():
+                building.text += f" {word.text}" if building.text[-1:] == " " else word.text
+                building.inner += word.inner
+            if self.at == start:
+                building.text += " " if self.text[start] in " \t\n\r" else self.text[start]
+                self.at += 1
+        return Word(building.text, inner=tuple(building.inner))
+
+    def _all_words(self, *, has_comments: bool = False) -> list[Word]:
+        """The words of all the text, whatever stands between them."""
+        words: list[Word] = []
+        while self.at < len(self.text):
+            start = self.at
+            if has_comments and self.text[start] == "#":
+                self.at = _past_comment(self.text, start)
+                continue
+            words += self._word()
+            if self.at == start:
+                self.at += 1
+        return words
+
     def _words_of(self, values: tuple[str, ...], building: _Building) -> None:
         for value in values[:-1]:
             building.done.append(building.text + value)
@@ -348,52 +434,183 @@ class WordReader(ABC):
 
     # --- what is inside ---------------------------------------------------------------
 
-    def _balanced(self, start: int, opening: str, closing: str) -> tuple[str, int]:
+    def _balanced(
+        self, start: int, closing: str, *, is_arithmetic: bool = False
+    ) -> tuple[str, int]:
         """The text up to the matching sign, and where to go on; quotes are respected."""
+        end = self._past_pair(start, closing, is_arithmetic=is_arithmetic)
+        if end > len(self.text):
+            self.reading.unreadable.append(f"no {closing} to an opening one")
+            return self.text[start:], len(self.text)
+        return self.text[start : end - 1], end
+
+    def _braced(self, start: int, *, quoted: bool) -> tuple[str, int]:
+        """The same for the inside of `${…}`.
+
+        Between double quotes bash looks for its end as if single quotes hid something there, and
+        expands it as if they did not; other shells do not look at them at all.
+        """
         text = self.text
-        level = 1
-        skipped = _SKIPPED[opening + closing]
-        at = start
-        while (at := skipped.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+        end = self._past_pair(start, "}", quoted=quoted)
+        if quoted and "'" in text[start:end] and self._past_pair(start, "}") != end:
+            self.reading.unreadable.append("quotes in an expansion that shells read differently")
+        if end > len(text):
+            self.reading.unreadable.append("no } to an opening one")
+            return text[start:], len(text)
+        return text[start : end - 1], end
+
+    def _past_pair(
+        self,
+        at: int,
+        closing: str,
+        *,
+        quoted: bool = False,
+        is_arithmetic: bool = False,
+        level: int = 0,
+    ) -> int:
+        """Where to go on behind the sign that ends what begins here; beyond the text if none does."""
+        text, size = self.text, len(self.text)
+        start = at
+        opening = _OPENING.get(closing)
+        skipped = _SKIPPED[closing]
+        has_commands = closing == ")" and not is_arithmetic
+        open_pairs = 1
+        heredocs: list[tuple[str, bool]] = []
+        if level > MAX_PAIRS:
+            self.reading.unreadable.append("nested too deeply")
+            return size + 1
+        while (at := skipped.match(text, at).end()) < size:  # type: ignore[union-attr]
             char = text[at]
-            if char == "\\":
+            if char == closing:
+                if has_commands and open_pairs == 1 and _in_case(text[start:at]):
+                    at += 1
+                    continue
+                open_pairs -= 1
+                if not open_pairs:
+                    return at + 1
                 at += 1
-            elif char == "'":
-                end = text.find("'", at + 1)
-                at = end if end >= 0 else at
-            elif char == '"':
-                at = self._end_of_double(at)
             elif char == opening:
-                level += 1
-            elif char == closing:
-                level -= 1
-                if not level:
-                    return text[start:at], at + 1
-            at += 1
-        self.reading.unreadable.append(f"{opening} without {closing}")
-        return text[start:], len(text)
+                open_pairs += 1
+                at += 1
+            elif has_commands and char == "#":
+                at = _past_comment(text, at)
+            elif has_commands and char == "<" and (heredoc := _HEREDOC.match(text, at)):
+                is_string = text.startswith("<<<", at)
+                if not is_string:
+                    heredocs.append((_QUOTES.sub("", heredoc[2]), bool(heredoc[1])))
+                at = at + 3 if is_string else heredoc.end()
+            elif char == "\n" and heredocs:
+                at = _past_bodies(text, at + 1, heredocs)
+                heredocs = []
+            else:
+                at = self._past(at, quoted=quoted, level=level)
+        return size + 1
 
-    def _end_of_double(self, at: int) -> int:
-        at += 1
-        while at < len(self.text) and self.text[at] != '"':
-            at += 2 if self.text[at] == "\\" else 1
-        return at
+    def _past(self, at: int, *, quoted: bool, level: int) -> int:
+        """Where to go on behind the quote, escape, expansion or sign that begins here."""
+        text, size = self.text, len(self.text)
+        char, following = text[at], text[at + 1 : at + 2]
+        if char == "\\":
+            return at + 2
+        if char == '"':
+            return self._past_pair(at + 1, '"', quoted=True, level=level + 1)
+        if char == "`":
+            return self._past_backquote(at)
+        if char == "$":
+            if following == "(":
+                is_arithmetic = text.startswith("((", at + 1)
+                return self._past_pair(at + 2, ")", is_arithmetic=is_arithmetic, level=level + 1)
+            if following == "{":
+                return self._past_pair(at + 2, "}", quoted=quoted, level=level + 1)
+            if following == "[":
+                return self._past_pair(at + 2, "]", level=level + 1)
+            if following == "'" and not quoted:
+                return self._past_escaped(at + 2, "'")
+        elif quoted:
+            return at + 1
+        elif char == "'":
+            end = text.find("'", at + 1)
+            return end + 1 if end >= 0 else size + 1
+        elif char in "<>" and following == "(":
+            return self._past_pair(at + 2, ")", level=level + 1)
+        return at + 1
 
-    def _nested_in(self, inside: str) -> None:
-        """Substitutions within text that is otherwise not a command."""
-        if "$" in inside or "`" in inside:
+    def _past_backquote(self, at: int) -> int:
+        return self._past_escaped(at + 1, "`")
+
+    def _past_escaped(self, at: int, quote: str) -> int:
+        text, size = self.text, len(self.text)
+        while at < size and text[at] != quote:
+            at += 2 if text[at] == "\\" else 1
+        return at + 1 if at < size else size + 1
+
+    def _reads_twice(self) -> bool:
+        """Whether text of two readings is read in both; where it is not, that is said."""
+        if self.depth < MAX_TWICE:
+            return True
+        self.reading.unreadable.append("nested too deeply")
+        return False
+
+    def _quoted_in(self, inside: str) -> None:
+        """Substitutions within text in which single quotes may hide one, and so show another."""
+        if "'" in inside and self._reads_twice():
+            type(self)(inside, self.depth + 1, self.variables, self.reading)._all_words()
+
+    def _computed(self, word: "Word | _Building") -> None:
+        """Substitutions in the subscripts of what has been expanded: computing expands them again."""
+        bodies = [
+            body for reading in word.inner for each in reading.commands for body in each.bodies
+        ]
+        for text in (word.text, *bodies):
+            if "[" in text and _SUBSCRIPT.search(text):
+                self._nested_in(text, processes=True)
+
+    def _nested_in(self, inside: str, *, processes: bool = False) -> None:
+        """Substitutions within text that is otherwise not a command; quotes hide none."""
+        if "$" in inside or "`" in inside or (processes and "(" in inside):
             if self.depth >= MAX_DEPTH:
                 self.reading.unreadable.append("nested too deeply")
                 return
             inner = type(self)(inside, self.depth + 1, self.variables, self.reading)
+            expanded = _Building()
             while (found := _NESTING.search(inside, inner.at)) is not None:
                 inner.at = found.start()
                 if found[0] == "$":
-                    inner._dollar(_Building(), quoted=True)
+                    inner._dollar(expanded, quoted=True)
                 elif found[0] == "`":
-                    inner._backquote(_Building(), quoted=True)
-                else:
+                    inner._backquote(expanded, quoted=True)
+                elif found[0] == "\\":
                     inner.at += 2
+                else:
+                    if processes and self._reads_twice():
+                        inner._process(_Building())
+                    inner.at = found.end() + 1  # and within it, where it is none
+            inner._computed(expanded)
+
+
+def _in_case(text: str) -> bool:
+    """Whether a `)` behind this ends a pattern."""
+    return "case" in text and len(_CASE.findall(text)) > len(_ESAC.findall(text))
+
+
+def _past_comment(text: str, at: int) -> int:
+    """Behind the comment that begins here, or behind the sign that is none."""
+    if at and text[at - 1] not in " \t\n;&|()":
+        return at + 1
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _past_bodies(text: str, at: int, heredocs: list[tuple[str, bool]]) -> int:
+    for delimiter, stripped in heredocs:
+        while at < len(text):
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            line = text[at:end]
+            at = end + 1
+            if (line.lstrip("\t") if stripped else line) == delimiter:
+                break
+    return at
 
 
 def _expand_braces(text: str) -> list[str]:

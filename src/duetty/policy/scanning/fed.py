@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from posixpath import normpath
 
 from duetty.policy.scanning.code import code_findings, sql_is_destructive
@@ -17,9 +18,16 @@ from duetty.policy.scanning.patterns import has_open_subcommand, matching
 from duetty.policy.scanning.printed import printed
 from duetty.policy.scanning.programs import STOPPING
 from duetty.policy.scanning.reading import UNKNOWN, Reading, Simple, Word
-from duetty.policy.scanning.traits import AWK, SQL
+from duetty.policy.scanning.started import language_of, started_by
+from duetty.policy.scanning.traits import AWK, SED, SQL
 from duetty.policy.scanning.use import Scanner, Use
-from duetty.policy.scanning.wrappers import SHELLS, inner_of, innermost, reads_commands_from_stdin
+from duetty.policy.scanning.wrappers import (
+    SHELLS,
+    inner_of,
+    innermost,
+    reads_commands_from_stdin,
+    runs_what_follows,
+)
 
 _CODE_OPTIONS = frozenset(
     "-c -e -E -r -p -pe -ne -le -lne -ane -i -pi --eval --print --expression eval -ie -pie -nle -we --execute --run".split()
@@ -28,6 +36,23 @@ _ATTACHED_CODE = ("--eval=", "--print=", "--execute=", "--expression=", "--comma
 _ATTACHED = re.compile(r"^-[a-zA-Z]")
 _REPLACED = frozenset(["{}", "%", "@", "_", "FILE", "X"])
 """What people write where xargs puts what it read."""
+
+DESCRIPTOR = re.compile(r"/dev/fd/|/proc/[^/]+/fd/")
+"""Files that are whatever has been opened under a number."""
+
+_AWK_VALUED = frozenset("-F -v -f -i -l --assign --field-separator --file --include --load".split())
+_SHELL_OF_SQL = re.compile(r"^\s*(?:\.(?:system|shell)|system|\\!)\s+(.+)$", re.MULTILINE)
+"""How clients of databases hand a line to a shell."""
+
+_SED_ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:\\.|[^/\\\n])*/[IM]*)"
+_SED_E = re.compile(r"-[nErsz]*e")
+_SED_COMMAND = re.compile(
+    rf"[\s;{{}}]*(?:{_SED_ADDRESS}(?:\s*,\s*(?:[+~]?\d+|{_SED_ADDRESS}))?)?[\s!]*"
+    r"(?:[sy](?P<sign>[^\s\w])(?:\\.|(?!(?P=sign)).)*(?P=sign)(?:\\.|(?!(?P=sign)).)*(?P=sign)(?P<flags>[a-zA-Z0-9]*)"
+    r"|e(?P<run>[^\n]*)|[aicrRwW][^\n]*|[btT:]\s*[^;\n]*|[^\s;])",
+    re.DOTALL,
+)
+"""One command of a script of sed, with what is before it."""
 
 _TELLS = frozenset(["--version", "--help", "-V"])
 _TELLS_SHORTLY = frozenset("perl ruby node nodejs php lua bun".split())
@@ -65,6 +90,8 @@ def fed(scanner: Scanner, use: Use, *, is_interpreter: bool) -> None:
         for word in words[1:]:
             if word.inner and word.text[:1] == "<":
                 output_of(scanner, word.inner[0].commands, use.depth)
+            elif DESCRIPTOR.match(word.text):
+                descriptor(scanner)
     elif name in ("at", "batch", "crontab") or (
         name in ("ssh", "parallel") and not inner_of(name, use.texts)
     ):
@@ -72,8 +99,9 @@ def fed(scanner: Scanner, use: Use, *, is_interpreter: bool) -> None:
         if _awaits_code(use):
             scanner.awaits_code = True
     elif name in AWK:
-        program = next((word.text for word in words[1:] if word.text[:1] != "-"), "")
-        code(scanner, program, use.depth)
+        _code_word(scanner, _awk_program(words), use)
+    elif name in SED:
+        _sed(scanner, use)
     elif is_interpreter:
         _interpreter(scanner, use)
     elif name in SQL:
@@ -108,6 +136,8 @@ def _xargs(scanner: Scanner, use: Use) -> None:
         gap = placeholder_of(texts)
         called, *words = innermost(program_name(given[0]), given)
         program = program_name(called)
+        if runs_what_follows(program, words):
+            scanner.unreadable.append("which program runs comes by the pipe")
         if program in _DELETING:
             scanner.find("recursive_delete", " ".join(texts))
         elif program in _KILLING or (program in _KEEPERS and not STOPPING.isdisjoint(words[:2])):
@@ -122,6 +152,12 @@ def _xargs(scanner: Scanner, use: Use) -> None:
     ):
         scanner.unreadable.append("runs what comes by the pipe")
         output_of(scanner, use.simple.producers, 1)
+
+
+def descriptor(scanner: Scanner) -> None:
+    """What is run comes by a descriptor that something else in the line, or before it, has opened."""
+    scanner.unreadable.append("runs what comes by a file descriptor")
+    scanner.awaits_code = True
 
 
 def standard_input(scanner: Scanner, simple: Simple, depth: int) -> None:
@@ -199,15 +235,15 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
         text = word.text
         if text in _CODE_OPTIONS and index + 1 < len(words):
             scripted = True
-            _code_word(scanner, words[index + 1], depth)
+            _code_word(scanner, words[index + 1], use)
             index += 2
             continue
         if text.startswith(_ATTACHED_CODE):
             scripted = True
-            _code_word(scanner, word._replace(text=text.partition("=")[2]), depth)
+            _code_word(scanner, word._replace(text=text.partition("=")[2]), use)
         elif text[:1] == "-" and text[:2] != "--" and len(text) > 2 and text[1] in "ecr":
             scripted = True
-            _code_word(scanner, word._replace(text=text[2:]), depth)
+            _code_word(scanner, word._replace(text=text[2:]), use)
         elif text == "-m" and index + 1 < len(words):
             scripted = True
         elif word.inner and text[:1] == "<":
@@ -217,13 +253,16 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
             break
         elif text[:1] != "-":
             scripted = True
+            if DESCRIPTOR.match(text):
+                descriptor(scanner)
             break
         index += 1
     if scripted:
         _project_script(scanner, use)
         return
+    language = language_of(use.name)
     for body in use.simple.bodies:
-        code(scanner, body, depth)
+        code(scanner, body, depth, language)
     producers = use.simple.producers
     if producers and not use.simple.bodies:
         known = [each for each in producers if each is not None]
@@ -232,7 +271,7 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
         if names & NETWORK:
             scanner.find("remote_code", "runs what was downloaded")
         elif said is not None:
-            code(scanner, said, depth)
+            code(scanner, said, depth, language)
         elif names & DECODERS - {"printf"}:
             scanner.find("hidden_code", "runs text that was decoded or assembled")
         else:
@@ -241,7 +280,55 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
         scanner.awaits_code = True
 
 
-def _code_word(scanner: Scanner, word: Word, depth: int) -> None:
+def _awk_program(words: Sequence[Word]) -> Word:
+    remaining = iter(words[1:])
+    for word in remaining:
+        if word.text in _AWK_VALUED:
+            next(remaining, None)
+        elif word.text in ("-e", "--source"):
+            return next(remaining, word)
+        elif word.text[:1] != "-":
+            return word
+    return words[0]._replace(text="")
+
+
+def _sed(scanner: Scanner, use: Use) -> None:
+    """`sed e`, `s/…/…/e`: what it reads is run."""
+    texts = use.texts
+    scripts = [
+        text
+        for option, text in pairwise(texts)
+        if option == "--expression" or _SED_E.fullmatch(option)
+    ]
+    scripts += [text.partition("=")[2] for text in texts if text.startswith("--expression=")]
+    if not scripts:
+        scripts = [text for text in texts[1:] if text[:1] != "-"][:1]
+    for script in scripts:
+        if "e" not in script:
+            continue
+        for found in _SED_COMMAND.finditer(script):
+            if (
+                found["flags"] and "e" in found["flags"].partition("w")[0]
+            ):  # a file's name behind it
+                _runs_input(scanner, use)
+            elif found["run"] is not None:
+                if command := found["run"].strip(" \t;}"):
+                    scanner.text(command, use.depth + 1)
+                else:
+                    _runs_input(scanner, use)
+
+
+def _runs_input(scanner: Scanner, use: Use) -> None:
+    """A program runs what it reads: what is that?"""
+    scanner.unreadable.append(f"{use.name} runs what it reads")
+    for body in use.simple.bodies:
+        scanner.try_text(body, use.depth + 1)
+        scanner.sweep(body, use.depth)
+    if use.simple.producers:
+        output_of(scanner, use.simple.producers, use.depth)
+
+
+def _code_word(scanner: Scanner, word: Word, use: Use) -> None:
     if UNKNOWN in word.text:
         names = {name for reading in word.inner for name in programs_of(reading.commands)}
         if names & NETWORK:
@@ -249,11 +336,21 @@ def _code_word(scanner: Scanner, word: Word, depth: int) -> None:
         elif names:
             scanner.find("hidden_code", RUNS_PRINTED)
         scanner.unreadable.append("code that is only known when it runs")
-    code(scanner, word.text, depth)
+    if code(scanner, word.text, use.depth, language_of(use.name)):
+        _runs_input(scanner, use)
 
 
-def code(scanner: Scanner, text: str, depth: int) -> None:
-    """Code of some language, on the command line or in a body."""
+def code(scanner: Scanner, text: str, depth: int, language: str = "") -> bool:
+    """Code of some language, on the command line or in a body; whether it starts what it may read."""
+    started = started_by(text, language)
+    if started.unknown:
+        scanner.unreadable.append("code starts what is only known when it runs")
+        if started.assembled:
+            scanner.find("hidden_code", "starts what it puts together")
+    for command in started.commands:
+        scanner.try_text(command, depth + 1)
+    if started.joined:
+        code(scanner, started.joined, depth)
     found = code_findings(text)
     for name, what in found.findings:
         scanner.find(name, what)
@@ -263,8 +360,9 @@ def code(scanner: Scanner, text: str, depth: int) -> None:
     for each in dict.fromkeys(found.commands):
         scanner.try_text(each, depth + 1)
         if len(scanner.findings) > before and not scanner.whole:
-            return
+            return started.unknown
     scanner.sweep(text, depth)
+    return started.unknown
 
 
 def _project_script(scanner: Scanner, use: Use) -> None:
@@ -289,5 +387,7 @@ def _sql(scanner: Scanner, use: Use) -> None:
     ]
     said += [body for each in simple.producers if each is not None for body in each.bodies]
     for text in said:
+        for command in _SHELL_OF_SQL.finditer(text):
+            scanner.try_text(command[1], use.depth + 1)
         if sql_is_destructive(text) or sql_is_destructive(_ATTACHED.sub("", text)):
             scanner.find("database", text)

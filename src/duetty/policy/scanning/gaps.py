@@ -4,16 +4,18 @@
 command. Which gap gets which text is not followed up: each may be filled by any.
 """
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from itertools import islice, product
 
 from duetty.policy.scanning.commands import program_name
-from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.printed import decode_ansi, printed
 from duetty.policy.scanning.reading import UNKNOWN, Simple, Word, exact
 
 MAX_FILLED = 16
 """Ways to fill gaps that are tried for one line."""
 
+_BLANKS = re.compile(r"[\s\0]+")
 _ADDERS = frozenset(["xargs", "parallel"])
 """Programs that put what they read behind the words they have."""
 
@@ -39,8 +41,25 @@ def _fillings(commands: Sequence[Simple], functions: Set[str]) -> list[list[Word
             # None stands for a group: any of its commands may be the one that prints.
             nearest = simple.producers[-1]
             texts += _said(commands if nearest is None else [nearest])
-        found += [[exact(word) for word in text.split()] for text in texts if text.strip()]
+        between = _between([word.text for word in words])
+        split = ([exact(word) for word in between.split(text) if word] for text in texts)
+        found += filter(None, split)
     return found
+
+
+def _between(texts: Sequence[str]) -> "re.Pattern[str]":
+    """What stands between the words of what is read: NUL for `-0`, and what `-d` says."""
+    for index, text in enumerate(texts):
+        if text in ("-d", "--delimiter") and index + 1 < len(texts):
+            sign = texts[index + 1]
+        elif text.startswith("-d") and len(text) > 2 and program_name(texts[0]) in _ADDERS:
+            sign = text[2:]
+        elif text.startswith("--delimiter="):
+            sign = text.partition("=")[2]
+        else:
+            continue
+        return re.compile(rf"[\s\0{re.escape(decode_ansi(sign)[:1])}]+")
+    return _BLANKS
 
 
 def _said(commands: Sequence[Simple]) -> list[str]:

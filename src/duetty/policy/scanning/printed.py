@@ -43,9 +43,14 @@ def decode_ansi(text: str) -> str:
 
 def printed_by(reading: Reading) -> str | None:
     """What `echo` or `printf` with literal words prints; None when that is not all there is."""
-    if len(reading.commands) != 1 or reading.unreadable:
+    if not reading.commands or reading.unreadable:
         return None
-    return printed(reading.commands[0])
+    *others, last = reading.commands
+    if others:
+        inner = {id(each): len(each.commands) for word in last.words for each in word.inner}
+        if len(others) != sum(inner.values()):
+            return None  # not only those that print its words
+    return printed(last)
 
 
 def printed(simple: Simple) -> str | None:

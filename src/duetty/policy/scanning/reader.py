@@ -18,7 +18,7 @@ from duetty.policy.scanning.expansions import (
     Variables,
     WordReader,
 )
-from duetty.policy.scanning.printed import formatted
+from duetty.policy.scanning.printed import decode_ansi, formatted
 from duetty.policy.scanning.reading import Reading, Redirect, Simple, Word, exact
 from duetty.policy.values import new
 
@@ -56,10 +56,8 @@ _PLAIN_COMMAND = re.compile(rf"[a-z]+(?: (?!#){PLAIN})*")
 _OPERATOR = re.compile(r"&&|\|[|&]|;;&|;[;&]")
 """Operators of more than one sign."""
 
-_TESTED = re.compile(
-    r"""(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^'"\\])*?(?=(?<=\s)\]\](?:[\s;&|()<>]|\Z))""", re.DOTALL
-)
-"""All up to the `]]` that is a word."""
+_IN_CONDITION = re.compile(r"""(?:[^\\'"`$<>\s]|\s(?!\]\](?=[\s;&|)]|\Z)))*\s?""")
+"""Of a `[[ … ]]`, what need not be looked at on the way to its end."""
 
 _SIGN = re.compile(r"[0-9]*(?:&>>|&>|>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
 
@@ -180,12 +178,14 @@ class _Reader(WordReader):
 
     def _parenthesis(self, char: str) -> None:
         text = self.text
-        if char == "(" and text.startswith("((", self.at) and not self.command.words:
-            inside, self.at = self._balanced(self.at + 2, "(", ")")
-            self.reading.counted.append(inside)
-            self._nested_in(inside)
-            if text.startswith(")", self.at):
-                self.at += 1
+        if (
+            char == "("
+            and text.startswith("((", self.at)
+            and not self.command.words
+            and self._arithmetic(self.at + 2)
+        ):
+            if self.piped != "|":
+                self.piped = ")"
             return
         if char == "(" and self.command.words:
             rest = text[self.at + 1 :].lstrip(_BLANK)
@@ -261,13 +261,15 @@ class _Reader(WordReader):
         elif name == "set" and texts and texts[0][:1] not in ("-", "+"):
             self.variables |= positional(texts)
         elif name == "printf" and texts[:1] == ["-v"] and len(texts) > 2:
-            self.variables[texts[1]] = (formatted(texts[2], texts[3:]),)
+            self.variables[texts[1]] = (formatted(decode_ansi(texts[2]), texts[3:]),)
         elif name == "read" and len(command.bodies) == 1 and not command.producers:
             names = [text for text in texts if text[:1] != "-"]
             values = command.bodies[0].split(None, max(len(names) - 1, 0))
             for number, each in enumerate(names):
                 known = self.variables.get(each, ()) == ()
                 self.variables[each] = (values[number],) if known and number < len(values) else None
+                if number < len(values):
+                    command.assignments.append((each, exact(values[number])))
         else:
             return False
         return True
@@ -355,6 +357,8 @@ class _Reader(WordReader):
             if raw == "[[":
                 self._double_bracket()
                 return
+            if "[" in raw and words:
+                self._computed(words[0])
             if found := _ASSIGNMENT.match(raw):
                 self._assignment(found[1], raw[found.end() :], words, appends=bool(found[2]))
                 return
@@ -362,10 +366,11 @@ class _Reader(WordReader):
 
     def _assignment(self, name: str, raw_value: str, words: list[Word], *, appends: bool) -> None:
         if not raw_value and self.at < len(self.text) and self.text[self.at] == "(":
-            inside, self.at = self._balanced(self.at + 1, "(", ")")
-            reading = read(inside, depth=self.depth + 1, variables=self.variables)
-            self._adopt(reading, keep_commands=False)
-            values = [word for simple in reading.commands for word in simple.words]
+            inside, self.at = self._balanced(self.at + 1, ")")
+            inner = _Reader(inside, self.depth + 1, self.variables, self.reading)
+            values = inner._all_words(has_comments=True)
+            for word in values:
+                self._computed(word)
             before = self.variables.get(name, ()) if appends else ()
             texts = (*(before or ()), *(word.text for word in values))
             is_known = before is not None and all(word.known for word in values)
@@ -408,20 +413,30 @@ class _Reader(WordReader):
             self.at += 2
 
     def _double_bracket(self) -> None:
-        found = _TESTED.match(self.text, self.at)
-        end = found.end() if found else self.text.find("]]", self.at)
-        end = len(self.text) if end < 0 else end
-        self.reading.tested.append(self.text[self.at : end])
-        self._nested_in(self.text[self.at : end])
-        self.at = min(end + 2, len(self.text))
+        start = self.at
+        end = self._past_condition(start)
+        if end > len(self.text):
+            self.reading.unreadable.append("no ]] to an opening one")
+        self.reading.tested.append(self.text[start : end - 2])
+        self._nested_in(self.text[start : end - 2], processes=True)
+        self.at = min(end, len(self.text))
         self.command.words.append(Word("[["))
+
+    def _past_condition(self, at: int) -> int:
+        """Where to go on behind the `]]` that ends the condition; beyond the text if none does."""
+        while (at := _IN_CONDITION.match(self.text, at).end()) < len(self.text):  # type: ignore[union-attr]
+            if self.text[at] == "]":
+                return at + 2
+            at = self._past(at, quoted=False, level=0)
+        return len(self.text) + 2
+
+    def _defaulted(self, name: str, word: Word) -> None:
+        simple = Simple()
+        simple.assignments.append((name, word))
+        self.reading.commands.append(simple)
 
     def _nested(self, inside: str) -> Reading:
         reading = read(inside, depth=self.depth + 1, variables=self.variables)
-        self._adopt(reading, keep_commands=True)
-        return reading
-
-    def _adopt(self, reading: Reading, *, keep_commands: bool) -> None:
         self.reading.unreadable += reading.unreadable
         self.reading.functions |= reading.functions
         self.reading.sources |= reading.sources
@@ -429,11 +444,6 @@ class _Reader(WordReader):
         self.reading.tested += reading.tested
         self.reading.pointed += reading.pointed
         self.reading.loops |= reading.loops
-        if keep_commands:
-            self.reading.commands += reading.commands
-            self.word_count += sum(len(simple.words) for simple in reading.commands)
-        else:
-            for simple in reading.commands:
-                for word in simple.words:
-                    for inner in word.inner:
-                        self.reading.commands += inner.commands
+        self.reading.commands += reading.commands
+        self.word_count += sum(len(simple.words) for simple in reading.commands)
+        return reading

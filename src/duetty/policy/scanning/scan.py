@@ -32,7 +32,7 @@ from duetty.policy.scanning.commands import (
 from duetty.policy.scanning.findings import Finding, Scan
 from duetty.policy.scanning.gaps import filled
 from duetty.policy.scanning.patterns import BY_PROGRAM, has_open_subcommand, matching
-from duetty.policy.scanning.printed import printed
+from duetty.policy.scanning.printed import decode_ansi, formatted, printed
 from duetty.policy.scanning.programs import ENTERING, GOING, NO_HISTORY, target_of
 from duetty.policy.scanning.reader import positional, read
 from duetty.policy.scanning.reading import UNKNOWN, Reading, Redirect, Simple, Word, exact
@@ -41,7 +41,7 @@ from duetty.policy.scanning.traits import FILES_ONLY, FILTERS, MESSENGERS, RUNNE
 from duetty.policy.scanning.tree import look
 from duetty.policy.scanning.use import UNPACKED, Use
 from duetty.policy.scanning.verbs import tells_to_delete
-from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS, inner_of
+from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS, inner_of, split_strings
 from duetty.policy.scanning.writes import DUMPS, IMPORTANT, SYSTEM_PLACE, written_class
 from duetty.policy.values import new
 
@@ -205,7 +205,7 @@ _AS_RM = re.compile(r"-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,4}", re.IGNORECASE)
 _OF_DIRECTORIES = re.compile(r"-[a-zA-Z]*d[a-zA-Z]*")
 """zsh: names that `hash` gives to directories, not to commands."""
 
-_SUBSCRIPT = re.compile(r"\[.*(?:\$\(|`)", re.DOTALL)
+_SUBSCRIPT = re.compile(r"\[.*(?:\$[(\[{]|`)", re.DOTALL)
 _KEEPING = frozenset(["read", "mapfile", "readarray"])
 _SQL_WORD = re.compile(r"\b(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
 _INSTALLERS = frozenset(
@@ -402,7 +402,7 @@ class _Scanner:
                     # Variables of the whole line are unknown here: findings count, doubts do not.
                     self._aside(lambda scanner, simple=simple: scanner.command(simple, 1))
 
-    def _aside(self, look_at: "Callable[[_Scanner], None]", *, sweeps: bool = True) -> None:
+    def _aside(self, look_at: "Callable[[_Scanner], object]", *, sweeps: bool = True) -> None:
         other = _Scanner(self.whole)
         other.steps = self.steps
         other.seen = self.seen
@@ -429,7 +429,9 @@ class _Scanner:
         if simple.words:
             self.run(simple.words, simple, depth)
         elif simple.bodies:
-            self._subscripts(["done", *simple.bodies], depth)  # whoever reads there may keep it
+            self._subscripts(
+                ["done", *simple.bodies], simple, depth
+            )  # whoever reads there may keep it
 
     def _assigned(self, name: str, value: Word, simple: Simple, depth: int) -> None:
         if name == "IFS" and not simple.words:
@@ -474,7 +476,7 @@ class _Scanner:
         if known.special is not None:
             known.special(self, new(Use, (name, words, texts, simple, depth)))
         if known.is_subscripted:
-            self._subscripts(texts, depth)
+            self._subscripts(texts, simple, depth)
             if name in _KEEPING and (simple.bodies or simple.producers):
                 self._kept(simple, depth)
         if self.downloaded or self.made:
@@ -539,10 +541,17 @@ class _Scanner:
             elif names - _FINDERS - {"echo", "printf"}:
                 self.find("hidden_code", fed.RUNS_PRINTED)
 
-    def _subscripts(self, texts: list[str], depth: int) -> None:
+    def _subscripts(self, texts: list[str], simple: Simple, depth: int) -> None:
         for text in texts[1:]:
             if "[" in text and _SUBSCRIPT.search(text):
                 self._try_quoted(text, depth)
+            name, sign, value = text.partition("=")
+            # `export PAGER=…`; a prompt is no command.
+            if sign and name[:2] != "PS" and _ASSIGNED_COMMANDS.fullmatch(name):
+                self._assigned(name, exact(value), simple, depth)
+        if texts[:2] == ["printf", "-v"] and len(texts) > 3:
+            said = formatted(decode_ansi(texts[3]), texts[4:])
+            self._assigned(texts[2], exact(said), simple, depth)
 
     def _kept(self, simple: Simple, depth: int) -> None:
         """What is read into a variable, as if it were assigned."""
@@ -614,6 +623,9 @@ class _Scanner:
             if name in SHELLS and end is not None and end < len(words) and depth < MAX_DEPTH:
                 self._with_arguments(part[0].text, texts[end:], depth)
             self.text_of(part, depth, simple)
+        if name == "env":
+            for text in split_strings(texts):
+                self.text(text, depth + 1)
         if name in ("alias", "abbr"):
             self._defines(words[1:], depth, is_suffix="-s" in texts)
         if name == "hash" and "-p" in texts[:-2]:
@@ -662,6 +674,8 @@ class _Scanner:
             self.awaits_code = self.awaits_code or not (simple.producers or simple.bodies)
         elif word.inner:
             fed.output_of(self, word.inner[0].commands, depth)
+        elif fed.DESCRIPTOR.match(word.text):
+            fed.descriptor(self)
         elif UNKNOWN in word.text:
             self.unreadable.append("which file is read is only known when it runs")
 

@@ -14,6 +14,8 @@ from duetty.policy.scanning.wrappers import ELSEWHERE, SHELLS, WRAPPERS
 
 AWK = frozenset("awk gawk mawk nawk original-awk".split())
 
+SED = frozenset(["sed", "gsed"])
+
 SQL = frozenset(
     "psql mysql mariadb sqlite3 sqlite cockroach clickhouse-client clickhouse duckdb sqlcmd mssql-cli bq mongosh mongo cqlsh snowsql trino presto usql pgcli mycli litecli beeline hive"
     " spark-sql impala-shell db2 sqlplus isql osql tsql influx redis-cli valkey-cli keydb-cli arangosh cypher-shell ysqlsh questdb turso wrangler supabase edgedb surreal dolt rails django-admin artisan console prisma".split()
@@ -54,6 +56,7 @@ _RUNS_OTHERS = frozenset(
         *WRAPPERS,
         *SHELLS,
         *AWK,
+        *SED,
         *SQL,
         *"find gfind bfs fd fdfind source . hash at batch crontab".split(),
     ]

@@ -4,6 +4,7 @@ Data, and one function that reads it. What is not exact here is made up for by t
 scan, which also tries every later word of a command as a program.
 """
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -244,6 +245,22 @@ def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
     return inner
 
 
+_ENV_BLANKS = re.compile(r"\\[_tnrfv]")
+_ENV_SPLIT = re.compile(r"-[a-zA-Z0]*S(.*)|--s[a-z-]*=(.*)", re.DOTALL)
+
+
+def split_strings(words: Sequence[str]) -> list[str]:
+    """What `env -S` makes words of, with the words behind it: blanks may be written as escapes."""
+    found: list[str] = []
+    for index, word in enumerate(words[1:], 1):
+        if word[:1] != "-":
+            break
+        if split := _ENV_SPLIT.fullmatch(word):
+            text = " ".join([split[1] or split[2] or "", *words[index + 1 :]])
+            found.append(_ENV_BLANKS.sub(" ", text).partition("\\c")[0])
+    return found
+
+
 WRAPPED = 4
 """Wrappers around one another that are looked through: `sudo env nice -n 5 rm`."""
 
@@ -257,6 +274,19 @@ def innermost(program: str, words: Sequence[str]) -> Sequence[str]:
         words = words[inner[-1].start :]
         program = words[0].rpartition("/")[2]
     return words
+
+
+def runs_what_follows(program: str, words: Sequence[str]) -> bool:
+    """Whether the next word behind these would be the program that is run."""
+    found = WRAPPERS.get(program)
+    return (
+        found is not None
+        and found.runs_operands
+        and not found.only_after
+        and not (program == "command" and any(word in ("-v", "-V") for word in words))
+        and not inner_of(program, [program, *words])
+        and bool(inner_of(program, [program, *words, "x"]))
+    )
 
 
 def _after(words: Sequence[str], runs: frozenset[str]) -> list[Inner]:
