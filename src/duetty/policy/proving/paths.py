@@ -23,7 +23,14 @@ class Place(NamedTuple):
         return normpath(join(self.base or self.workspace, path)) if path else path
 
     def after_cd(self, target: str) -> "Place":
-        return Place(self.workspace, self.resolve(target))
+        base = self.resolve(target)
+        # What stands before `..` may be a link, and `cd -P` follows it: no way back is sure.
+        return Place(self.workspace, f"{base}/." if ".." in target else base)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether some `cd` has left the directory the call named, in whichever direction."""
+        return self.base not in ("", ".", self.workspace)
 
 
 _WHOLE = r"""(?:

@@ -139,8 +139,13 @@ _HARDENED = (
     "gpg.openpgp.program=/bin/false",
     "gpg.x509.program=/bin/false",
     "gpg.ssh.program=/bin/false",
+    "safe.bareRepository=explicit",
 )
-"""Settings that a repository's own do not count against."""
+"""Settings that a repository's own do not count against.
+
+The last one is about directories that are a repository by what is in them: a clone may bring
+one along, settings and all, as it cannot bring a `.git`.
+"""
 
 _VARIABLES = ("GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1")
 """A partial clone fetches what is missing when it is looked at, by whatever way its settings name: by none."""
