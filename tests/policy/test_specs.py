@@ -39,6 +39,8 @@ def proves(text: str, cwd: str = "") -> bool:
         ("grep -rn TODO .", "grep -rn password ."),
         ("grep password src/form.py", "grep -R 'API[_-]KEY' src"),
         ("grep -rn xy .", "grep -r '' ."),
+        ("grep -rn $'xy\\nyz' .", "grep -rn $'xy\\n' ."),
+        ("rg -e $'xy' src", "git grep $'xy\\n'"),
         ("grep -c . a", "grep -rh . ."),
         ("rg xy src", "rg -uuu ."),
         ("rg xy src", "rg -i -e secret"),
