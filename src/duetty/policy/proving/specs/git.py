@@ -101,6 +101,10 @@ def _dry(use: Use) -> str | None:
     return None if use.has("-n", "--dry-run") else "git clean without --dry-run deletes"
 
 
+def _unasked(use: Use) -> str | None:
+    return None if use.has("-n") else "git remote show without -n asks the remote"
+
+
 def _grep(use: Use) -> str | None:
     """In what is tracked: what is committed is shown by every other subcommand too."""
     if use.has("-e"):
@@ -279,7 +283,11 @@ GIT: Spec = spec(
             },
         ),
         "remote": spec(
-            "-v --verbose", subcommands={"get-url": spec("--push --all", "text", at_most=1)}
+            "-v --verbose",
+            subcommands={
+                "get-url": spec("--push --all", "text", at_most=1),
+                "show": spec("-n", "text", check=_unasked),
+            },
         ),
         "worktree": spec("", bare=False, subcommands={"list": spec("-vz --verbose --porcelain")}),
         "submodule": spec(
