@@ -118,7 +118,7 @@ def proves(text: str, cwd: str = "") -> bool:
         ("mpstat 1 2", "mpstat 5"),
         ("lsns -t net", "lsns -x"),
         ("lslocks", "lslocks x"),
-        ("sed -n 1~2p a", "sed -n '1~2w b' a"),
+        ("sed -n '1~2p' a", "sed -n '1~2w b' a"),
         ("git remote show -n origin", "git remote show origin"),
         ("who am i", "who /var/log/wtmp"),
         ("expr 3 \\* 4", "find . \\( -name a -exec id \\; \\)"),

@@ -14,7 +14,7 @@ vim nvim nano emacs curl wget openssl ssh rsync tar gzip bzip2 xz zip unzip jq y
 sort ls cat head tail sqlite3 psql mysql mariadb redis-cli redis-server postgres systemctl shellcheck shfmt protoc
 env printenv man ldd bc split less xargs timeout nice nohup tee cp mv rm mkdir rmdir touch chmod chown ln install bunzip2 zcat patch
 brew apt apt-get dpkg rpm dnf yum pacman apk zypper snap flatpak duetty
-deno tsc black mypy aws lsns lslocks lsipc iostat mpstat zgrep dpkg-query apt-cache
+deno tsc eslint prettier black mypy aws lsns lslocks lsipc iostat mpstat zgrep dpkg-query apt-cache
 """.split()
 """Programs whose `--version` prints one line and ends, and reads nothing of the directory it is in.
 
