@@ -129,6 +129,8 @@ HOSTILE = [
     "ls <(x)",
     "ls a#b",
     "ls ''# x",
+    "ls a\\ b#c",
+    "ls $'a'# x",
     "ls >/dev/null# x",
     "ls # $(id)",
     "ls # `id`",
