@@ -372,7 +372,7 @@ _FILE_OF_SED = re.compile(r"(?:^|[;{}\s/|,#0-9$!])w\s+(/\S+|~\S+)")
 _FILE_OF_AWK = re.compile(r'>\s*"([^"]+)"')
 _FILE_OF_SQL = re.compile(r"writefile\s*\(\s*'([^']+)'", re.IGNORECASE)
 _SENT_BY_SQL = re.compile(
-    r"""\bvacuum\s+(?:\w+\s+)?into\s+["']([^"']+)|^\s*\.(?:output|once|backup|save|clone|log|trace|open)\s+(?:main\s+)?["']?([^"'\s]+)""",
+    r"""\bvacuum\s+(?:\w+\s+)?into\s+["']([^"']+)|^[ \t]*\.(?:output|once|backup|save|clone|log|trace|open)\s+(?:main\s+)?["']?([^"'\s]+)""",
     re.IGNORECASE | re.MULTILINE,
 )
 """Where sqlite3 is told to put a copy, or what it prints."""
@@ -710,7 +710,7 @@ def _curl(scanner: Scanner, use: Use) -> None:
 
 _TELLS_SERVER = ("-Q", "--quote", "-X", "--request", "--prequote", "--postquote")
 _SERVER_DELETES = re.compile(
-    r"[-+*]?\s*(?:dele|x?rmd|rnfr|rm|rmdir|rename|expunge|uid\s+expunge|.*\\+deleted)\b",
+    r"[-+*]?\s*(?:dele|x?rmd|rnfr|rm|rmdir|rename|expunge|uid\s+expunge|.*\\deleted)\b",
     re.IGNORECASE,
 )
 """What FTP, SFTP, IMAP and POP3 servers are told to delete by."""
@@ -927,7 +927,7 @@ _FTP_DELETES = re.compile(
 )
 
 
-_SMB_DELETES = re.compile(r"(?:^|[\n;])\s*(?:deltree|del|rm|rmdir|rd|wdel)\b", re.IGNORECASE)
+_SMB_DELETES = re.compile(r"(?:^|[\n;])[ \t]*(?:deltree|del|rm|rmdir|rd|wdel)\b", re.IGNORECASE)
 
 
 def _smb(scanner: Scanner, use: Use) -> None:
@@ -963,7 +963,7 @@ def _many_in_one(scanner: Scanner, use: Use) -> None:
     scanner.try_text(" ".join(words), use.depth + 1)
 
 
-_BUILT_IN = re.compile(r"(^|[;\n]\s*)-(?=[a-z])")
+_BUILT_IN = re.compile(r"(^|[;\n][ \t]*)-(?=[a-z])")
 
 
 def _sash(scanner: Scanner, use: Use) -> None:
