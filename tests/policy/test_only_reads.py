@@ -594,7 +594,7 @@ git log -g -p; git log --check -p; git log --stat -3; git log --follow -p a.x; g
 git diff; git diff HEAD~3; git diff --stat; git diff --submodule; git diff --word-diff; git diff-tree -p HEAD; git diff-index -p HEAD; git diff-files -p
 git reflog -p; git reflog show -p; git reflog; git stash list -p; git stash list; git stash show -p; git blame a.x; git annotate a.x; git shortlog -sn HEAD
 git branch -a; git for-each-ref; git tag -l; git describe --always --dirty; git grep two; git ls-files -m; git ls-files --others; git cat-file -p HEAD:a.x
-git cherry -v main side; git submodule status; git worktree list; git clean -n; git check-ignore -v x; git remote -v; git rev-list --count HEAD
+git cherry -v main side; git submodule status; git worktree list; git clean -n; git check-ignore -v x; git remote -v; git remote show -n origin; git rev-list --count HEAD
 git log --format='%h %s'; git log --pretty=oneline; git config --get core.pager; git --no-pager log -p -1; git log -p | head -3; git rev-parse HEAD
 """
 

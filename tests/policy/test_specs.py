@@ -39,6 +39,8 @@ def proves(text: str, cwd: str = "") -> bool:
         ("grep -rn TODO .", "grep -rn password ."),
         ("grep password src/form.py", "grep -R 'API[_-]KEY' src"),
         ("grep -rn xy .", "grep -r '' ."),
+        ("grep -rn $'xy\\nyz' .", "grep -rn $'xy\\n' ."),
+        ("rg -e $'xy' src", "git grep $'xy\\n'"),
         ("grep -c . a", "grep -rh . ."),
         ("rg xy src", "rg -uuu ."),
         ("rg xy src", "rg -i -e secret"),
@@ -104,6 +106,24 @@ def proves(text: str, cwd: str = "") -> bool:
         ("echo -n a", "echo '\\e[2J'"),
         ("cat a.txt", "cat .env"),
         ("zcat a.log.gz", "zcat id_rsa.gz"),
+        ("zgrep -n xy a.log.gz", "zgrep xy id_rsa.gz"),
+        ("zgrep -e xy a.gz", "zgrep -f x a.gz"),
+        ("zgrep 'x y' a.gz", "zgrep x $'a\\nb.gz'"),
+        ("zgrep xy a.gz", 'zgrep "it\'s" a.gz'),
+        ("dpkg -L bash", "dpkg -i x.deb"),
+        ("dpkg -l", "dpkg -r bash"),
+        ("dpkg-query -S /bin/ls", "dpkg x.deb"),
+        ("apt-cache policy curl", "apt-cache gencaches"),
+        ("iostat", "iostat 1"),
+        ("mpstat 1 2", "mpstat 5"),
+        ("lsns -t net", "lsns -x"),
+        ("lslocks", "lslocks x"),
+        ("sed -n '1~2p' a", "sed -n '1~2w b' a"),
+        ("git remote show -n origin", "git remote show origin"),
+        ("who am i", "who /var/log/wtmp"),
+        ("expr 3 \\* 4", "find . \\( -name a -exec id \\; \\)"),
+        ("helm version", "helm upgrade"),
+        ("tsc --version", "cargo --version"),
         ("cat docs/a.md", "cat ../a.md"),
         ("cat docs/*.md", "cat /etc/s*"),
         ("cat src/secrets.py", "cat secrets.yaml"),
@@ -121,6 +141,29 @@ def test_a_use_that_reads_is_proven_and_one_that_does_more_is_not(
 def test_a_cd_that_may_fail_is_judged_in_both_places() -> None:
     assert not proves("cd src || cat ../a.txt")
     assert not proves("cd a && cd b && cd c && cd d && ls")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cd /tmp/evil && git status",
+        "cd /tmp/evil; git log",
+        "cd ../other && git diff",
+        "cd -P link/.. && git status",
+        "cd src && git status",
+        "cd src && /usr/bin/git log",
+        "cd vendor || git status",
+    ],
+)
+def test_git_is_not_proven_where_another_repository_may_be(text: str) -> None:
+    assert not proves(text, "/work/a")
+    assert not proves(text)
+
+
+def test_git_after_a_cd_that_stays_is_proven() -> None:
+    assert proves("cd . && git status")
+    assert proves("cd /work/a && git status", "/work/a")
+    assert proves("git status && cd src && ls", "/work/a")
 
 
 def test_the_workspace_is_where_the_call_runs() -> None:
@@ -364,3 +407,28 @@ def test_hardened_git_still_works(tmp_path: Path) -> None:
         done = subprocess.run(proof.hardened[0].words, cwd=place, capture_output=True, check=False)
         assert done.returncode in (0, 1), text
         assert done.stderr == b"", text
+
+
+def test_git_takes_no_directory_for_a_repository_that_a_clone_brought_along(tmp_path: Path) -> None:
+    place, sprung = tmp_path / "brought", tmp_path / "sprung"
+    subprocess.run(["git", "init", "-q", "--bare", str(place)], check=True)
+    for key, value in {
+        "core.bare": "false",
+        "core.worktree": str(place),
+        "filter.x.clean": f"touch {sprung}; cat",
+    }.items():
+        subprocess.run(["git", "config", "-f", f"{place}/config", key, value], check=True)
+    (place / "info" / "attributes").write_text("a filter=x\n")
+    (place / "a").write_text("1\n")
+    subprocess.run(["git", "add", "a"], cwd=place, check=True)
+    assert sprung.exists()
+    sprung.unlink()
+    (place / "a").write_text("2\n")
+    line = recognise("git status")
+    assert isinstance(line, Line)
+    proof = prove(line)
+    assert isinstance(proof, Proof)
+
+    subprocess.run(proof.hardened[0].words, cwd=place, capture_output=True, check=False)
+
+    assert not sprung.exists()

@@ -23,7 +23,14 @@ class Place(NamedTuple):
         return normpath(join(self.base or self.workspace, path)) if path else path
 
     def after_cd(self, target: str) -> "Place":
-        return Place(self.workspace, self.resolve(target))
+        base = self.resolve(target)
+        # What stands before `..` may be a link, and `cd -P` follows it: no way back is sure.
+        return Place(self.workspace, f"{base}/." if ".." in target else base)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether some `cd` has left the directory the call named, in whichever direction."""
+        return self.base not in ("", ".", self.workspace)
 
 
 _WHOLE = r"""(?:
@@ -149,13 +156,15 @@ _SOUGHT = re.compile(
     re.IGNORECASE,
 )
 _INDEFINITE = re.compile(r"\\.|\[\^?\]?[^]]*\]|.?[*?]|\{[0-9,]*\}")
+_EITHER = re.compile(r"[|\n]")
+"""Between what a search looks for: each line of a pattern is one of its own."""
 _SPECIFIC = re.compile(r"[^\W_].*[^\W_]")
 
 
 def search_problem(pattern: str) -> str | None:
     """Why a search through whole trees for this is not shown unasked: among the files may be any."""
     # One letter is in nearly every line; what may be there or not says nothing.
-    if not all(_SPECIFIC.search(_INDEFINITE.sub("_", each)) for each in pattern.split("|")):
+    if not all(_SPECIFIC.search(_INDEFINITE.sub("_", each)) for each in _EITHER.split(pattern)):
         return "shows most of every file below, whatever it holds"
     if _SOUGHT.search(pattern):
         return f"{pattern!r} looks for secrets"

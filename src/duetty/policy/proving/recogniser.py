@@ -5,12 +5,15 @@ zsh, dash and fish agree (where one of them does not, it is left out of
 `Line.shells`):
 
     line     = command { ("&&" | "||" | ";" | "|" | newline) command }
-    command  = program { word | redirect }
-    word     = { plain | 'quoted' | "quoted" | \' | @{0} | * | ? }
+    command  = program { word | redirect } | "[[" { word } "]]"
+    word     = { plain | 'quoted' | "quoted" | $'quoted' | escape | @{0} | * | ? }
+    escape   = \ and a blank or a sign, no letter: bare; \" \$ \` \\ in "…"; \n \t \r \\ \' \" in $'…'
     redirect = [12&]>/dev/null | </dev/null | 2>&1 | 1>&2 | >&2
 
-No variable, substitution, back-quote, escape, comment, assignment, keyword,
-group, background job, here-document, brace, tilde or history reference. What it
+and comments of words to the end of a line. No variable, substitution, back-quote,
+assignment, keyword, group, background job, here-document, brace, tilde or history
+reference, and no escape that makes a control character or that one of them reads
+otherwise. `[[ … ]]` is read as `[ … ]`, to which it is the same for whole words. What it
 accepts is rebuilt from the words (`Line.canonical`), so that what was judged is
 what runs. Linear in the text; bounded by bytes and words, never by a clock.
 """
@@ -47,7 +50,8 @@ _PLAIN_WORD = "[A-Za-z0-9_./,:+@-][A-Za-z0-9_./,:=+@%-]*"
 _PLAIN = re.compile(_PLAIN_WORD)
 
 _LITERAL = "[A-Za-z0-9_./,:=+@%*?~^-]"
-_QUOTED = r"""(?: (?<=@)\{[A-Za-z0-9]+\} | '[^'\n]*' | "[^"$`\\!\n]*(?:\\[^"$`\\!\n][^"$`\\!\n]*)*" | \\' )"""
+_QUOTED = r"""(?: (?<=@)\{[A-Za-z0-9]+\} | '[^'\n]*' | "[^"$`\\!\n]*(?:\\[^!\n][^"$`\\!\n]*)*"
+    | \$'[^'\\!\n]*(?:\\[ntr\\'"][^'\\!\n]*)*' | \\[] "'$`\\*?()[{}<>|&;\#~!.] )"""
 """Each piece begins with a sign that no literal run holds, so a word can be cut in one way only."""
 
 _TOKEN = re.compile(
@@ -58,16 +62,23 @@ _TOKEN = re.compile(
     | (?P<join> && | \|\|(?!\|) | \|(?![|&]) | ;(?![;&|]) )
     | (?P<newline>\n)
     | (?P<word> {_LITERAL}+ (?: {_QUOTED} {_LITERAL}* )* | (?: {_QUOTED} {_LITERAL}* )+ )
-    | (?P<bracket>[\[\]] (?=[ \t\n;]|\Z) )
+    | (?P<bracket> (?:\[\[?|\]\]?) (?=[ \t\n;]|\Z) | ! (?=[ \t]) )
+    | (?P<comment> \#[^\n!;&|<>$`()\\]* (?=\n|\Z) )
     | (?P<other>.)
     """,
     re.VERBOSE | re.DOTALL,
 )
 """`plain` is a word with the blanks before it, for most words are such; without any it begins a command."""
 
-_PLAIN_FOUND, _TEXT, _BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _OTHER = range(1, 10)
+_PLAIN_FOUND, _TEXT, _BLANK, _REDIRECT, _JOIN, _NEWLINE, _WORD, _BRACKET, _COMMENT, _OTHER = range(
+    1, 11
+)
 
-_PIECE = re.compile(r"""'([^']*)'|"([^"]*)"|\\(')|([^'"\\]+)""")
+_PIECE = re.compile(r"""'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)|\$'((?:[^'\\]|\\.)*)'|([^'"\\$]+)""")
+_IN_DOUBLE = re.compile(r'\\(["$`\\])')
+_IN_ANSI = re.compile(r"\\(.)")
+_ANSI = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "'": "'", '"': '"'}
+"""No others: what is left makes control characters, or a letter that is not to be seen."""
 
 _PROGRAM = re.compile(r"(?:/(?:usr/)?bin/)?[A-Za-z0-9_][A-Za-z0-9_.+-]*|:")
 
@@ -187,7 +198,7 @@ def quote(word: str) -> str:
 
 _NEVER = re.compile(
     r"""(?: [^'"\\$`()\#!<>&~] | '[^'\n]*' | "[^"$`\\!\n]*" | && | (?:>>?|<)[ ]?/dev/null | >&[12] | &>[ ]?/dev/null )*
-      (?: [$`()\#!] | >> (?!&|[ ]?/dev/null) | > (?!>|&|[ ]?/dev/null) | < (?![ ]?/dev/null) | & (?![&>]) | (?<=[ ])~ )
+      (?: \$(?!') | [`()] | !(?![ \t]) | (?<=[^\s;|])\# | >> (?!&|[ ]?/dev/null) | > (?!>|&|[ ]?/dev/null) | < (?![ ]?/dev/null) | & (?![&>]) | (?<=[ ])~ )
       | [A-Za-z_]\w*=""",
     re.VERBOSE,
 )
@@ -224,7 +235,17 @@ def _read(text: str) -> Line | tuple[str, int]:
 class _Reading:
     """One pass over the tokens of one text."""
 
-    __slots__ = ("commands", "globs", "joins", "pending", "redirects", "shells", "text", "words")
+    __slots__ = (
+        "commands",
+        "conditional",
+        "globs",
+        "joins",
+        "pending",
+        "redirects",
+        "shells",
+        "text",
+        "words",
+    )
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -236,6 +257,8 @@ class _Reading:
         """A `&&`, `||` or `|` that still waits for its second command."""
         self.shells = SHELLS
         self.globs = 0
+        self.conditional = False
+        """Whether a `[[` still waits for its end: signs between mean something else there."""
 
     def line(self) -> Line | tuple[str, int]:
         glued = False
@@ -257,6 +280,11 @@ class _Reading:
                 count += 1
                 why = "two words without a blank" if glued else self._word(token[0], kind)
                 glued = True
+            elif kind == _COMMENT:
+                why = "a sign that begins no comment" if glued else None
+                self.shells -= {"zsh"}  # at a prompt it knows none
+            elif self.conditional:
+                why = f"{token[0]!r} within [["
             elif kind == _JOIN:
                 why = self._join(token[0])
                 glued = False
@@ -291,14 +319,14 @@ class _Reading:
         if first in "'\"" and raw[-1] == first and raw.count(first) == 2:
             # One pair of quotes around it all: most that have any.
             word = raw[1:-1]
-            if first == "'" and ("\\\\" in word or word.endswith("\\")):
-                self.shells -= {"fish"}  # escapes within single quotes
+            if "\\" in word:
+                word = self._kept(word) if first == "'" else self._double(word)
             self.words.append(word)
             return None
         if _PLAIN.fullmatch(raw):
             self.words.append(raw)
             return None
-        if "'" in raw or '"' in raw:
+        if "'" in raw or '"' in raw or "\\" in raw:
             return self._quoted(raw)
         if "*" in raw or "?" in raw:
             if not _GLOB.fullmatch(raw) or "**" in raw:
@@ -310,6 +338,11 @@ class _Reading:
             return None
         if raw[0] not in "~^" and _REVISION.fullmatch(raw):
             self.shells -= {"zsh", "fish"} if "{" in raw else {"zsh"}
+            self.words.append(raw)
+            return None
+        if raw in ("=", "=="):
+            if raw == "==" and not self.conditional:
+                self.shells -= {"zsh"}  # where the program `=` is
             self.words.append(raw)
             return None
         if raw[0] == "%" and _UNQUOTED_SAFE.fullmatch(raw):
@@ -330,31 +363,56 @@ class _Reading:
         return None
 
     def _bracket(self, raw: str) -> str | None:
-        if (raw == "[") != (not self.words) or (raw == "]" and self.words[0] != "["):
+        if raw == "!":  # before a blank no shell looks for history
+            self.words.append(raw)
+            return None if len(self.words) > 1 else "'!' before a program"
+        if (raw in ("[", "[[")) != (not self.words) or (raw == "]" and self.words[0] != "["):
             return f"{raw!r} is not literal"
-        self.words.append(raw)
+        if len(raw) == 1:
+            self.words.append(raw)
+            return None
+        if raw == "[[":
+            self.shells -= {"dash", "fish"}
+        elif not self.conditional or any(type(word) is Glob for word in self.words):
+            return f"{raw!r} is not literal, or what is before it a pattern"
+        self.conditional = raw == "[["
+        self.words.append(raw[0])
         return None
 
     def _quoted(self, raw: str) -> str | None:
         word = ""
         was_single = False
         for piece in _PIECE.finditer(raw):
-            single, double, apostrophe, bare = piece.groups()
+            single, double, escaped, ansi, bare = piece.groups()
             if single is not None:
                 if was_single:
                     self.shells -= {"zsh"}  # RC_QUOTES makes '' an apostrophe
-                if "\\\\" in single or single.endswith("\\"):
-                    self.shells -= {"fish"}  # escapes within single quotes
-                word += single
+                word += self._kept(single)
             elif bare is not None:
                 if not _UNQUOTED_SAFE.fullmatch(bare) or (not word and bare[0] in "=%"):
                     return "a quoted word with something unquoted that a shell may expand"
                 word += bare
+            elif double is not None:
+                word += self._double(double)
+            elif escaped is not None:
+                word += escaped
             else:
-                word += double if apostrophe is None else apostrophe
+                self.shells -= {"dash", "fish"}
+                word += _IN_ANSI.sub(lambda found: _ANSI[found[1]], ansi)
             was_single = single is not None
-        self.words.append(word)
+        self.words.append(self._kept(word))
         return None
+
+    def _kept(self, word: str) -> str:
+        """It is rebuilt between single quotes, within which fish knows some escapes."""
+        if "\\" in word and ("\\\\" in word or "\\'" in word or word[-1] == "\\"):
+            self.shells -= {"fish"}
+        return word
+
+    def _double(self, text: str) -> str:
+        if "\\`" in text:
+            self.shells -= {"fish"}  # no escape there
+        return self._kept(_IN_DOUBLE.sub(r"\1", text))
 
     def _redirect(self, raw: str) -> str | None:
         if not self.words:
@@ -389,6 +447,8 @@ class _Reading:
         return True
 
     def _end(self) -> Line | tuple[str, int]:
+        if self.conditional:
+            return "[[ without its end", len(self.text)
         if not self._close():
             if self.pending:
                 return f"nothing after {self.pending!r}", len(self.text)

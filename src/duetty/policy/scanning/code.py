@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from duetty.policy.proving.paths import is_secret
 from duetty.policy.scanning.reading import UNKNOWN
-from duetty.policy.scanning.writes import IMPORTANT
+from duetty.policy.scanning.writes import IMPORTANT, ROOTS, written_class
 
 
 class CodeFindings(NamedTuple):
@@ -70,6 +70,29 @@ _OPENS = re.compile(
 _EMPTIES = re.compile(
     r"""open\(\s*["']([^"']+)["']\s*,\s*["']w|Path\(\s*["']([^"']+)["']\s*\)\s*\.\s*write_(?:text|bytes)\(|(?:writeFile(?:Sync)?|file_put_contents|File\.write)\(\s*["']([^"']+)["']"""
 )
+_PATH = r"""["']([/~][^"']*)["']"""
+_WRITERS = re.compile(
+    # Path("/etc/x").write_text(…), and by whatever name it was imported
+    rf"""\w\(\s*{_PATH}\s*\)\s*\.\s*(?:write_(?:text|bytes)|rename|replace|chmod|symlink_to|hardlink_to|touch|open\(\s*["'][wax])"""
+    # open("/etc/x", "w"), and what else writes its first path
+    rf"""|\bopen(?:Sync)?[\s(]+{_PATH}\s*,\s*(?:mode\s*=\s*)?["'][rbt]*[wax+]"""
+    rf"""|\b(?:write|writeFile|appendFile|write_file|file_put_contents|createWriteStream|outputFile|truncate|chmod|chown|lchown)(?:Sync)?[\s(]+(?:0?o?[0-7]+\s*,\s*)?{_PATH}"""
+    # move, rename: what is at the one place goes, what is at the other is replaced
+    rf"""|\b(?:move|renames?|mv|moveFile)(?:Sync)?[\s(]+{_PATH}"""
+    rf"""|\b(?:move|renames?|mv|moveFile|copy\w*|cp|cp_r|symlink|link|linkto)(?:Sync)?[\s(]+[^()]{{1,80}}?,\s*{_PATH}"""
+    # perl: open F, ">/etc/x" and open(F, ">", "/etc/x")
+    r"""|\bopen[\s(]+[^;"']{1,40},\s*["']\+?[<>]{0,1}>\s*([/~][^"']*)["']"""
+    rf"""|\bopen[\s(]+[^;"']{{1,40}},\s*["']\+?[<>]{{0,1}}[<>](?::[\w:()-]+)?["']\s*,\s*{_PATH}"""
+)
+"""Calls that write to a path which is spelled out; `move` and its like take it away as well."""
+
+_MOVERS = re.compile(r"\b(?:move|renames?|mv|moveFile)(?:Sync)?[\s(]")
+
+_ENDS_ALL = re.compile(
+    r"""\bkill[\s(]+["']?-?\w+["']?\s*(?:,|=>)\s*-1\b|\b(?:process\s*\.\s*|posix_)kill\s*\(\s*-1\b"""
+)
+"""A signal to every process there is."""
+
 _STRINGS = re.compile(
     r'"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|`([^`]*)`|[qQ]\{([^}]*)\}|(?:%x|qx)[\[({/]([^\])}/]*)',
     re.DOTALL,
@@ -82,7 +105,7 @@ _SQL = re.compile(
     r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)\b
       | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|returning\b|limit\b|order\s+by\b|using\b(?!.*\bwhere\b)|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
       | \balter\s+table\b.*\bdrop\b | \bdetach\s+delete\b | \bdelete\s+n\b | flush(?:all|db)\b | dropdatabase | \.drop(?:user|role|all(?:users|roles\w*)|index)?\( | dropcollection | dropindexes | delete(?:many|_many)\(\s*\{\s*\} | \.remove\(\s*\{?\s*\}?\s*\)
-      | \.(?:delete|destroy)_all\b | \.all\(\)\.delete\(\) | objects\.[\w.()]*\.delete\(\)
+      | \.(?:delete|destroy)_all\b | (?:::|->)(?:truncate\(|forcedelete\() | (?:::query\(\)|\btable\([^)]*\))->delete\(\) | \bschema::drop | \.all\(\)\.delete\(\) | objects\.[\w.()]*\.delete\(\)
       | \bpurge\s+(?:binary|master|table) | \breset\s+(?:master|slave) | \bshutdown\s*(?:;|$) | \bpg_terminate_backend | \bxp_cmdshell | \bcopy\b.*\bto\s+program | \\!\s*rm | \.shell\s+rm | \binto\s+(?:out|dump)file""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
@@ -120,7 +143,15 @@ def code_findings(code: str) -> CodeFindings:
         findings.append(("device_write" if path.startswith("/dev/") else "system_file", shown))
     if (emptied := _EMPTIES.search(code)) and IMPORTANT.search(emptied[emptied.lastindex or 0]):
         findings.append(("overwrite", shown))
-    if _STOPS.search(code):
+    for found in _WRITERS.finditer(code):
+        path = found[found.lastindex or 0]
+        name = written_class(path)
+        if name is None and ROOTS.fullmatch(path) and _MOVERS.match(found[0]):
+            name = "system_file"
+        if name is not None:
+            findings.append((name, shown))
+            break
+    if _STOPS.search(code) or _ENDS_ALL.search(code):
         findings.append(("shutdown", shown))
     if runs and _DECODES.search(code):
         findings.append(("hidden_code", shown))

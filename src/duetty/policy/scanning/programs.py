@@ -5,6 +5,7 @@ Each function looks at one command and reports to whoever scans.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from posixpath import normpath
 
 from duetty.policy.scanning.code import sql_is_destructive
@@ -18,6 +19,7 @@ from duetty.policy.scanning.writes import (
     REBUILT,
     REMOTE,
     ROOTS,
+    SYSTEM_PLACE,
     is_delicate,
     is_history,
 )
@@ -156,6 +158,7 @@ def _copy(scanner: Scanner, use: Use) -> None:
         scanner.find("overwrite", use.what)
     if use.name in ("scp", "rsync"):
         if REMOTE.match(target):
+            _sent_to(scanner, use, target.partition(":")[2])
             return
         _remote_copy(scanner, use)
     if any(_PROGRAM.fullmatch(source) for source in sources) or any(
@@ -174,6 +177,20 @@ def _copy(scanner: Scanner, use: Use) -> None:
             scanner.find(name, use.what)
 
 
+_KEPT_BY_SYSTEM = re.compile(r"/(?:etc|boot|bin|sbin|lib\w*|usr/(?:bin|sbin|lib\w*))(?:/.*)?")
+"""Where nobody deploys to: what another machine runs, and how it lets people in."""
+
+
+def _sent_to(scanner: Scanner, use: Use, path: str) -> None:
+    """What is copied to another machine, where a path without a beginning is in somebody's home."""
+    place = path if path[:1] in ("/", "~") else f"~/{path}"
+    name = scanner.class_of(place)
+    if name == "system_file" and not _KEPT_BY_SYSTEM.fullmatch(place):
+        return
+    if name is not None:
+        scanner.find(name, use.what)
+
+
 _EMPTY = "/dev/null"
 
 
@@ -186,10 +203,14 @@ def _reads_nothing(use: Use) -> bool:
     )
 
 
+_DD_WRITES = ("of=", "ofs=", "hof=", "hofs=", "wipe=", "hwipe=")
+"""Of dd, and of its relatives for forensics."""
+
+
 def _dd(scanner: Scanner, use: Use) -> None:
     for text in use.texts[1:]:
-        if text.startswith("of="):
-            path = text[3:]
+        if text.startswith(_DD_WRITES):
+            path = text.partition("=")[2]
             scanner.written(
                 path, use.what, empties="if=/dev/null" in use.texts or "count=0" in use.texts
             )
@@ -303,10 +324,40 @@ _KEYS = re.compile(r"\.(?:pem|key|p12|pfx|crt|csr|cer|der)$", re.IGNORECASE)
 """Important where another program writes them; it is by openssl that they are made."""
 
 
+_WRITING: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("pg_dump", "pg_dumpall", "pg_restore"), ("-f", "--file")),
+    **dict.fromkeys(("mysqldump", "mariadb-dump"), ("-r", "--result-file", "-T", "--tab")),
+    **dict.fromkeys(("mongodump", "mongoexport"), ("-o", "--out", "--archive")),
+    **dict.fromkeys(("psql", "pgcli"), ("-o", "--output", "-L", "--log-file")),
+    **dict.fromkeys(("tcpdump", "tshark", "dumpcap"), ("-w",)),
+    **dict.fromkeys(("strace", "ltrace", "perf"), ("-o", "--output", "--log")),
+    **dict.fromkeys(("genisoimage", "mkisofs", "xorrisofs"), ("-o", "-output")),
+    "nmap": ("-oN", "-oX", "-oG", "-oA", "-oS"),
+    "valgrind": ("--log-file", "--xml-file"),
+    "gdb": ("-x",),
+    "unar": ("-o", "--output-directory"),
+    "unsquashfs": ("-d", "-dest"),
+    "ssh-keygen": ("-f",),
+    "jar": ("-f", "--file"),
+    "pip": ("-t", "--target", "--prefix", "--root", "-d", "--dest", "--log"),
+}
+"""Options by which programs are told where to write, as far as it is not `-o`."""
+
+
+def _told_to_write(scanner: Scanner, use: Use) -> None:
+    """The class of the place that such an option names; ordinary files are none of its business."""
+    path = use.value(*_WRITING[use.name])
+    name = None if path is None else scanner.class_of(path)
+    if name is not None:
+        scanner.find(name, use.what)
+
+
 def _output(scanner: Scanner, use: Use) -> None:
     path = use.value("-o", "--output", "-out", "--out") or use.clustered("o")
     if path is None:
         return
+    if use.name == "openssl" and path == use.value("-in"):
+        scanner.find("overwrite", use.what)  # emptied before it is read
     if use.name == "sort" and _EMPTY in use.texts:
         scanner.written(path, use.what, empties=True)
     elif use.name == "openssl" and _KEYS.search(path):
@@ -320,6 +371,11 @@ def _output(scanner: Scanner, use: Use) -> None:
 _FILE_OF_SED = re.compile(r"(?:^|[;{}\s/|,#0-9$!])w\s+(/\S+|~\S+)")
 _FILE_OF_AWK = re.compile(r'>\s*"([^"]+)"')
 _FILE_OF_SQL = re.compile(r"writefile\s*\(\s*'([^']+)'", re.IGNORECASE)
+_SENT_BY_SQL = re.compile(
+    r"""\bvacuum\s+(?:\w+\s+)?into\s+["']([^"']+)|^[ \t]*\.(?:output|once|backup|save|clone|log|trace|open)\s+(?:main\s+)?["']?([^"'\s]+)""",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Where sqlite3 is told to put a copy, or what it prints."""
 
 
 def _written_by_script(files: "re.Pattern[str]") -> Callable[[Scanner, Use], None]:
@@ -336,6 +392,15 @@ def _written_by_script(files: "re.Pattern[str]") -> Callable[[Scanner, Use], Non
 _by_sed, _by_awk_script, _by_sql = map(
     _written_by_script, (_FILE_OF_SED, _FILE_OF_AWK, _FILE_OF_SQL)
 )
+
+
+def _sqlite(scanner: Scanner, use: Use) -> None:
+    _by_sql(scanner, use)
+    for text in (*use.texts[1:], *use.simple.bodies):
+        for found in _SENT_BY_SQL.finditer(text):
+            name = scanner.class_of(found[1] or found[2])
+            if name is not None:
+                scanner.find(name, use.what)
 
 
 def _by_awk(scanner: Scanner, use: Use) -> None:
@@ -377,20 +442,68 @@ def _archive(scanner: Scanner, use: Use) -> None:
         scanner.downloaded.add(UNPACKED)
     if any(scanner.class_of(path) == "device_write" for path in use.operands()):
         scanner.find("device_write", use.what)
-    into = use.value("-C", "--directory") if use.name != "unzip" else use.value("-d")
-    unpacks = use.name == "unzip" or "x" in use.texts[1][:8] or use.has("x", "--extract")
+    into = use.value(*_UNPACKS_TO.get(use.name, ("-C", "--directory")))
+    mode = "".join(use.texts[1:2])
+    unpacks = (
+        use.name in ("unzip", "unrar")
+        or (mode[:2] != "--" and "x" in mode[:8])
+        or use.has("x", "--extract", "--get")
+    )
+    made = None if unpacks else _archive_made(use, mode)
+    if made is not None and (name := scanner.class_of(made)) is not None:
+        scanner.find(name, use.what)
+    if use.name in ("unrar", "rar") and unpacks and len(operands := use.operands()) > 2:
+        into = operands[-1]
     for place in [into] if into is not None else scanner.bases if unpacks else []:
         if scanner.class_of(place) or place in ("~", "/", "~/"):
             scanner.find("system_file", use.what)
     if use.name == "tar" and (
-        use.has("", "--remove-files")
-        or (use.has("P", "--absolute-names") and use.has("x", "--extract"))
+        use.has("", "--remove-files", "--recursive-unlink")
+        or (use.has("P", "--absolute-names") and unpacks)
     ):
         scanner.find("overwrite", use.what)
     if use.name == "tar" and "--delete" in use.texts:
         scanner.find("overwrite", use.what)
     if use.name == "zip" and use.has("m", "--move"):
         scanner.find("overwrite", use.what)
+
+
+_UNPACKS_TO: Mapping[str, tuple[str, ...]] = {
+    "unzip": ("-d",),
+    **dict.fromkeys(("7z", "7za", "7zz", "7zr"), ("-o",)),
+}
+_TAR = ("tar", "bsdtar", "gtar", "star")
+
+
+def _archive_made(use: Use, mode: str) -> str | None:
+    """The archive that is written, where it is told how to."""
+    operands = use.operands()
+    if use.name not in _TAR:
+        # `zip A …`, `7z a A …`, `ar r A …`
+        return "".join(operands[0 if use.name == "zip" else 1 :][:1]) or None
+    if use.has("t", "--list", "--test-label") or (mode[:1] != "-" and "t" in mode):
+        return None
+    if mode[:1] != "-" and "f" in mode and len(use.texts) > 2:
+        return use.texts[2]
+    return use.value("-f", "--file") or use.clustered("f")
+
+
+_KEEPING = ("-c", "-k", "-l", "-t", "--stdout", "--to-stdout", "--keep", "--list", "--test")
+
+
+def _packs(scanner: Scanner, use: Use) -> None:
+    """As gzip, put another file in each one's place: of the system's, or of everything."""
+    if any(text in _KEEPING for text in use.texts[1:]) or (
+        use.name in ("zstd", "lz4", "brotli") and not use.has("j", "--rm")
+    ):
+        return
+    for path in use.operands():
+        name = None if path.startswith("/var/log/") else scanner.class_of(path)
+        whole = use.has("r", "--recursive") or path.endswith("*")
+        if name is None and whole and path[:1] in ("/", "~") and ROOTS.fullmatch(path):
+            name = "overwrite"
+        if name is not None:
+            scanner.find(name, use.what)
 
 
 _TAKES_AWAY = re.compile("-[rwxXst]+")
@@ -568,6 +681,8 @@ def _named_by_address(scanner: Scanner, use: Use) -> None:
 def _remote_copy(scanner: Scanner, use: Use) -> None:
     """`scp host:x y`, `aws s3 cp s3://b/x y`: what comes from elsewhere."""
     operands = use.operands()
+    if _EMPTY in operands and REMOTE.match(operands[-1]):
+        scanner.find("overwrite", use.what)
     if len(operands) > 1 and REMOTE.match(operands[-2]) and not REMOTE.match(operands[-1]):
         source, target = operands[-2].rpartition("/")[2].rpartition(":")[2], operands[-1]
         into = f"{target}/{source}" if target in (".", "..") or target.endswith("/") else target
@@ -588,6 +703,17 @@ def _curl(scanner: Scanner, use: Use) -> None:
     data = use.value("-d", "--data", "--data-raw", "--data-binary", "--json") or ""
     if sql_is_destructive(data) or "_delete_by_query" in use.what:
         scanner.find("database", use.what)
+    for option, value in pairwise(use.texts[1:]):
+        if option in _TELLS_SERVER and _SERVER_DELETES.match(value):
+            scanner.find("remote_delete", use.what)
+
+
+_TELLS_SERVER = ("-Q", "--quote", "-X", "--request", "--prequote", "--postquote")
+_SERVER_DELETES = re.compile(
+    r"[-+*]?\s*(?:dele|x?rmd|rnfr|rm|rmdir|rename|expunge|uid\s+expunge|.*\\deleted)\b",
+    re.IGNORECASE,
+)
+"""What FTP, SFTP, IMAP and POP3 servers are told to delete by."""
 
 
 _ORDINARY_MODE = re.compile(r"[ugoa]*[+-][rwxX]+|0?[67][0-7][0-5]")
@@ -612,6 +738,17 @@ def _find(scanner: Scanner, use: Use) -> None:
             scanner.find("permissions", " ".join(use.texts[:end]))
         if program in ("rm", "unlink", "shred", "rmdir", "truncate"):
             scanner.find("recursive_delete", " ".join(use.texts[:end]))
+        if program == "mv" and any(map(_is_everything, use.texts[1:start])):
+            scanner.find("recursive_delete", " ".join(use.texts[:end]))
+        if any(
+            text == "{}" if program in ("tee", "sponge") else text.endswith("of={}")
+            for text in words[1:]
+        ) or (program in ("cp", "install", "ln") and len(words) > 2 and words[-1] == "{}"):
+            scanner.find("overwrite", " ".join(use.texts[:end]))
+
+
+def _is_everything(path: str) -> bool:
+    return path[:1] in ("/", "~") and ROOTS.fullmatch(path.rstrip("/") or "/") is not None
 
 
 _GIT_RUNS = frozenset(
@@ -620,6 +757,33 @@ _GIT_RUNS = frozenset(
 
 
 _GIT_WATCHED = _GIT_RUNS | {"-c", "clone"}
+
+_GIT_WRITES = frozenset(
+    "clone init bundle worktree archive format-patch checkout-index diff log show shortlog range-diff diff-tree diff-index diff-files rev-list".split()
+)
+_GIT_OUTPUT = ("-o", "--output", "--output-directory", "--prefix")
+
+
+def _git_writes(scanner: Scanner, use: Use) -> None:
+    """Where git is told to put something that is no repository's."""
+    path = use.value(*_GIT_OUTPUT)
+    name = None if path is None else scanner.class_of(path)
+    if name is not None:
+        scanner.find(name, use.what)
+    operands = use.operands()
+    if "-C" in use.texts:
+        operands = operands[1:]
+    match operands:
+        case ["bundle", "create", made, *_] if name := scanner.class_of(made):
+            scanner.find(name, use.what)
+        case ["clone", _, *_, into] | ["init", *_, into] | ["worktree", "add", into, *_] if (
+            SYSTEM_PLACE.fullmatch(normpath(into))
+        ):
+            scanner.find("system_file", use.what)
+        case ["init"] if any(map(SYSTEM_PLACE.fullmatch, scanner.bases)):
+            scanner.find("system_file", use.what)
+        case _:
+            pass
 
 
 _FILE = re.compile(
@@ -642,6 +806,10 @@ def _git(scanner: Scanner, use: Use) -> None:
             scanner.find("git_discard", use.what)
     if "branch" in texts and use.has("d", "--delete") and use.has("r", "--remotes"):
         scanner.find("git_discard", use.what)  # of these git asks for nothing to be merged
+    if "--prune-tags" in texts:
+        scanner.find("git_discard", use.what)
+    if not _GIT_WRITES.isdisjoint(texts):
+        _git_writes(scanner, use)
     if _GIT_WATCHED.isdisjoint(texts):
         return
     for index in range(1, len(texts)):
@@ -759,6 +927,50 @@ _FTP_DELETES = re.compile(
 )
 
 
+_SMB_DELETES = re.compile(r"(?:^|[\n;])[ \t]*(?:deltree|del|rm|rmdir|rd|wdel)\b", re.IGNORECASE)
+
+
+def _smb(scanner: Scanner, use: Use) -> None:
+    said = [use.value("-c", "--command") or "", *use.simple.bodies]
+    said += [text for each in use.simple.producers[-1:] if each and (text := printed(each))]
+    if any(map(_SMB_DELETES.search, said)):
+        scanner.find("remote_delete", use.what)
+
+
+_OF_SUDO_VALUED = ("-u", "-g", "-h", "-p", "-C", "-T", "-U", "-D", "-R", "-t", "-r")
+
+
+def _sudo(scanner: Scanner, use: Use) -> None:
+    """With -e it edits, as somebody else, whatever is named."""
+    _goes(scanner, use)
+    before = ""
+    for text in use.texts[1:]:
+        if text[:1] != "-":
+            if before not in _OF_SUDO_VALUED:
+                return
+        elif text == "--edit" or (
+            text[1:2] != "-" and "e" in text and text[:2] not in _OF_SUDO_VALUED
+        ):
+            scanner.find("system_file", use.what)
+            return
+        before = text
+
+
+def _many_in_one(scanner: Scanner, use: Use) -> None:
+    """All of coreutils as one program: which of them it is, an option or the first word says."""
+    given = use.value("--coreutils-prog", "--coreutils-prog-shebang")
+    words = use.texts[1:] if given is None else [given, *use.texts[2:]]
+    scanner.try_text(" ".join(words), use.depth + 1)
+
+
+_BUILT_IN = re.compile(r"(^|[;\n][ \t]*)-(?=[a-z])")
+
+
+def _sash(scanner: Scanner, use: Use) -> None:
+    """A shell of which `-rm` is the builtin."""
+    scanner.try_text(_BUILT_IN.sub(r"\1", use.value("-c") or ""), use.depth + 1)
+
+
 def _ftp(scanner: Scanner, use: Use) -> None:
     said = use.simple.bodies + [
         text for each in use.simple.producers[-1:] if each and (text := printed(each))
@@ -825,7 +1037,8 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "truncate": _truncates,
     "sed": _sed,
     **dict.fromkeys("awk gawk mawk nawk busybox-awk".split(), _by_awk),
-    "sqlite3": _by_sql,
+    "sqlite3": _sqlite,
+    **dict.fromkeys(_WRITING, _told_to_write),
     "uniq": _last_written("fsw"),
     "split": _last_written("ablnCt"),
     "xxd": _last_written("lscgon"),
@@ -853,7 +1066,11 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "bsdtar": _archive,
     "unzip": _archive,
     "zip": _archive,
-    "7z": _archive,
+    **dict.fromkeys("7z 7za 7zz 7zr rar unrar ar gtar star".split(), _archive),
+    **dict.fromkeys(
+        "gzip gunzip pigz bzip2 bunzip2 pbzip2 xz unxz lzma zstd lz4 lzip lzop brotli compress uncompress".split(),
+        _packs,
+    ),
     "chmod": _mode,
     "chown": _mode,
     "chgrp": _mode,
@@ -882,6 +1099,10 @@ SPECIAL: dict[str, Callable[[Scanner, Use], None]] = {
     "ftp": _ftp,
     "lftp": _ftp,
     "tftp": _ftp,
+    "smbclient": _smb,
+    "sudo": _sudo,
+    "coreutils": _many_in_one,
+    "sash": _sash,
     "make": _make,
     "gmake": _make,
     "git": _git,

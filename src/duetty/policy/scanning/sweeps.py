@@ -35,6 +35,9 @@ TRIED_ELSEWHERE = TRIED | SQL | frozenset("python python3 node ruby perl php rai
 _WORD = re.compile(
     r"(?<![\w.$-])(?:/(?:usr/)?(?:local/)?s?bin/|\\)?(?P<program>[A-Za-z_][\w.-]*)(?=[ \t]+[^ \t])"
 )
+_TASKS = re.compile(r"[ \t]+(?:-\S+[ \t]+)*(?:db|ecto|doctrine|migrate)[:.][a-z]")
+_TASKED = frozenset("rails rake mix artisan console".split())
+"""Words that are programs where one of their tasks follows."""
 _SEGMENT = re.compile(r"[^\n\"'`);|&<>]*")
 
 
@@ -52,7 +55,11 @@ def segments(text: str) -> Iterator[str]:
     """Each part of the text that begins with a program of the catalogue and could be a command."""
     for found in _WORD.finditer(text):
         program = found["program"]
-        if program in SWEPT or program.startswith("mkfs."):
+        if (
+            program in SWEPT
+            or program.startswith("mkfs.")
+            or (program in _TASKED and _TASKS.match(text, found.end()))
+        ):
             segment = _SEGMENT.match(text, found.start())
             assert segment is not None
             yield segment[0]

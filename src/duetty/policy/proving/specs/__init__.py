@@ -35,6 +35,9 @@ _BY_WORDS: dict[str, Callable[[tuple[str, ...]], str | None]] = {
 _EXACT_PROGRAMS = frozenset(words[0] for words in EXACT)
 """Programs of which some line is known as a whole."""
 
+_ELSEWHERE = "git after cd: the settings of another repository may be there, and run programs"
+"""Below the call's directory too, as `git -C`: what was unpacked or cloned there has its own."""
+
 _HELPFUL = frozenset({*COREUTILS, "find"})
 """Programs whose `--help` and `--version` print and end."""
 
@@ -105,7 +108,7 @@ def use_problem(words: tuple[str, ...], place: Place) -> str | None:
     else:
         why = problem(found, words[1:], place)
         if why is None:
-            return None
+            return _ELSEWHERE if program == "git" and place.is_elsewhere else None
         if len(words) < 4 and program in _EXACT_PROGRAMS and (program, *words[1:]) in EXACT:
             return None
         return None if words[1:] in (("--help",), ("--version",)) and program in _HELPFUL else why

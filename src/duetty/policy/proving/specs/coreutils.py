@@ -129,7 +129,7 @@ def _sleep(use: Use) -> str | None:
     return None if all(map(_SLEEP.fullmatch, use.operands)) else "sleep without an end in sight"
 
 
-_SED_ADDRESS = r"(?:[0-9]+|\$|/[^/\\\n;{}]+/)"
+_SED_ADDRESS = r"(?:[0-9]+(?:~[0-9]+)?|\$|/[^/\\\n;{}]+/)"
 _SED_SCRIPT = re.compile(
     rf"(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?!?)?[pdq=]"
     r"|(?:[0-9]+(?:,[0-9]+)?)?s(?P<mark>[/|,#:@])(?:(?!(?P=mark))[^\n\\]|\\[^\n])*(?P=mark)"
@@ -595,7 +595,12 @@ COREUTILS: dict[str, Spec] = {
     "logname": spec(""),
     "groups": spec("", "code"),
     "users": spec(""),
-    "who": spec("-abdHlmpqrstTuw --all --boot --heading --count", "code", at_most=2),
+    "who": spec(
+        "-abdHlmpqrstTuw --all --boot --heading --count",
+        "code",
+        at_most=2,
+        check=lambda use: "who of a file" if len(use.operands) == 1 else None,
+    ),
     "w": spec("-hsfoi", "code", at_most=1),
     "tty": spec("-s --silent --quiet"),
     "which": spec("-as --all", "code", at_least=1),

@@ -101,6 +101,10 @@ def _dry(use: Use) -> str | None:
     return None if use.has("-n", "--dry-run") else "git clean without --dry-run deletes"
 
 
+def _unasked(use: Use) -> str | None:
+    return None if use.has("-n") else "git remote show without -n asks the remote"
+
+
 def _grep(use: Use) -> str | None:
     """In what is tracked: what is committed is shown by every other subcommand too."""
     if use.has("-e"):
@@ -139,8 +143,13 @@ _HARDENED = (
     "gpg.openpgp.program=/bin/false",
     "gpg.x509.program=/bin/false",
     "gpg.ssh.program=/bin/false",
+    "safe.bareRepository=explicit",
 )
-"""Settings that a repository's own do not count against."""
+"""Settings that a repository's own do not count against.
+
+The last one is about directories that are a repository by what is in them: a clone may bring
+one along, settings and all, as it cannot bring a `.git`.
+"""
 
 _VARIABLES = ("GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1")
 """A partial clone fetches what is missing when it is looked at, by whatever way its settings name: by none."""
@@ -274,7 +283,11 @@ GIT: Spec = spec(
             },
         ),
         "remote": spec(
-            "-v --verbose", subcommands={"get-url": spec("--push --all", "text", at_most=1)}
+            "-v --verbose",
+            subcommands={
+                "get-url": spec("--push --all", "text", at_most=1),
+                "show": spec("-n", "text", check=_unasked),
+            },
         ),
         "worktree": spec("", bare=False, subcommands={"list": spec("-vz --verbose --porcelain")}),
         "submodule": spec(

@@ -14,6 +14,7 @@ vim nvim nano emacs curl wget openssl ssh rsync tar gzip bzip2 xz zip unzip jq y
 sort ls cat head tail sqlite3 psql mysql mariadb redis-cli redis-server postgres systemctl shellcheck shfmt protoc
 env printenv man ldd bc split less xargs timeout nice nohup tee cp mv rm mkdir rmdir touch chmod chown ln install bunzip2 zcat patch
 brew apt apt-get dpkg rpm dnf yum pacman apk zypper snap flatpak duetty
+deno tsc eslint prettier black mypy aws lsns lslocks lsipc iostat mpstat zgrep dpkg-query apt-cache
 """.split()
 """Programs whose `--version` prints one line and ends, and reads nothing of the directory it is in.
 
@@ -29,9 +30,9 @@ _PLUSES = [f"{name}+{'+'}" for name in ("g", "c", "clang")]
 _EXACT = """
 go version; go env GOPATH; go env GOROOT; openssl version; node -v; nodejs -v; npm -v
 python -V; python3 -V; pip -V; pip3 -V; ruby -v; perl -v; php -v; java -version; javac -version; gem -v
-tmux -V; ssh -V; nginx -v; docker -v; docker version; make -v; gcc -v; kubectl version --client; helm version --client; nvim -v
+tmux -V; ssh -V; nginx -v; docker -v; docker version; make -v; gcc -v; kubectl version --client; helm version; helm version --client; helm version --short; nvim -v
 curl -V; psql -V; mysql -V; clang -v; gcc -dumpversion; gcc -dumpmachine
-xcode-select -p; sw_vers; brew --prefix; dpkg --print-architecture; dpkg -l; apt list --installed; rpm -qa
+xcode-select -p; sw_vers; brew --prefix; dpkg --print-architecture; apt list --installed; rpm -qa
 """
 """Whole lines that are known, and nothing but them."""
 
@@ -88,6 +89,29 @@ _FD = (
 )
 
 
+def _zgrep(use: Use) -> str | None:
+    """A script of the shell's, so only words that it need not quote; what is packed is as secret as its name."""
+    given = (*use.operands, *(value or "" for _, value in use.options))
+    if any("'" in word or "\n" in word for word in given):
+        return "a word that the script behind zgrep would have to quote"
+    unpacked = tuple(type(path)(path.removesuffix(".gz")) for path in use.operands)
+    return searched(use._replace(operands=unpacked), through_trees=False)
+
+
+def _measured(use: Use) -> str | None:
+    return "never ends" if len(use.operands) == 1 else None
+
+
+_QUERIES = frozenset("-l -L -s -S --list --listfiles --status --search".split())
+
+
+def _queried(use: Use) -> str | None:
+    return None if use.has(*_QUERIES) else "dpkg that does more than list"
+
+
+_DPKG = "-lLsS --list --listfiles --status --search"
+
+
 def _lists(use: Use) -> str | None:
     return None if use.has("-l", "--list") else "gzip without -l packs or unpacks"
 
@@ -109,6 +133,13 @@ TOOLS: dict[str, Spec] = {
     "scc": spec("--by-file --no-complexity --no-cocomo -s:code", "content"),
     # what is packed: names and sizes
     "gzip": spec("-lvq --list --verbose --quiet", "content", at_least=1, check=_lists),
+    "zgrep": spec(
+        "-EFivwxcLlohHnsqb -A:count -B:count -C:count -e:text -m:count --ignore-case --count --line-number"
+        " --extended-regexp --fixed-strings --word-regexp --only-matching --no-filename --with-filename",
+        "listed",
+        digits=True,
+        check=_zgrep,
+    ),
     # binaries, looked at and never loaded
     "nm": spec(
         "-aACDgnorSuP --demangle? --dynamic --extern-only --defined-only --undefined-only",
@@ -139,6 +170,27 @@ TOOLS: dict[str, Spec] = {
         )
         for name in ("pip", "pip3")
     },
+    # It shows what it has in a pager where it can.
+    **{
+        name: spec(_DPKG, "code", check=_queried, hardened=("--no-pager",))
+        for name in ("dpkg", "dpkg-query")
+    },
+    "apt-cache": spec(
+        "",
+        bare=False,
+        subcommands={
+            name: spec("", "code", at_least=1)
+            for name in "policy show showpkg depends rdepends madison search".split()
+        },
+    ),
+    # the machine
+    "iostat": spec("-cdhkmstxyz", "count", at_most=2, check=_measured),
+    "mpstat": spec("-Au -P:code", "count", at_most=2, check=_measured),
+    "lsns": spec(
+        "-lJnruW -t:code -p:count -o:code --json --list --noheadings --type=code", "count"
+    ),
+    "lslocks": spec("-bJinru -p:count -o:code --json --bytes --noheadings"),
+    "lsipc": spec("-mqsgbceJltny --json --list --shmems --queues --semaphores --global --human"),
     # services, as seen
     "systemctl": spec(
         "--version --no-pager --user --system --failed --all -a",
