@@ -55,7 +55,7 @@ _RUNS_OTHERS = frozenset(
         *SHELLS,
         *AWK,
         *SQL,
-        *"find gfind bfs fd fdfind source . hash at batch crontab".split(),
+        *"find gfind bfs fd fdfind source . hash at batch crontab argparse".split(),
     ]
 )
 """Programs that run what they are given, in one way or another."""
