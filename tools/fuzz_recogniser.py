@@ -274,7 +274,7 @@ def differences(
     for succeeding in (True, False):
         if not succeeding:  # the same again, where nothing depends on it
             cases = [each for each in cases if {"&&", "||"} & set(each[1].joins)]
-        ran = _run(
+        ran = run_all(
             [line.canonical if canonical else text for text, line in cases],
             shell,
             succeeding=succeeding,
@@ -320,7 +320,7 @@ _COMMANDS = {
 }
 
 
-def _run(texts: Sequence[str], shell: str, *, succeeding: bool) -> dict[int, list[list[str]]]:
+def run_all(texts: Sequence[str], shell: str, *, succeeding: bool) -> dict[int, list[list[str]]]:
     """Evaluate every text in one shell; what ran, by the text's number."""
     status = 0 if succeeding else 1
     with tempfile.TemporaryDirectory(prefix="fuzz-") as place:

@@ -133,10 +133,48 @@ def test_a_json_line_is_judged_where_it_says_that_it_runs() -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["--shell", "fish", r"r\x6d -rf x"], 10),
+        (["--shell", "fish", "for f in *; echo $f; end"], 0),
+        (["--shell", "fish", r"duetty appr\x6fve 1"], 11),
+        (["--shell", "zsh", "--profile", "strict", "echo 'a''b'"], 10),
+        (["--shell", "sh", "--profile", "strict", "echo 'a''b'"], 0),
+        (["--profile", "strict", "echo 'a''b'"], 0),
+        ([r"r\x6d -rf x"], 0),
+    ],
+)
+def test_a_line_is_judged_as_the_shell_reads_it_that_is_named(words: list[str], code: int) -> None:
+    assert main(["policy", "check", *words]) == code
+
+
+def test_a_line_is_explained_as_the_shell_reads_it_that_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["policy", "explain", "--shell", "fish", r"r\x6d -rf x"])
+
+    assert "runs       rm -rf x" in capsys.readouterr().out
+
+
+def test_a_json_line_names_the_shell_that_reads_it() -> None:
+    lines = [
+        json.dumps({"command": "true >| rm -rf x", **({"shell": shell} if shell else {})})
+        for shell in ("fish", "bash", "")
+    ]
+
+    done = duetty("check", "--jsonl", stdin="\n".join(lines))
+
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["decision"] for each in answers] == ["ask", "allow", "allow"]
+
+
+@pytest.mark.parametrize(
     ("line", "identity", "code"),
     [
         ('{"id": 7, "command": null}', 7, "no_command"),
         ('{"id": "a", "command": "ls", "cwd": 3}', "a", "bad_cwd"),
+        ('{"id": "a", "command": "ls", "shell": "nu"}', "a", "bad_shell"),
+        ('{"id": "a", "command": "ls", "shell": ["fish"]}', "a", "bad_shell"),
         ('{"id": NaN, "command": "ls"}', None, "not_json"),
         ("[" * 100_000, None, "not_json"),
         ('"ls"', None, "not_an_object"),

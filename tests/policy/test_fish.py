@@ -1,106 +1,372 @@
-"""Lines of fish, cut into commands that the scan can read."""
+r"""Lines of fish, read as fish reads them: nothing hides in its spelling, and everyday lines run unasked."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from duetty.calls import Actor, Effect
-from duetty.policy import Allow, Judged, Profile, RuleSet, decide, fish_commands, fish_hides
+from duetty.policy import (
+    Allow,
+    Ask,
+    Decision,
+    Judged,
+    Profile,
+    RuleSet,
+    decide,
+    fish_commands,
+    load_rules,
+)
+from duetty.policy.scanning.fish import read_fish
+from duetty.policy.scanning.reading import UNKNOWN
+
+
+def decided(
+    line: str,
+    *,
+    shell: str = "fish",
+    profile: Profile = Profile.GUARDED,
+    rules: RuleSet | None = None,
+) -> Decision:
+    judged = Judged(
+        operation="input.line",
+        effect=Effect.INPUT,
+        actor=Actor(kind="agent", name="a"),
+        command_line=line,
+        is_expanded=True,
+        shell=shell,
+    )
+    return decide(judged, rules or RuleSet(), profile, can_ask=True)
+
+
+def words_of(line: str) -> list[list[str]]:
+    reading = read_fish(line)
+    assert reading.unreadable == []
+    return [[word.text for word in simple.words] for simple in reading.commands]
 
 
 @pytest.mark.parametrize(
     ("line", "commands"),
     [
-        ("for i in 1 2; echo $i; end", ("echo $i",)),
+        (r"r\x6d \X41 \u42 \U43 \104 \cA", [["rm", "A", "B", "C", "D", "\x01"]]),
+        (r"a \a\b\e\f\n\r\t\v", [["a", "\a\b\x1b\f\n\r\t\v"]]),
+        (r"a b\ c \; \| \# \$x \(", [["a", "b c", ";", "|", "#", "$x", "("]]),
+        (r"echo 'it\'s' 'a\\b' 'a\nb'", [["echo", "it's", r"a\b", r"a\nb"]]),
+        (r'echo "a\"b" "a\$b" "a\\b" "a\nb"', [["echo", 'a"b', "a$b", r"a\b", r"a\nb"]]),
+        ('r\\\nm "a\\\nb"', [["rm", "ab"]]),
+        ("a >| b 2>| c &| d >>| e | f", [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]),
+        ("a; b\nc & d && e || f", [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]]),
+        ("a&b c & d", [["a&b", "c"], ["d"]]),
+        ("for i in 1 2; echo $i; end", [["echo", UNKNOWN]]),
         (
-            "if test -e x; and true; echo a; else; echo b; end",
-            ("test -e x", "true", "echo a", "echo b"),
+            "if test -e x; and true; echo a; else if b; c; else; d; end",
+            [["test", "-e", "x"], ["true"], ["echo", "a"], ["b"], ["c"], ["d"]],
         ),
-        ("set x (date); echo $x", ("set x _", "date", "echo $x")),
-        ("set x $(date)", ("set x _", "date")),
-        ("begin; false; end; or echo 'a; b'", ("false", "echo 'a; b'")),
-        ("function hi; echo hi; end", ("echo hi",)),
-        ("make 2>&1 | tee log &", ("make 2>&1", "tee log")),
-        ("echo a # b; c", ("echo a",)),
-        ("echo \\; x", ("echo \\; x",)),
-        ("not rm -rf x", ("rm -rf x",)),
-        ("for f in (ls); rm -rf $f; end", ("ls", "rm -rf $f")),
-        ("while read -l x; echo $x; end", ("read -l x", "echo $x")),
+        (r"i\x66 true; 'not' b; e\x6ed", [["true"], ["b"]]),
+        ("set x (date) $(id)", [["date"], ["id"], ["set", "x", UNKNOWN, UNKNOWN]]),
+        ('a "$(b c)d"', [["b", "c"], ["a", f"{UNKNOWN}d"]]),
+        ("a (echo b) x(echo c)y", [["echo", "b"], ["echo", "c"], ["a", "b", "xcy"]]),
+        ("a $x[(b)]", [["b"], ["a", f"{UNKNOWN}[{UNKNOWN}]"]]),
+        ("a b[1 2]; c", [["a", "b[1 2]"], ["c"]]),
+        ("a {b,c}d {e} {} {f, g} '{h,i}'", [["a", "bd", "cd", "{e}", "{}", "f", "g", "{h,i}"]]),
+        ("x{a,b}{c,d}", [["xac", "xbc", "xad", "xbd"]]),
+        ("A=1 B=(c) d", [["c"], ["d"]]),
+        ("switch (a); case b c; d; end", [["a"], ["d"]]),
+        ("function f --on-event x; a; end", [["a"]]),
+        ("while a; b; end < c", [["a"], ["b"], []]),
+        ("a # b; c\nd e#f", [["a"], ["d", "e#f"]]),
+        ("a >b 2>&1 >>c &>d >?e <f", [["a"]]),
+        ("a |\nb | # c\nd", [["a"], ["b"], ["d"]]),
+        ("time a; ! b; begin c; end", [["a"], ["b"], ["c"]]),
+        ("a $HOME/x $PWD $y", [["a", "~/x", ".", UNKNOWN]]),
+        ("set HOME /; a $HOME", [["set", "HOME", "/"], ["a", UNKNOWN]]),
+        ("a %self b%self", [["a", UNKNOWN, "b%self"]]),
     ],
 )
-def test_a_line_is_cut_where_fish_ends_a_command(line: str, commands: tuple[str, ...]) -> None:
-    assert fish_commands(line) == commands
+def test_a_line_is_read_as_fish_reads_it(line: str, commands: list[list[str]]) -> None:
+    assert words_of(line) == commands
 
 
-@pytest.mark.parametrize("line", ["echo 'a", 'echo "a', 'echo "$(date)"'])
-def test_a_line_that_cannot_be_cut_is_told(line: str) -> None:
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo 'a", 'echo "a', "echo \\", "echo (a", "echo a)", "echo {a,b", "echo a}", "echo a[1", "echo $", "if true; a",
+        "a; end", "begin; begin; end", "a |& b", "a >", r"rm\x00x", r"\xg", r"\c1", r"\xe9", r"\ud800", r"\U110000",
+        "a (b # c)", "a {b,{c,d}}", "a \\ # b", "{ a; }", "{a,b} c", 'a "$(b"',
+        "a " * 700, "(" * 20 + "a" + ")" * 20, "a " + "{" * 5_000, "a b" + "[" * 5_000, "a " + "(" * 5_000, "a {b,c}{b,c}{b,c}{b,c}{b,c}{b,c}",
+    ],
+)  # fmt: skip
+def test_what_fish_would_not_read_or_nobody_can_tell_asks(line: str) -> None:
+    assert read_fish(line).unreadable
     assert fish_commands(line) is None
+    assert isinstance(decided(line), Ask)
 
 
-@given(st.text(alphabet="abrmf -;|&()'\"\\$#\n>", max_size=60))
-def test_every_line_is_cut_or_refused(line: str) -> None:
+@given(st.text(alphabet="abrmf -;|&()'\"\\$#\n>[]{},*?x6d=", max_size=60))
+def test_every_line_is_read_or_refused(line: str) -> None:
     commands = fish_commands(line)
 
-    assert commands is None or all(command.strip() == command != "" for command in commands)
+    assert commands is None or all(command.strip() for command in commands)
 
 
-@pytest.mark.parametrize("line", ["for f in *; rm -rf /; end", "set x (rm -rf /home)"])
-def test_what_is_destructive_in_a_piece_is_found(line: str) -> None:
-    commands = fish_commands(line)
+DESTRUCTIVE = r"""
+r\x6d -rf victim
+\u0072m -rf victim
+\162m -rf victim
+rm -\x72f victim
+echo 'it\'s'; rm -rf victim #'
+true >| rm -rf victim
+true 2>| rm -rf victim
+true &| rm -rf victim
+true >>| rm -rf victim
+echo 'rm -rf victim' >| source
+echo 'rm -rf victim' | .
+command r\x6d -rf victim
+builtin eval 'r\x6d -rf victim'
+exec r\x6d -rf victim
+eval r\x6d -rf victim
+eval 'r\x6d -rf victim'
+eval (echo 'rm -rf victim')
+fish -c "r\x6d -rf victim"
+fish -c'r\x6d -rf victim'
+fish -lc 'r\x6d -rf victim'
+fish -C 'r\x6d -rf victim' -c true
+fish --init-command='r\x6d -rf victim'
+fish --com 'r\x6d -rf victim'
+fish -d x -c 'r\x6d -rf victim'
+fish --debug x -c 'r\x6d -rf victim'
+sudo fish -c 'r\x6d -rf victim'
+bash -c "fish -c 'r\x6d -rf victim'"
+alias q=r\x6d; q -rf victim
+alias q 'r\x6d'; q -rf victim
+if test 1 = 1; and true; r\x6d -rf victim; end
+if false; function rm; end; end; rm -rf victim
+begin; r\x6d -rf victim; end
+function f; r\x6d $argv; end; f -rf victim
+for i in (r\x6d -rf victim); end
+switch (r\x6d -rf victim); case x; end
+set y "$(r\x6d -rf victim)"
+A=(r\x6d -rf victim) true
+echo $x[(r\x6d -rf victim)]
+echo hi > (r\x6d -rf victim)
+trap 'r\x6d -rf victim' EXIT
+argparse 'm/max=!r\x6d -rf victim' -- --max=1
+echo 'r\x6d -rf victim' | fish
+echo 'r\x6d -rf victim' > x.fish; fish x.fish
+echo 'r\x6d -rf victim' > x.fish; source x.fish
+echo 'r\x6d -rf victim' | begin; source; end
+script -c 'r\x6d -rf victim'
+i\x66 true; rm -rf victim; e\x6ed
+not r\x6d -rf victim
+time r\x6d -rf victim
+for f in *; rm -rf /; end
+set x (rm -rf /home)
+"""
 
-    assert commands is not None
-    decisions = [
-        decide(
-            Judged(
-                operation="input.line",
-                effect=Effect.INPUT,
-                actor=Actor(kind="agent", name="a"),
-                command_line=command,
-            ),
-            RuleSet(),
-            Profile.GUARDED,
-            can_ask=True,
-        )
-        for command in commands
-    ]
-    assert not all(isinstance(decision, Allow) for decision in decisions)
+
+@pytest.mark.parametrize("line", DESTRUCTIVE.strip().split("\n"))
+def test_what_is_destructive_to_fish_is_named_however_it_is_spelled(line: str) -> None:
+    assert decided(line).reason == "destructive"
+
+
+COMPUTED = r"""
+set x rm; $x -rf victim
+set x 'rm -rf victim'; eval $x
+r$x -rf victim
+env (string join '' r m) -rf d
+sudo -n (string join '' r m) -rf d
+eval (string join '' r m)' -rf d'
+eval (echo -s r m) -rf victim
+echo -s r m' -rf victim' | source
+string join '' r 'm -rf d' | source
+source (string join '' r 'm -rf d' | psub)
+fish -c (string join '' r m)' -rf d'
+sh -c (string join '' r m)' -rf d'
+if true; cat x | source; end
+begin; eval (cat x); end
+begin; echo rm -rf victim; end | source
+cat x | while read -l l; eval "$l"; end
+{$x,a} b
+git $verb --hard
+"""
+
+
+@pytest.mark.parametrize("line", COMPUTED.strip().split("\n"))
+def test_what_fish_computes_and_runs_asks(line: str) -> None:
+    assert isinstance(decided(line), Ask)
+
+
+EVERYDAY = r"""
+set -x FOO bar
+set -gx PATH $HOME/bin $PATH
+set -l files *.txt
+set -e FOO
+set x (date +%s)
+set x $(date)
+set -a list x y
+set -q FOO; or set FOO 1
+for f in *.txt; echo $f; end
+for i in (seq 5); echo $i; end
+for f in (ls); wc -l $f; end
+string split , a,b
+string replace -r '\.txt$' .md a.txt
+string match -q '*foo*' $x; and echo yes
+string length (cat x | string collect)
+math 1+2
+math "2 * (3 + 4)"
+if test -f x; and test -d y; echo hi; end
+if test -f x; echo a; else if test -d y; echo b; else; echo c; end
+if not test -e x; mkdir x; end
+echo (date)
+echo $(date)
+echo "$(date) now"
+echo "$HOME (x)"
+echo "it's" 'say "hi"' 'don\'t'
+git log --oneline | head -5
+git commit -m 'fix: don\'t crash'
+git commit -m "add (some) feature; more"
+cat a > b 2>&1
+make &> build.log
+make 2>| tee log
+make &| less
+ls >? list
+function g; echo hi; end
+function g --description 'says hi'; echo hi $argv; end
+function mkcd; mkdir -p $argv[1]; and cd $argv[1]; end
+abbr
+abbr --list
+echo a\ b
+echo a\tb
+echo \e\[31mred
+printf '%s\n' a
+printf "%s\n" $PATH
+switch $x; case a b; echo ab; case '*'; echo other; end
+switch (uname); case Linux; echo linux; end
+while read -l x; echo $x; end < file
+while true; date; sleep 1; end
+begin; echo a; echo b; end | cat
+begin; set -l x 1; echo $x; end > out.txt
+cd (git rev-parse --show-toplevel); and make
+cd $HOME
+ls ~/src/*.py
+ls **/*.py
+cp a.txt{,.bak}
+mkdir -p src/{a,b,c}
+[ -f x ]; and echo y
+count *.py
+status is-interactive; and echo hi
+type -q git; and git status
+command -v git
+command ls -l (pwd)
+env FOO=1 make
+FOO=1 make test
+npm test; or npm install
+cargo build && cargo test
+cargo build || echo failed
+! true
+time sleep 1
+echo $argv[1] $PATH[1 2] $x[-1] $list[2..3]
+source config.fish
+source venv/bin/activate.fish
+grep -rn 'foo bar' src | wc -l
+find . -name '*.py' | xargs wc -l
+python3 -c "print(\"a\")"
+echo hi # a comment
+sleep 1 & echo b
+read -P 'name? ' name
+docker ps | awk '{print $1}'
+sed -e 's/a\/b/c/' file
+bash -c 'for i in 1 2; do echo $i; done'
+sh -c 'echo "$HOME"'
+fish -c 'for i in 1 2; echo $i; end'
+fish --version
+alias ll='ls -l'
+alias gs 'git status'
+set_color red; echo hi; set_color normal
+seq 10 | while read n; math $n x 2; end
+diff (sort a | psub) (sort b | psub)
+nix run nixpkgs#hello
+git show HEAD~2
+git diff HEAD^
+kubectl get pods -o jsonpath='{.items[*].metadata.name}'
+date +%Y-%m-%d
+rg "foo\(bar\)" src
+curl 'http://x/?a=1&b=2'
+for x in 1 2⏎    echo $x⏎end
+if true⏎    echo yes⏎else⏎    echo no⏎end
+echo a | ⏎  cat
+echo a \⏎  b
+"""
+
+
+@pytest.mark.parametrize("line", EVERYDAY.strip().split("\n"))
+def test_everyday_lines_of_fish_run_unasked(line: str) -> None:
+    assert isinstance(decided(line.replace("⏎", "\n")), Allow)
 
 
 @pytest.mark.parametrize(
     "line",
     [
-        "eval (string join '' r m)' -rf d'",
-        "env (echo rm) -rf d",
-        "sudo -n (echo rm) -rf d",
-        "string join '' r 'm -rf d' | source",
-        "printf 'rm -rf d' | source -",
-        "source (string join '' r 'm -rf d' | psub)",
-        "fish -c (string join '' r m)' -rf d'",
-        "sh -c (string join '' r m)' -rf d'",
-        "if true; echo x | source; end",
-        "begin; eval (cat x); end",
-        "time env A=1 (echo rm) x",
+        r"fish -c 'r\x6d -rf victim'",
+        r"echo 'r\x6d -rf victim' | fish",
+        r"fish <<< 'r\x6d -rf victim'",
+        "fish <<'E'\nr\\x6d -rf victim\nE",
+        "env fish -c 'true >| rm -rf victim'",
+        r"printf '#!/usr/bin/fish\nr\\x6d -rf v\n' > x; chmod +x x; ./x",
     ],
 )
-def test_what_fish_computes_and_runs_is_seen(line: str) -> None:
-    assert fish_hides(line) is not None
+@pytest.mark.parametrize("shell", ["", "bash", "zsh"])
+def test_what_another_shell_hands_to_fish_is_read_as_fish_reads_it(shell: str, line: str) -> None:
+    assert decided(line, shell=shell).reason == "destructive"
+
+
+def test_what_others_would_find_in_a_line_of_fish_counts_too() -> None:
+    assert decided("echo a&rm -rf victim").reason == "destructive"
+    assert decided("eval 'echo a&rm -rf victim'").reason == "destructive"
+
+
+def test_what_fish_hands_to_another_shell_is_read_as_that_reads_it() -> None:
+    assert isinstance(decided(r"bash -c 'echo r\x6d -rf victim'"), Allow)
+    assert isinstance(decided("bash -c '(echo (date))'"), Ask)
 
 
 @pytest.mark.parametrize(
-    "line",
+    "line", [r"t\x6fuch made", "true >| touch made", r"eval t\x6fuch made", "if a; touch made; end"]
+)
+def test_rules_are_about_commands_as_fish_spells_them(line: str) -> None:
+    table = {"rules": [{"name": "asks", "decide": "ask", "command": ["touch **"]}]}
+
+    assert decided(line, rules=load_rules(table, "test")).rule == "rule:asks"
+
+
+@pytest.mark.parametrize(
+    ("shell", "line"),
     [
-        "source config.fish",
-        "echo (date)",
-        "set files (ls)",
-        "for f in (ls); echo $f; end",
-        "cat (ls | head -1)",
-        "env A=1 make",
-        "eval $cmd",
-        "sh -c 'echo hi'",
-        "command ls (pwd)",
-        "echo 'x | source'",
-        "cd (git rev-parse --show-toplevel); and make",
+        ("fish", r"echo 'it\'s'; rm -rf victim #'"),
+        ("fish", r"echo 'a\\b'"),
+        ("zsh", "echo 'a''b'"),
+        ("zsh", "git show HEAD^"),
+        ("zsh", "git show stash@{0}"),
+        ("fish", "git show stash@{0}"),
+        ("sh", "ls &>/dev/null"),
+        ("unknown", "ls"),
     ],
 )
-def test_plain_substitutions_of_fish_are_left_alone(line: str) -> None:
-    assert fish_hides(line) is None
+def test_what_is_proven_of_other_shells_asks_in_strict(shell: str, line: str) -> None:
+    assert isinstance(decided(line, shell=shell, profile=Profile.STRICT), Ask)
+
+
+@pytest.mark.parametrize("shell", ["", "bash", "zsh", "fish", "sh", "dash"])
+def test_what_is_proven_of_every_shell_runs_in_strict(shell: str) -> None:
+    assert isinstance(decided("ls -l 'a b'", shell=shell, profile=Profile.STRICT), Allow)
+
+
+def test_the_shell_is_kept_in_the_trail() -> None:
+    judged = Judged(
+        operation="input.line",
+        effect=Effect.INPUT,
+        actor=Actor(kind="agent", name="a"),
+        command_line="ls",
+        shell="fish",
+    )
+
+    assert Judged.from_json(judged.to_json()) == judged

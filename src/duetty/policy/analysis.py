@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from duetty.policy.proving.recogniser import Line, Unproven, recognise
 from duetty.policy.proving.specs import Proof, Refuted, prove
-from duetty.policy.scanning.scan import Scan, scan_line, scan_text
+from duetty.policy.scanning.scan import FISH, Scan, scan_fish, scan_line, scan_text
 from duetty.policy.values import new
 
 REMEMBERED = 4_096
@@ -14,6 +14,7 @@ REMEMBERED_BYTES = 1_024
 
 _NOTHING = Scan()
 _FAILED = Scan(unreadable=("the scan failed",))
+_OTHERWISE = "fish reads it otherwise than the rest"
 
 
 class Analysis(NamedTuple):
@@ -39,32 +40,39 @@ class Analysis(NamedTuple):
         return self.scan.unreadable[0] if self.scan.unreadable else None
 
 
-def analyse(text: str, cwd: str = "") -> Analysis:
+def analyse(text: str, cwd: str = "", shell: str = "") -> Analysis:
+    """`shell`: who reads it. Only fish reads otherwise than the rest."""
+    if shell and shell != FISH:
+        shell = ""
     if len(text) > REMEMBERED_BYTES or len(cwd) > REMEMBERED_BYTES:
-        return analyse_anew(text, cwd)
-    return _remembered(text, cwd)
+        return analyse_anew(text, cwd, shell)
+    return _remembered(text, cwd, shell)
 
 
-def analyse_whole(text: str, cwd: str = "") -> Analysis:
+def analyse_whole(text: str, cwd: str = "", shell: str = "") -> Analysis:
     """The same with every class that can be found, for people and for rules that name classes.
 
     A decision needs one to ask; whoever allows some must know of all.
     """
-    found = analyse(text, cwd)
-    return analyse_anew(text, cwd, whole=True) if found.scan.findings else found
+    found = analyse(text, cwd, shell)
+    return analyse_anew(text, cwd, shell, whole=True) if found.scan.findings else found
 
 
-def analyse_anew(text: str, cwd: str = "", *, whole: bool = False) -> Analysis:
+def analyse_anew(text: str, cwd: str = "", shell: str = "", *, whole: bool = False) -> Analysis:
     recognised = recognise(text)
+    is_fish = shell == FISH
+    if is_fish and isinstance(recognised, Line) and FISH not in recognised.shells:
+        recognised = Unproven(text, (_OTHERWISE, 0))
     proof = None if isinstance(recognised, Unproven) else prove(recognised, cwd)
     if isinstance(proof, Proof):
         return new(Analysis, (recognised, proof, _NOTHING))
     try:
-        scan = (
-            scan_text(text, cwd, whole=whole)
-            if isinstance(recognised, Unproven)
-            else scan_line(recognised, cwd, whole=whole)
-        )
+        if not isinstance(recognised, Unproven):
+            scan = scan_line(recognised, cwd, whole=whole, shell=FISH if is_fish else "")
+        elif is_fish:
+            scan = scan_fish(text, cwd, whole=whole)
+        else:
+            scan = scan_text(text, cwd, whole=whole)
     except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and that is said
         scan = _FAILED
     return new(Analysis, (recognised, proof, scan))

@@ -20,7 +20,7 @@ from duetty.policy.proving.recogniser import Command, Line, Unproven
 from duetty.policy.proving.specs import Proof, Refuted, prove
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.scanning.catalogue import CLASSES
-from duetty.policy.scanning.scan import HISTORY, scan_line
+from duetty.policy.scanning.scan import FISH, HISTORY, scan_line
 from duetty.policy.values import new
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
@@ -45,10 +45,14 @@ def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> 
     otherwise. Headless calls pass the strict gate whatever the profile, and what is
     destructive is denied there without a question.
     """
-    analysis = analyse(call.command_line, call.cwd) if call.command_line is not None else None
+    line = call.command_line
+    analysis = analyse(line, call.cwd, call.shell) if line is not None else None
     decision = _by_profile(call, analysis, _STRICT if call.mode is _HEADLESS else profile)
     if rules.rules:
         decision = _by_rules(call, analysis, rules, decision)
+    if call.shell and profile is _STRICT and _is_of_another_shell(call, decision):
+        why = "what was proven of this line is not proven of this shell"
+        decision = Ask(rule=_PROFILE_RULES[_STRICT], reason="not_provable", detail=why)
     if type(decision) is Ask and (
         not can_ask or (call.mode is _HEADLESS and decision.reason == "destructive")
     ):
@@ -60,6 +64,17 @@ def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> 
             instead=decision.instead,
         )
     return decision
+
+
+def _is_of_another_shell(call: Judged, decision: Decision) -> bool:
+    """Whether its text may say something else to the shell that will read it."""
+    return (
+        type(decision) is Allow
+        and decision.canonical is not None
+        and call.actor.kind != "person"
+        and call.mode is not _HEADLESS  # there it runs as it was proven
+        and ("dash" if call.shell == "sh" else call.shell) not in decision.canonical.shells
+    )
 
 
 def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> Decision:
@@ -198,7 +213,7 @@ def _allowed(
     for command in line.commands:
         if found := [rule for rule in by_command if rule.matches_words(command.words)]:
             used[command] = found
-            if analysis.scan.findings and not _knows_all(found, command):
+            if analysis.scan.findings and not _knows_all(found, command, call.shell):
                 return decision
     if not used:
         return decision
@@ -216,7 +231,7 @@ def _allowed(
             return decision
         # The scan may have stopped at the first class of a command: here each of them counts.
         assert call.command_line is not None
-        every = analyse_whole(call.command_line, call.cwd)
+        every = analyse_whole(call.command_line, call.cwd, call.shell)
         classes = every.scan.classes
         if every.doubt is not None or not known.issuperset(classes):
             return decision
@@ -229,9 +244,11 @@ def _allowed(
     )
 
 
-def _knows_all(rules: list[Rule], command: Command) -> bool:
+def _knows_all(rules: list[Rule], command: Command, shell: str) -> bool:
     """Whether the rules for one command name what it does by itself: those for others do not count."""
-    alone = scan_line(Line((command,), (), frozenset()), whole=True)
+    alone = scan_line(
+        Line((command,), (), frozenset()), whole=True, shell=FISH if shell == FISH else ""
+    )
     return all(any(name in rule.even_destructive for rule in rules) for name in alone.classes)
 
 

@@ -58,6 +58,8 @@ class Judged:
     """The tool's own server says that it destroys; it is believed where that tightens."""
     is_expanded: bool = False
     """The shell that will run the line told it, when it had put in what the history has."""
+    shell: str = ""
+    """The one that reads the line, by its program's name; empty where any may."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -73,6 +75,7 @@ class Judged:
             "tool": list(self.tool) if self.tool else None,
             "is_destructive": self.is_destructive,
             **({"is_expanded": True} if self.is_expanded else {}),
+            **({"shell": self.shell} if self.shell else {}),
         }
 
     @classmethod
@@ -95,6 +98,7 @@ class Judged:
             tool=(tool[0], tool[1]) if tool else None,
             is_destructive=kept.get("is_destructive") is True,
             is_expanded=kept.get("is_expanded") is True,
+            shell=str(kept.get("shell", "")),
         )
 
 

@@ -47,11 +47,11 @@ class Entered(NamedTuple):
     """Whether it may be somewhere else besides."""
 
 
-def entered(line: str | None, cwd: str, *, is_expanded: bool = False) -> Entered:
-    """`is_expanded`: a shell has put in what its history has."""
+def entered(line: str | None, cwd: str, *, is_expanded: bool = False, shell: str = "") -> Entered:
+    """`is_expanded`: a shell has put in what its history has. `shell`: who reads the line."""
     if line is None:
         return Entered((cwd,))
-    analysis = analyse(line, cwd)
+    analysis = analyse(line, cwd, shell)
     recognised = analysis.recognised
     if isinstance(recognised, Line) and all(
         program_name(each.words[0]) in _ENTERING for each in recognised.commands

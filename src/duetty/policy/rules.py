@@ -99,7 +99,9 @@ class Rule:
             return None
         if not self.cwd:
             return self
-        places, is_open = entered(call.command_line, call.cwd, is_expanded=call.is_expanded)
+        places, is_open = entered(
+            call.command_line, call.cwd, is_expanded=call.is_expanded, shell=call.shell
+        )
         if self.decide == "allow":
             return self if not is_open and all(map(self.is_about, places)) else None
         if any(map(self.is_about, places)):

@@ -39,6 +39,8 @@ from duetty.policy.shipped import SHIPPED_RULES, may_hold
 
 EXIT_ASKS, EXIT_DENIED = 10, 11
 
+SHELLS = ("bash", "zsh", "fish", "sh")
+
 CHUNK_BYTES = 65_536
 
 MAX_LINE_BYTES = 1_048_576
@@ -83,6 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument("--mode", choices=list(Mode), default=Mode.INTERACTIVE)
         each.add_argument("--cwd", default="", help="where it would run")
         each.add_argument(
+            "--shell", choices=SHELLS, default="bash", help="the shell that would read it (bash)"
+        )
+        each.add_argument(
             "--rules", type=Path, metavar="FILE", help="TOML with [policy] and [[policy.rules]]"
         )
 
@@ -108,7 +113,8 @@ class _Judge:
     """Profile, mode and rules of one run of the command."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        self.answers: dict[tuple[str, str], str] = {}
+        self.answers: dict[tuple[str, str, str], str] = {}
+        self.shell: str = arguments.shell
         self.mode = Mode(arguments.mode)
         self.person = _rules(arguments.rules) if arguments.rules else RuleSet()
         self.profile = (
@@ -118,7 +124,8 @@ class _Judge:
         )
         self.rules = SHIPPED_RULES + self.person
 
-    def __call__(self, line: str, cwd: str) -> Decision:
+    def __call__(self, line: str, cwd: str, shell: str = "") -> Decision:
+        shell = shell or self.shell
         call = Judged(
             operation="command.run",
             effect=Effect.INPUT,
@@ -126,10 +133,11 @@ class _Judge:
             mode=self.mode,
             cwd=cwd,
             command_line=line,
+            shell=shell,
         )
         can_ask = self.mode is Mode.INTERACTIVE
         rules = self.person
-        if may_hold(analyse(line, cwd)):
+        if may_hold(analyse(line, cwd, shell)):
             if self.profile is not Profile.OPEN:
                 rules = self.rules
             elif isinstance(
@@ -138,13 +146,13 @@ class _Judge:
                 return shipped  # in the open profile they only deny
         return decide(call, rules, self.profile, can_ask=can_ask)
 
-    def answer(self, identity: object, line: str, cwd: str) -> str:
+    def answer(self, identity: object, line: str, cwd: str, shell: str) -> str:
         """As JSON; what was judged before is remembered."""
-        known = self.answers.get((line, cwd))
+        known = self.answers.get((line, cwd, shell))
         if known is None:
-            known = _judgement(self(line, cwd))
+            known = _judgement(self(line, cwd, shell))
             if len(self.answers) < REMEMBERED:
-                self.answers[line, cwd] = known
+                self.answers[line, cwd, shell] = known
         # Most are numbers, which the encoder is slow about.
         shown = str(identity) if type(identity) is int else _json(identity)
         return f'{{"id": {shown}, {known}}}'
@@ -204,7 +212,10 @@ def _judged(raw: bytes, judge: _Judge) -> str:
         return _refused(identity, "no_command", "`command` must be a text")
     if cwd is not None and not isinstance(cwd, str):
         return _refused(identity, "bad_cwd", "`cwd` must be a text")
-    return judge.answer(identity, line, cwd or "") + "\n"
+    shell = fields.get("shell")
+    if shell is not None and shell not in SHELLS:
+        return _refused(identity, "bad_shell", f"`shell` must be one of {', '.join(SHELLS)}")
+    return judge.answer(identity, line, cwd or "", cast("str | None", shell) or "") + "\n"
 
 
 def _decoded(text: str) -> object:
@@ -260,7 +271,7 @@ def _explain(line: str, cwd: str, judge: _Judge) -> int:
 
     decision = judge(line, cwd)
     _show(line, decision)
-    analysis = analyse_whole(line, cwd)
+    analysis = analyse_whole(line, cwd, judge.shell)
     _explain_words(analysis)
     _explain_scan(analysis)
     if isinstance(decision, Allow) and decision.canonical:

@@ -32,6 +32,7 @@ from duetty.ops.judging.surroundings import (
     line_for,
     other_shell,
     running_variables,
+    shell_name,
 )
 from duetty.ops.judging.typed_lines import (
     TypedLines,
@@ -54,7 +55,6 @@ from duetty.policy import (
     analyse,
     decide,
     fish_commands,
-    fish_hides,
     visible,
 )
 from duetty.policy.proving.recogniser import Line
@@ -78,6 +78,11 @@ MAX_TOLD_CHARS = 4_000
 _AT_PROMPT = (Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
 _SHIPPED_DIGEST = SHIPPED_RULES.digest
 _READING = ("awaiting_input", "awaiting_password", "fullscreen")
+
+FISH = "fish"
+
+UNKNOWN_SHELL = "unknown"
+"""Of a session whose shell is none that is known: nothing is proven of it."""
 
 TYPED_LINE = "input.line"
 """What a line is called, to rules and in the trail, that a shell asks about."""
@@ -184,6 +189,7 @@ class Judging:
             tags=frozenset(session.profile.tags) if session is not None else frozenset(),
             cwd=_cwd(params, session, self._home),
             command_line=line,
+            shell=self._shell_of(call, operation, params, session),
             is_raw_input=operation.name in RAW_INPUT
             and (session is None or not is_at_gate(session)),
         )
@@ -212,9 +218,16 @@ class Judging:
             return made.refused("it is too long for a person to read")
         if secret and line is not None:
             return made.withheld()
-        if session is not None and _is_of_another_shell(made, operation, session):
-            return made.unproven("what was proven of this line is not proven of this shell")
         return made if operation.name.startswith("process.") else _as_typed(made)
+
+    def _shell_of(self, call: Call, operation: Doing, params: Any, session: Session | None) -> str:
+        """Who will read the line."""
+        if operation.name == "command.run" and session is not None:
+            # A program that runs may be any shell: what fish finds is found there, too.
+            return FISH if session.is_busy else _shell_in(session)
+        if operation.name.startswith("process.") and call.mode != Mode.HEADLESS:
+            return shell_name(other_shell(params, self.own_shell) or self.own_shell)
+        return ""  # headless, what was proven runs rebuilt
 
     def _with_comments(self, made: Made, session: Session | None) -> Made:
         """Zsh reads no comments at its prompt: what looks like one runs."""
@@ -255,9 +268,12 @@ class Judging:
         if shell is not None:
             about.append((shell, f"read by {visible(shell[:MAX_DETAIL])}"))
         line = made.judged.command_line
-        if line is not None and (fed := fed_text(params, line)) is not None:
-            about.append((fed, ""))
-            inner = self.decide(replace(made.judged, command_line=fed.rstrip("\n")))
+        fed = None if line is None else fed_text(params, line, made.judged.shell)
+        for reader in () if fed is None else fed.readers:
+            assert fed is not None
+            about.append((fed.text, ""))
+            given = replace(made.judged, command_line=fed.text.rstrip("\n"), shell=reader)
+            inner = self.decide(given)
             if STRICTNESS[type(inner.decision)] > STRICTNESS[type(made.decision)]:
                 assert not isinstance(inner.decision, Allow)
                 told = f"it is fed to a shell: {inner.decision.detail}"
@@ -283,10 +299,7 @@ class Judging:
         line = made.judged.command_line
         if line is None or not made.judged.operation.startswith("process."):
             return made
-        name = known_shell(shell or self.own_shell)
-        if name is not None and self._is_proven_of_others(made, name):
-            return made.unproven("what was proven of this line is not proven of this shell")
-        if shell is None or name is not None:
+        if shell is None or known_shell(shell) is not None:
             return made
         started = self.decide(replace(made.judged, command_line=line_for(shell, line)))
         if STRICTNESS[type(started.decision)] > STRICTNESS[type(made.decision)]:
@@ -294,17 +307,6 @@ class Judging:
         if isinstance(made.decision, Allow) and made.profile is not Profile.OPEN:
             return made.unproven("a program is given it to read, and may do anything with it")
         return made
-
-    @staticmethod
-    def _is_proven_of_others(made: Made, shell: str) -> bool:
-        decision = made.decision
-        return (
-            isinstance(decision, Allow)
-            and decision.canonical is not None
-            and made.profile is Profile.STRICT
-            and made.judged.mode is not Mode.HEADLESS  # there it runs as it was proven
-            and ("dash" if shell == "sh" else shell) not in decision.canonical.shells
-        )
 
     # --- tools of upstreams ---------------------------------------------------------
 
@@ -404,14 +406,15 @@ class Judging:
         return made
 
     def _of_text(self, made: Made, text: str, session: Session, *, hidden: bool = False) -> Made:
-        """Typed into a program that may run it: for what is destructive only.
+        """Typed into a program that may run it, a fish perhaps: for what is destructive only.
 
         `hidden`: some of it was typed where nothing is shown.
         """
-        found = self.decide(replace(made.judged, command_line=text, is_raw_input=False))
+        found = self.decide(replace(made.judged, command_line=text, is_raw_input=False, shell=FISH))
         decision = found.decision
         if isinstance(decision, Allow) or not (
-            decision.classes or RUNS_PRINTED in analyse(text, found.judged.cwd).scan.unreadable
+            decision.classes
+            or RUNS_PRINTED in analyse(text, found.judged.cwd, found.judged.shell).scan.unreadable
         ):
             return made
         if hidden or is_secret_input(session, raw=True):
@@ -481,10 +484,6 @@ class Judging:
         lines = [question.line, question.expanded] if question.line is not None else []
         lines = [line for line in lines if line is not None]
         made = [self.decide(_line(session, question.actor, line)) for line in lines]
-        if made and session.profile.shell == "fish" and made[0].is_unread:
-            commands = fish_commands(lines[0])
-            if commands and fish_hides(lines[0]) is None:
-                made = [self.decide(_line(session, question.actor, each)) for each in commands]
         if not made:
             unread = self.decide(_line(session, question.actor, None))
             why = "the shell could not tell what it is about to run"
@@ -520,7 +519,12 @@ def _line(session: Session, actor: Actor, line: str | None) -> Judged:
         cwd=session.cwd,
         command_line=line,
         is_expanded=True,
+        shell=_shell_in(session),
     )
+
+
+def _shell_in(session: Session) -> str:
+    return session.profile.shell or UNKNOWN_SHELL
 
 
 def _is_part(made: Made, operation: Doing, session: Session) -> bool:
@@ -576,7 +580,11 @@ def _with_hooks(made: Made, operation: Doing, session: Session, line: str) -> Ma
         or not isinstance(made.decision, Allow)
     ):
         return made
-    why = touched_hook(line, shell=session.profile.shell)
+    shell = session.profile.shell
+    # The words of fish may be spelled as no other shell does.
+    lines = (line, *(fish_commands(line) or ())) if shell == FISH and "\\" in line else (line,)
+    whys = (touched_hook(each, shell=shell) for each in lines)
+    why = next((each for each in whys if each is not None), None)
     return made if why is None else made.unproven(why)
 
 
@@ -590,7 +598,7 @@ def _as_typed(made: Made) -> Made:
         or (made.profile is not Profile.STRICT and judged.mode is not Mode.HEADLESS)
     ):
         return made
-    line = analyse(judged.command_line, judged.cwd).recognised
+    line = analyse(judged.command_line, judged.cwd, judged.shell).recognised
     if not isinstance(line, Line) or decision.canonical.commands == line.commands:
         return made
     allowing = [
@@ -601,17 +609,6 @@ def _as_typed(made: Made) -> Made:
             why = "only reads with options that are not put to it in a session; process.run does"
             return made.unproven(f"{given.words[0]} {why}")
     return made
-
-
-def _is_of_another_shell(made: Made, operation: Doing, session: Session) -> bool:
-    return (
-        isinstance(made.decision, Allow)
-        and made.profile is Profile.STRICT
-        and operation.name == "command.run"
-        and made.decision.canonical is not None
-        and session.profile.shell not in made.decision.canonical.shells
-        and made.judged.actor.kind != "person"
-    )
 
 
 def _command_line(operation: Doing, params: Any) -> str | None:

@@ -154,7 +154,7 @@ def question_of(made: Made, session: Session | None) -> Question:
     ask, judged = made.decision, made.judged
     assert isinstance(ask, Ask)
     line = judged.command_line
-    every = None if line is None else analyse_whole(line, judged.cwd)
+    every = None if line is None else analyse_whole(line, judged.cwd, judged.shell)
     classes = _classes(ask, every)
     grave = any(CLASSES[each].grave for each in classes if each in CLASSES)
     reason, operation = ask.detail, judged.operation

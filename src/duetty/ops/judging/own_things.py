@@ -9,7 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from posixpath import normpath
 
-from duetty.policy import Allow, Ask, Decision, Deny, Judged, Profile, RuleSet, analyse, decide
+from duetty.policy import (
+    Allow,
+    Ask,
+    Decision,
+    Deny,
+    Judged,
+    Profile,
+    RuleSet,
+    analyse,
+    decide,
+    fish_commands,
+)
 
 OWN_FILES = "rule:own-files"
 OWN_PROCESSES = "rule:own-processes"
@@ -41,7 +52,7 @@ class OwnThings:
         line = judged.command_line
         if line is None or judged.actor.kind == "person":
             return decision
-        if not isinstance(decision, Deny) and _is_about(line, pids):
+        if not isinstance(decision, Deny) and _is_about(line, pids, judged.shell):
             return Deny(
                 rule=OWN_PROCESSES,
                 reason="denied_by_rule",
@@ -57,6 +68,9 @@ class OwnThings:
         )
 
     def _touches(self, judged: Judged, line: str) -> bool:
+        if judged.shell == "fish" and "\\" in line:
+            # fish has names for letters: as other shells would write it.
+            line = "; ".join(fish_commands(line) or [line])
         plain = re.sub(r"/(?:\./|/)+", "/", _QUOTES.sub("", line))
         words = self._words(plain)
         if any(_may_be_token(plain[start:end]) for start, end in words):
@@ -106,12 +120,12 @@ def _without(text: str, places: Sequence[tuple[int, int]]) -> str:
     return "".join([*kept, text[at:]])
 
 
-def _is_about(line: str, pids: Sequence[int]) -> bool:
+def _is_about(line: str, pids: Sequence[int], shell: str) -> bool:
     """Whether a process of these numbers is sent a signal, or taken apart."""
     numbers = {f"{sign}{pid}" for pid in pids for sign in ("", "-")}
-    if not any(str(pid) in line for pid in pids):
+    if not any(str(pid) in line for pid in pids) and (shell != "fish" or "\\" not in line):
         return False
     return any(
         words and words[0].rpartition("/")[2] in _SIGNALS and numbers & set(words[1:])
-        for words in analyse(line).commands
+        for words in analyse(line, shell=shell).commands
     )

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from shlex import quote
 from shutil import which
-from typing import cast
+from typing import NamedTuple, cast
 
 from duetty.ops.judging.shell_hooks import is_hook
 from duetty.policy import analyse
@@ -83,6 +83,12 @@ def known_shell(shell: str) -> str | None:
     return name if place in SHELL_PLACES else None
 
 
+def shell_name(shell: str) -> str:
+    """By its file's name, one that reads lines as they are judged, wherever it is; else nothing."""
+    name = shell.rpartition("/")[2]
+    return name if name in READING_SHELLS else ""
+
+
 def found_shell(shell: str, path: str | None) -> str:
     """Which file it is: never one that the call's own variables lead to."""
     if "/" in shell:
@@ -148,12 +154,28 @@ def runs_code(name: str) -> bool:
     return name in CODE_VARIABLES or name in PROMPTS or _CODE.match(name) is not None
 
 
-def fed_text(params: Params, line: str) -> str | None:
-    """What is piped to a shell as its program by this call; None where it is data for another one."""
+class Fed(NamedTuple):
+    """Text that is run by what it is fed to."""
+
+    text: str
+    readers: tuple[str, ...]
+    """The shells that read it, as policy names them."""
+
+
+def fed_text(params: Params, line: str, shell: str = "") -> Fed | None:
+    """What is piped to a shell as its program by this call; None where it is data for another one.
+
+    `shell`: who reads the line itself.
+    """
     if not isinstance(params, StartProcessParams) or not params.stdin:
         return None
+    takers = [each for each in analyse(line, shell=shell).commands if each and _takes_program(each)]
+    if not takers:
+        return None
     text = params.stdin_bytes().decode("utf-8", "replace")
-    return text if any(_takes_program(each) for each in analyse(line).commands if each) else None
+    names = (words[0].rpartition("/")[2] for words in takers)
+    readers = [shell if name in ("eval", ".", "source") else shell_name(name) for name in names]
+    return Fed(text, tuple(dict.fromkeys(readers)))
 
 
 def _takes_program(words: Sequence[str]) -> bool:

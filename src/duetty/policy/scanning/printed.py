@@ -68,6 +68,8 @@ def printed(simple: Simple) -> str | None:
         while words and re.fullmatch(r"-[neE]+", words[0]):
             escaped = escaped or "e" in words[0]
             del words[0]
+        if words and re.fullmatch(r"-[nsEe]*s[nsEe]*", words[0]):
+            return None  # to fish: without blanks between
         text = " ".join(words)
         return decode_ansi(text) if escaped else text
     if program == "printf" and words and not words[0].startswith("-"):

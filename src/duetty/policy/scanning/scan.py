@@ -30,6 +30,7 @@ from duetty.policy.scanning.commands import (
     written_by,
 )
 from duetty.policy.scanning.findings import Finding, Scan
+from duetty.policy.scanning.fish import read_fish
 from duetty.policy.scanning.gaps import filled
 from duetty.policy.scanning.patterns import BY_PROGRAM, has_open_subcommand, matching
 from duetty.policy.scanning.printed import decode_ansi, formatted, printed
@@ -41,7 +42,7 @@ from duetty.policy.scanning.traits import FILES_ONLY, FILTERS, MESSENGERS, RUNNE
 from duetty.policy.scanning.tree import look
 from duetty.policy.scanning.use import UNPACKED, Use
 from duetty.policy.scanning.verbs import tells_to_delete
-from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS, inner_of, split_strings
+from duetty.policy.scanning.wrappers import SHELLS, WRAPPERS, fish_code, inner_of, split_strings
 from duetty.policy.scanning.writes import DUMPS, IMPORTANT, SYSTEM_PLACE, written_class
 from duetty.policy.values import new
 
@@ -63,16 +64,25 @@ _FROM_NOTHING = "</dev/null"
 _NOTHING = Redirect("<", exact("/dev/null"))
 """The one redirection of a literal line that a program may notice."""
 
+FISH = "fish"
+"""The shell that reads text otherwise than the rest."""
+
+_OWN_TEXT = frozenset(
+    "eval source . trap alias abbr command builtin exec time and or not argparse".split()
+)
+"""What hands text to the very shell that runs it, or runs what does."""
+
 HISTORY = "refers to the history"
 """Why a line cannot be read that a shell will still put its history into."""
 
 
-def scan_line(line: Line, cwd: str = "", *, whole: bool = False) -> Scan:
+def scan_line(line: Line, cwd: str = "", *, whole: bool = False, shell: str = "") -> Scan:
     """A line whose words are exact; `cwd` is where it begins.
 
-    `whole`: every class is looked for, not only until a command has one.
+    `whole`: every class is looked for, not only until a command has one. `shell`: `fish`, if
+    that is what reads text that the line hands to its own shell.
     """
-    scanner = _Scanner(whole)
+    scanner = _Scanner(whole, shell)
     scanner.begin(cwd)
     scanner.is_exact = True
     commands, joins, _ = line
@@ -102,15 +112,14 @@ def scan_line(line: Line, cwd: str = "", *, whole: bool = False) -> Scan:
     return scanner.result()
 
 
-def scan_text(text: str, cwd: str = "", *, whole: bool = False) -> Scan:
+def scan_text(text: str, cwd: str = "", *, whole: bool = False, in_fish: bool = False) -> Scan:
     """Any text. Total, and linear but for what tree-sitter costs."""
     if len(text) > MAX_BYTES:
         return Scan(unreadable=(f"longer than {MAX_BYTES} bytes",))
     scanner = _Scanner(whole)
     scanner.begin(cwd)
-    # Printable ASCII holds nothing odd.
-    if not (text.isascii() and text.isprintable()) and (odd := _ODD.search(text)):
-        scanner.unreadable.append(f"holds U+{ord(odd[0]):04X}, which does not show as it runs")
+    scanner.in_fish = in_fish
+    scanner.odd(text)
     if ("!" in text and _HISTORY.search(_SINGLE.sub("''", text))) or (
         "^" in text and _SUBSTITUTED.match(text)
     ):
@@ -126,6 +135,23 @@ def scan_text(text: str, cwd: str = "", *, whole: bool = False) -> Scan:
     # Whoever is asked about findings need not hear of more; plain words need no second reader.
     if whole or not (scanner.findings or _is_plain(text)):
         scanner.second_opinion(text, reading)
+    return scanner.result()
+
+
+def scan_fish(text: str, cwd: str = "", *, whole: bool = False) -> Scan:
+    """Any text that fish reads.
+
+    What other shells would find in it counts too; that they cannot read it does not.
+    """
+    other = scan_text(text, cwd, whole=whole, in_fish=True)
+    if len(text) > MAX_BYTES:
+        return other
+    scanner = _Scanner(whole, FISH)
+    scanner.begin(cwd)
+    scanner.odd(text)
+    scanner.read_text(text, 0)
+    scanner.findings += other.findings
+    scanner.commands += other.commands
     return scanner.result()
 
 
@@ -253,10 +279,12 @@ class _Scanner:
         "commands",
         "downloaded",
         "findings",
+        "in_fish",
         "is_elsewhere",
         "is_exact",
         "made",
         "seen",
+        "shell",
         "steps",
         "sweeps",
         "unreadable",
@@ -264,7 +292,7 @@ class _Scanner:
         "workspace",
     )
 
-    def __init__(self, whole: bool) -> None:
+    def __init__(self, whole: bool, shell: str = "") -> None:
         self.findings: list[Finding] = []
         self.unreadable: list[str] = []
         self.commands: list[tuple[str, ...]] = []
@@ -283,6 +311,10 @@ class _Scanner:
         """Whether later words are tried as programs; not within such a try."""
         self.whole = whole
         """Whether a command that has a class is searched for others all the same."""
+        self.in_fish = bool(shell)
+        """Whether it is fish that runs it, whoever reads: there no file is emptied by a redirection alone."""
+        self.shell = shell
+        """Who reads the text at hand: fish, or a shell that reads as POSIX has it."""
 
     def result(self) -> Scan:
         findings, commands = self.findings, self.commands
@@ -320,7 +352,8 @@ class _Scanner:
                     # A function may run what it is given.
                     rest = Simple(simple.words[1:])
                     self._aside(lambda scanner, rest=rest: scanner.command(rest, depth + 1))
-                continue
+                if not self.shell:
+                    continue  # that it is defined here is not the grammar's word only
             self.command(simple, depth)
         self.fill(reading.commands, reading.functions, depth)
 
@@ -356,10 +389,24 @@ class _Scanner:
             return
         if "(" in text and _FORK_BOMB.search(text):
             self.find("fork_bomb", "a function that starts itself twice")
-        reading = read(text, depth)
+        if self.shell:
+            # What another shell would find in it counts too, its doubts do not.
+            self._aside(lambda scanner: scanner.read_text(text, depth), shell="")
+        self.read_text(text, depth)
+
+    def read_text(self, text: str, depth: int) -> None:
+        reading = self._read(text, depth)
         self.reading(reading, depth)
         if self.awaits_code or self.awaits_sql:
             self.given(text, reading, depth)
+
+    def _read(self, text: str, depth: int) -> Reading:
+        return read_fish(text, depth) if self.shell else read(text, depth)
+
+    def odd(self, text: str) -> None:
+        # Printable ASCII holds nothing odd.
+        if not (text.isascii() and text.isprintable()) and (odd := _ODD.search(text)):
+            self.unreadable.append(f"holds U+{ord(odd[0]):04X}, which does not show as it runs")
 
     def given(self, text: str, reading: Reading, depth: int) -> None:
         """A program within a group, a loop or a function reads what these are given.
@@ -402,14 +449,21 @@ class _Scanner:
                     # Variables of the whole line are unknown here: findings count, doubts do not.
                     self._aside(lambda scanner, simple=simple: scanner.command(simple, 1))
 
-    def _aside(self, look_at: "Callable[[_Scanner], object]", *, sweeps: bool = True) -> None:
-        other = _Scanner(self.whole)
+    def _aside(
+        self,
+        look_at: "Callable[[_Scanner], object]",
+        *,
+        sweeps: bool = True,
+        shell: str | None = None,
+    ) -> None:
+        other = _Scanner(self.whole, self.shell if shell is None else shell)
         other.steps = self.steps
         other.seen = self.seen
         other.bases = self.bases
         other.workspace = self.workspace
         other.is_elsewhere = self.is_elsewhere
         other.sweeps = sweeps
+        other.in_fish = self.in_fish
         look_at(other)
         self.steps = other.steps
         self.findings += other.findings
@@ -484,9 +538,13 @@ class _Scanner:
         if self.aliases and name in self.aliases and depth < MAX_DEPTH:
             self._aliased(self.aliases[name], words, depth)
         if known.runs_others or (not self.is_exact and any(map(_inner_of, words))):
-            self._inner(name, words, texts, simple, depth)
             use = new(Use, (name, words, texts, simple, depth))
+            outer, self.shell = self.shell, self._reader_of(name)
+            self._inner(name, words, texts, simple, depth)
             fed.fed(self, use, is_interpreter=known.is_interpreter)
+            self.shell = outer
+            if outer and not self._reader_of(name):
+                self._tried_as_fish(name, words, texts, depth)
         if known.sends:
             self._sent(name, words, texts, simple)
         if (
@@ -509,6 +567,23 @@ class _Scanner:
         self.is_elsewhere = was_elsewhere
         if len(self.bases) > entered and name in GOING:
             del self.bases[entered:]  # what comes behind it is where it was
+
+    def _reader_of(self, name: str) -> str:
+        """Who reads the text that a program is given to run."""
+        if name in SHELLS:
+            return FISH if name == FISH else ""
+        return self.shell if not self.shell or name in _OWN_TEXT else ""
+
+    def _tried_as_fish(
+        self, name: str, words: Sequence[Word], texts: list[str], depth: int
+    ) -> None:
+        """Some programs hand text to the shell that they were started by."""
+        if name in SHELLS:
+            return
+        for start, is_text, end in inner_of(name, texts):
+            if is_text and depth < MAX_DEPTH:
+                text = " ".join(word.text for word in words[start:end])
+                self._aside(lambda scanner, text=text: scanner.read_text(text, depth + 1))
 
     def _named_oddly(
         self, name: str, first: Word, words: Sequence[Word], simple: Simple, depth: int
@@ -565,7 +640,8 @@ class _Scanner:
 
     def _defines(self, words: Sequence[Word], depth: int, *, is_suffix: bool = False) -> None:
         """Aliases: judged as functions are, with whatever they will be given behind their text."""
-        given = "x" if is_suffix else '"$@"'  # zsh hands a suffix alias the file
+        given = "$argv" if self.shell else '"$@"'
+        given = "x" if is_suffix else given  # zsh hands a suffix alias the file
         named = [word.text for word in words if not word.text.startswith("-")]
         if len(named) > 1 and "=" not in named[0]:
             named = [f"{named[0]}={' '.join(named[1:])}"]  # as fish writes it
@@ -576,7 +652,7 @@ class _Scanner:
 
     def _aliased(self, text: str, words: Sequence[Word], depth: int) -> None:
         """An alias of the same line: its text, and the words behind it."""
-        for simple in read(text, depth=depth + 1).commands[-1:]:
+        for simple in self._read(text, depth + 1).commands[-1:]:
             if simple.words and program_name(simple.words[0].text) not in self.aliases:
                 expanded = Simple([*simple.words, *words[1:]])
                 self._aside(lambda scanner, expanded=expanded: scanner.command(expanded, depth + 1))
@@ -599,12 +675,25 @@ class _Scanner:
                 self.find("remote_code", f"runs {path}, downloaded by the same line")
             text = self.made.pop(path, None)
             if text is not None:
+                first, _, _ = text.partition("\n")
+                outer, self.shell = self.shell, self._reader_of(name)
+                self.shell = FISH if first[:2] == "#!" and FISH in first else self.shell
                 self.text(text, depth + 1)
+                self.shell = outer
                 self._aside(lambda scanner, text=text: fed.code(scanner, text, depth + 1))
 
     def _inner(
         self, name: str, words: Sequence[Word], texts: list[str], simple: Simple, depth: int
     ) -> None:
+        if name == FISH:
+            for index, cut in fish_code(texts):
+                word = words[index]
+                self.text_of([word._replace(text=word.text[cut:])], depth, simple)
+            return
+        if name == "argparse" and self.shell:
+            for text in texts[1:]:
+                if "!" in text:
+                    self.text(text.partition("!")[2], depth + 1)  # checks an option's value
         for start, is_text, end in inner_of(name, texts):
             part = words[start:end]
             if not is_text:
@@ -659,7 +748,9 @@ class _Scanner:
 
     def _fed_text(self, text: str, fed_by: Simple, depth: int) -> None:
         """`… | ssh host sh`: what is fed to the program goes to the first commands of its text."""
-        reading = read(text, depth=depth + 1)
+        if self.shell:
+            self._aside(lambda scanner: scanner._fed_text(text, fed_by, depth), shell="")
+        reading = self._read(text, depth + 1)
         for simple in reading.commands:
             if not simple.producers and not simple.bodies:
                 simple.producers = fed_by.producers
@@ -778,6 +869,7 @@ class _Scanner:
             empties = (
                 sign in (">", ">|", "&>")
                 and simple.joined_by not in ("}", ")")  # a group prints what is in it
+                and not (self.in_fish and not simple.words)
                 and (prints_nothing(simple) or prints_without_end(simple))
             )
             self.written(target.text, f"{sign} {target.text}", empties=empties)

@@ -58,7 +58,7 @@ _RUNS_OTHERS = frozenset(
         *AWK,
         *SED,
         *SQL,
-        *"find gfind bfs fd fdfind source . hash at batch crontab".split(),
+        *"find gfind bfs fd fdfind source . hash at batch crontab argparse".split(),
     ]
 )
 """Programs that run what they are given, in one way or another."""

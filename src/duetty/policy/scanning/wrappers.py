@@ -318,6 +318,39 @@ def _shell(words: Sequence[str]) -> list[Inner]:
     return []
 
 
+_FISH_VALUED = "cCdDfop"
+_FISH_CODE = ("--command", "--init-command")
+_FISH_LONG = (
+    "--features",
+    "--debug",
+    "--debug-output",
+    "--debug-stack-frames",
+    "--profile",
+    "--profile-startup",
+)
+
+
+def fish_code(words: Sequence[str]) -> list[tuple[int, int]]:
+    """Words of a `fish` that are its code, and how much of each is the option before it."""
+    found: list[tuple[int, int]] = []
+    at = 1
+    while at < len(words) and words[at][:1] == "-" and words[at] != "--":
+        word = words[at]
+        if word[:2] == "--":
+            name, sign, _ = word.partition("=")
+            is_code = any(each.startswith(name) for each in _FISH_CODE)
+            if is_code:
+                found.append((at, len(name) + 1) if sign else (at + 1, 0))
+            at += 1 if sign or not (is_code or name in _FISH_LONG) else 2
+            continue
+        value = next((n for n, letter in enumerate(word[1:], 1) if letter in _FISH_VALUED), None)
+        is_joined = value is not None and value + 1 < len(word)
+        if value is not None and word[value] in "cC":
+            found.append((at, value + 1) if is_joined else (at + 1, 0))
+        at += 1 if value is None or is_joined else 2
+    return [each for each in found if each[0] < len(words)]
+
+
 def reads_commands_from_stdin(words: Sequence[str]) -> bool:
     """Whether a shell started so takes its commands from standard input."""
     if _shell(words):

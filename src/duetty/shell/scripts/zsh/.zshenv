@@ -113,7 +113,8 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
             return 0
         fi
         builtin local text=${1:-$3}
-        (( $#text && $#text <= 4096 )) && cmdline=';cmdline='${(qqqq)text}
+        # What aliases make of it is told too, or nothing is: the line alone would say too little.
+        (( $#text && $#text <= 4096 && $#3 <= 8192 )) && cmdline=';cmdline='${(qqqq)text}
         (( $#3 && $#3 <= 8192 )) && expanded=';expanded='${(qqqq)3}
         {
             builtin print -rn -- $'\e]133;Q;nonce='$_duetty_nonce';id='$id$cmdline$expanded$'\a' >/dev/tty
