@@ -119,6 +119,8 @@ def test_a_line_that_names_what_keeps_agents_asks(line: str) -> None:
         "cat /home/u/mine/state/default/token",
         "cat ~/.local/state/duetty/default/tok*",
         "cat ~/.local/state/duetty/*/token",
+        "cat .duetty/settings.json /home/u/mine/state/default/tok*",
+        "cat .duetty/settings.json .duetty/token",
         "curl -H @$HOME/mine/state/default/token http://127.0.0.1:1",
     ],
 )
