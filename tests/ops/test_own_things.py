@@ -119,6 +119,7 @@ def test_a_line_that_names_what_keeps_agents_asks(line: str) -> None:
         "cat /home/u/mine/state/default/token",
         "cat ~/.local/state/duetty/default/tok*",
         "cat ~/.local/state/duetty/*/token",
+        "ls .duetty/settings.json /home/u/mine/state/default/*",
         "curl -H @$HOME/mine/state/default/token http://127.0.0.1:1",
     ],
 )
@@ -167,6 +168,7 @@ def test_a_line_that_is_run_there_asks() -> None:
         "make duetty",
         "cd src/duetty && touch x",
         "touch mine/states",
+        "ls .duetty ~/.config/duetty",
     ],
 )
 def test_a_line_that_only_reads_them_or_names_others_does_not(line: str) -> None:
