@@ -29,13 +29,20 @@ def hidden_places(
     *,
     workspaces: Sequence[Path],
     homes: Sequence[Path],
+    has_landlock: bool,
 ) -> Hidden:
     """Raises:
     SandboxUnavailable: if there are too many, or it cannot be told where one is.
     """
     named = [*places.hidden, *(Path(each).expanduser() for each in order.hidden)]
     existing, later = credentials(homes)
-    found = dict.fromkeys([*map(real, named), *servers(homes), *existing, *secrets_of_root()])
+    found = dict.fromkeys([*map(real, named), *servers(homes), *existing])
+    for secret in secrets_of_root():
+        # A cover for each is felt at every start, and Landlock keeps them back without one.
+        if has_landlock and not is_within(secret, workspaces):
+            later.append(str(secret))
+        else:
+            found[secret] = None
     others = other_paths(found, table, workspaces=workspaces, homes=homes)
     return Hidden(
         now=(*found, *others),

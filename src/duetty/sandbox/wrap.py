@@ -66,7 +66,14 @@ def wrap(
     workspaces = _workspaces(order.workspaces, places)
     homes = known.homes_of(order.home)
     shown = _needed(homes)
-    hidden = hidden_places(order, places, table, workspaces=workspaces, homes=homes)
+    hidden = hidden_places(
+        order,
+        places,
+        table,
+        workspaces=workspaces,
+        homes=homes,
+        has_landlock=offered.has_landlock,
+    )
     inside = {key: value for key, value in env.items() if key not in known.DROPPED_ENVIRONMENT}
     launcher = [PYTHON, "-I", "-S", str(LAUNCHER), str(spec_fd), "--", *confined(argv)]
     spec: dict[str, object] = {"limits": _named(order.limits), "drops_capabilities": False}
