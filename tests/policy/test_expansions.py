@@ -32,6 +32,7 @@ from duetty.policy.scanning.scan import scan_text
         'x=("\\$(" "${a[$(rm -rf x)]}")',
         "(( $(echo 'a[$(rm -rf x)]') ))",
         "(( $(cat <<'E'\na[$(rm -rf x)]\nE\n) ))",
+        "x=([$(cat <<'E'\n$(rm -rf x)\nE\n)]=1)",
         "$(echo $(echo rm)) -rf x",
         "test -v 'a[${b%<(rm -rf x)}]'",
         "printf -v PROMPT_COMMAND 'rm -rf x'",
@@ -88,6 +89,7 @@ def test_an_expansion_whose_end_shells_would_not_agree_on_cannot_be_read(text: s
         ("[[ a == ' ]] ; cat' ]] && ls", ["[[", "ls"]),
         ("x=$(cat <<E\n) wc\nE\n); ls", ["cat", "ls"]),
         ("echo ${x:-{}; ls", ["echo", "ls"]),
+        ("echo \"${x:-it's}\"; ls 'b}'", ["echo", "ls"]),
     ],
 )
 def test_what_follows_an_expansion_begins_where_it_ends(text: str, programs: list[str]) -> None:

@@ -525,6 +525,8 @@ class WordReader(ABC):
         bodies = [
             body for reading in word.inner for each in reading.commands for body in each.bodies
         ]
+        if "[" in word.text:  # then they stand in it, like as not
+            bodies = [f"[{body}" for body in bodies]
         for text in (word.text, *bodies):
             if "[" in text and _SUBSCRIPT.search(text):
                 self._nested_in(text, processes=True)
