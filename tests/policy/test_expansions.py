@@ -32,6 +32,7 @@ from duetty.policy.scanning.scan import scan_text
         'x=("\\$(" "${a[$(rm -rf x)]}")',
         "(( $(echo 'a[$(rm -rf x)]') ))",
         "(( $(cat <<'E'\na[$(rm -rf x)]\nE\n) ))",
+        "x=([$(cat <<'E'\n$(rm -rf x)\nE\n)]=1)",
         "$(echo $(echo rm)) -rf x",
         "test -v 'a[${b%<(rm -rf x)}]'",
         "printf -v PROMPT_COMMAND 'rm -rf x'",
@@ -48,7 +49,7 @@ def test_a_command_within_an_expansion_is_found(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "git commit -m \"$(cat <<'EOF'\nit's (a) fix, don't `rm`\nEOF\n)\"",
+        "git commit -m \"$(cat <<'EOF'\nit's 1) a fix of `rm`\nEOF\n)\"",
         'x="$(case $y in a) echo 1;; b) echo 2;; esac)"; echo "$x"',
         'x=$(ls  # it\'s (all\n); echo "$x"',
         "[[ $x =~ ^[[:space:]]*$ ]] && echo yes",
@@ -79,6 +80,22 @@ def test_ordinary_expansions_are_read_to_their_ends(text: str) -> None:
 )
 def test_an_expansion_whose_end_shells_would_not_agree_on_cannot_be_read(text: str) -> None:
     assert scan_text(text).unreadable
+
+
+@pytest.mark.parametrize(
+    ("text", "programs"),
+    [
+        ('x="$(case $y in a) cat;; b) wc;; esac)"; ls', ["a", "cat", "b", "wc", "ls"]),
+        ("[[ a == ' ]] ; cat' ]] && ls", ["[[", "ls"]),
+        ("x=$(cat <<E\n) wc\nE\n); ls", ["cat", "ls"]),
+        ("echo ${x:-{}; ls", ["echo", "ls"]),
+        ("echo \"${x:-it's}\"; ls 'b}'", ["echo", "ls"]),
+    ],
+)
+def test_what_follows_an_expansion_begins_where_it_ends(text: str, programs: list[str]) -> None:
+    commands = read(text).commands
+
+    assert [each.words[0].text for each in commands if each.words] == programs
 
 
 def test_a_default_is_one_text_with_all_its_words() -> None:

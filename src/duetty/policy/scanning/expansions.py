@@ -258,7 +258,7 @@ class WordReader(ABC):
             inside, self.at = self._balanced(self.at + 2, ")")
             self._substitute(inside, building, quoted=quoted)
         elif following == "{":
-            inside, self.at = self._braced(self.at + 2, quoted=quoted)
+            inside, self.at = self._balanced(self.at + 2, "}", quoted=quoted)
             if inside.endswith("@P"):
                 self.reading.unreadable.append(
                     "a value is expanded as a prompt, and runs what it says"
@@ -339,6 +339,7 @@ class WordReader(ABC):
                 self._substitute(inside.removeprefix("|"), building, quoted=quoted)
             else:
                 self._nested_in(inside, processes=True)
+                self._quoted_in(inside)
                 building.text += UNKNOWN
             return
         rest = inside[name.end() :]
@@ -435,29 +436,17 @@ class WordReader(ABC):
     # --- what is inside ---------------------------------------------------------------
 
     def _balanced(
-        self, start: int, closing: str, *, is_arithmetic: bool = False
+        self, start: int, closing: str, *, quoted: bool = False, is_arithmetic: bool = False
     ) -> tuple[str, int]:
-        """The text up to the matching sign, and where to go on; quotes are respected."""
-        end = self._past_pair(start, closing, is_arithmetic=is_arithmetic)
+        """The text up to the matching sign, and where to go on; quotes are respected.
+
+        `quoted`: single ones are not, for it stands between double ones.
+        """
+        end = self._past_pair(start, closing, quoted=quoted, is_arithmetic=is_arithmetic)
         if end > len(self.text):
             self.reading.unreadable.append(f"no {closing} to an opening one")
             return self.text[start:], len(self.text)
         return self.text[start : end - 1], end
-
-    def _braced(self, start: int, *, quoted: bool) -> tuple[str, int]:
-        """The same for the inside of `${…}`.
-
-        Between double quotes bash looks for its end as if single quotes hid something there, and
-        expands it as if they did not; other shells do not look at them at all.
-        """
-        text = self.text
-        end = self._past_pair(start, "}", quoted=quoted)
-        if quoted and "'" in text[start:end] and self._past_pair(start, "}") != end:
-            self.reading.unreadable.append("quotes in an expansion that shells read differently")
-        if end > len(text):
-            self.reading.unreadable.append("no } to an opening one")
-            return text[start:], len(text)
-        return text[start : end - 1], end
 
     def _past_pair(
         self,
@@ -552,7 +541,12 @@ class WordReader(ABC):
         return False
 
     def _quoted_in(self, inside: str) -> None:
-        """Substitutions within text in which single quotes may hide one, and so show another."""
+        """Substitutions within text in which single quotes may hide one, and so show another.
+
+        Between double quotes bash looks for the end of `${…}` as if single quotes hid something
+        there, and expands most of it as if they did not; other shells do not look at them at all.
+        Where that makes a difference to its end, one of them stands alone here, which is said.
+        """
         if "'" in inside and self._reads_twice():
             type(self)(inside, self.depth + 1, self.variables, self.reading)._all_words()
 
@@ -561,6 +555,8 @@ class WordReader(ABC):
         bodies = [
             body for reading in word.inner for each in reading.commands for body in each.bodies
         ]
+        if "[" in word.text:  # then they stand in it, like as not
+            bodies = [f"[{body}" for body in bodies]
         for text in (word.text, *bodies):
             if "[" in text and _SUBSCRIPT.search(text):
                 self._nested_in(text, processes=True)
