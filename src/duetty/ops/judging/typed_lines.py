@@ -178,7 +178,8 @@ class TypedLines:
             if opened == _WHOLE or size > MAX_CHARS:
                 found += _put_together(lines)
                 later += [] if is_first else ["\n".join(lines)]
-                is_untold, is_first = is_untold or opened.is_within_word, False
+                is_untold = is_untold or opened.is_within_word
+                is_first = is_first and not any(map(str.strip, lines))
                 lines, opened, size = [], _WHOLE, 0
         if ended:
             found += _put_together(lines)
