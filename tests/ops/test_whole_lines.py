@@ -119,7 +119,10 @@ async def test_what_was_typed_before_is_part_of_the_line(
 ) -> None:
     async with session_of(home, "bash") as engine:
         await wait_phase(session(engine), Phase.INPUT)
-        await typed(engine, *filter(None, (ahead, HEAD.format(victim=victim))))
+        if ahead:
+            await typed(engine, ahead)
+            await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
+        await typed(engine, HEAD.format(victim=victim))
         await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
         tail = TAIL.format(victim=victim)
         with suppress(DuettyError):
@@ -380,7 +383,7 @@ async def test_what_an_agent_left_on_the_line_is_the_agents_when_a_person_ends_i
                 return  # keys for a line are not taken there while something runs
             await typed(engine, "sleep 0.5\r", f"m -rf {victim} \x01r\x05#\x16\x16\x16\r")
         else:
-            await typed(engine, "ls\r", f"rm -rf {victim} #\x16\r")
+            await typed(engine, f"ls\rm -rf {victim} \x01r\x05#\x16\r")
         await at_next_prompt(engine, before)
         await engine.call("session.wait", session="s", text=f"rm -rf {victim}", max_wait_ms=30_000)
         found = session(engine).gate
