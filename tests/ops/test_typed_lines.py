@@ -106,6 +106,15 @@ def test_lines_of_several_parts_that_destroy_nothing_are_left_alone(lines: tuple
         assert not any(analyse(each).scan.findings for each in _taken(typed, "s", f"{line}\r"))
 
 
+def test_what_is_open_at_a_shell_that_asks_is_kept_only_behind_a_line_of_its_own() -> None:
+    typed = TypedLines()
+    typed.take("own", "r\\\n", asks=True)
+    typed.take("ahead", "dash\nr\\\n", asks=True)
+
+    assert "rm x" not in typed.lines("own", "m x\n").commands
+    assert "rm x" in typed.lines("ahead", "m x\n").commands
+
+
 def test_a_whole_line_and_ctrl_c_end_what_was_open() -> None:
     typed = TypedLines()
 

@@ -150,9 +150,9 @@ class TypedLines:
 
     def take(self, session: str, text: str, *, hidden: bool = False, asks: bool = False) -> None:
         """It was typed; `asks`: at a shell that asks about whole lines itself."""
-        kept = self._next(session, text, hidden)[1]
+        typed, kept = self._next(session, text, hidden)
         self._kept.pop(session, None)
-        if asks:
+        if asks and not typed.later:
             kept = replace(kept, lines=(), open=_WHOLE)
         if kept.begun or kept.lines:
             self._kept[session] = kept
