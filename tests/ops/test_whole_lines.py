@@ -228,15 +228,18 @@ FORGED = (
         ["unset SRANDOM\r", "SRANDOM=7\r", FORGED, "sleep 1.5\r", "rm -rf {victim}\r"],
         ["unset SRANDOM\r", "read -r SRANDOM <<< 'a[$(rm -rf {victim})]'\r", "true\r"],
         [
-            'for x in ${{!_d*}}; do [[ $x = *y_gate ]] && g=${{!x}}; done; a=med; printf 2 > "$g.ar$a"\r'
-            "rm -rf {victim}\r"
+            "\x1b[200~for x in ${{!_d*}}; do [[ $x = *y_gate ]] && g=${{!x}}; done; a=med; "
+            'printf 2 > "$g.ar$a"\nrm -rf {victim}\x1b[201~\r'
         ],
     ],
 )
 async def test_an_answer_is_neither_forged_nor_done_without(
     home: Path, victim: Path, keys: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judge, "touched_hook", lambda line, *, shell: None)  # the shell's own net
+    def untouched(line: str, *, shell: str | None) -> None:
+        """Only what the shell does itself is tried."""
+
+    monkeypatch.setattr(judge, "touched_hook", untouched)
     async with session_of(home, "bash") as engine:
         for each in keys:
             with suppress(DuettyError):
