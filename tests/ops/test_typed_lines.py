@@ -18,6 +18,7 @@ from duetty.policy.scanning.fed import RUNS_PRINTED
 from duetty.session import Session
 from tests.engine import Engine, running_engine
 from tests.ops.at_a_shell import session_of
+from tests.ops.test_policy_path import answer_next
 
 GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
 DESTRUCTIVE = "mkfs.ext4 /nowhere/at/all"
@@ -498,3 +499,20 @@ async def test_a_document_that_names_what_destroys_is_typed_at_a_prompt_unasked(
         await engine.call("input.write", session="s", data="ls\recho ok\r")
         await engine.call("session.wait", session="s", idle_ms=500, max_wait_ms=5_000)
         assert (await engine.run("cat notes")).output == "rm -rf build"
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_line_that_a_person_let_through_is_over(home: Path) -> None:
+    (home / "victim").mkdir()
+    asking = Settings(session_grace_ms=300, policy_profile="guarded", approval_ask="always")
+    async with running_engine(home, settings=asking) as engine, anyio.create_task_group() as tasks:
+        with anyio.fail_after(60):
+            session = await engine.open(command="dash", cwd=str(home))
+            await engine.call("input.write", session="s", data="rm -rf victim")
+            tasks.start_soon(answer_next, engine, "approval.approve")
+            await engine.call("input.write", session="s", data="\r")
+            await engine.call("input.write", session="s", data="echo har''mless\r")
+
+            await see(session, "harmless")
+            assert not (home / "victim").exists()

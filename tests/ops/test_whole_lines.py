@@ -11,11 +11,22 @@ from duetty.calls import Actor
 from duetty.errors import DuettyError, PolicyDenied
 from duetty.events import Degraded
 from duetty.ops.judging import deciding, judge
+from duetty.ops.judging.made import Made
 from duetty.session import Session, gate
 from tests.engine import Engine, a_while_ago, wait_phase
 from tests.ops.at_a_shell import ANNA, session_of, typed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
+
+
+@pytest.fixture(autouse=True)
+def lines_ahead_are_left_to_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is judged before it is typed (see test_typed_lines) would leave these nothing to see."""
+
+    def as_it_is(judging: judge.Judging, made: Made, keys: str, session: Session) -> Made:
+        return made
+
+    monkeypatch.setattr(judge.Judging, "_of_lines_ahead", as_it_is)
 
 
 @pytest.fixture
@@ -119,10 +130,7 @@ async def test_what_was_typed_before_is_part_of_the_line(
 ) -> None:
     async with session_of(home, "bash") as engine:
         await wait_phase(session(engine), Phase.INPUT)
-        if ahead:
-            await typed(engine, ahead)
-            await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
-        await typed(engine, HEAD.format(victim=victim))
+        await typed(engine, ahead + HEAD.format(victim=victim))
         await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
         tail = TAIL.format(victim=victim)
         with suppress(DuettyError):
@@ -386,7 +394,7 @@ async def test_what_an_agent_left_on_the_line_is_the_agents_when_a_person_ends_i
                 return  # keys for a line are not taken there while something runs
             await typed(engine, "sleep 0.5\r", f"m -rf {victim} \x01r\x05#\x16\x16\x16\r")
         else:
-            await typed(engine, f"ls\rm -rf {victim} \x01r\x05#\x16\r")
+            await typed(engine, f"ls\rrm -rf {victim} #\x16\r")
         await at_next_prompt(engine, before)
         await engine.call("session.wait", session="s", text=f"rm -rf {victim}", max_wait_ms=30_000)
         found = session(engine).gate
