@@ -196,6 +196,8 @@ class Judging:
         if operation.name in TOOL_CALLS:
             return self._of_tool_call(judged, params)
         made = self._with_comments(self.decide(judged), session)
+        if operation.name == "command.run" and session is not None and session.is_busy:
+            made = self._read_by_any(made)
         if call.actor.kind != "person":
             made = self._with_surroundings(made, params)
         if session is not None and _is_part(made, operation, session):
@@ -223,8 +225,7 @@ class Judging:
     def _shell_of(self, call: Call, operation: Doing, params: Any, session: Session | None) -> str:
         """Who will read the line."""
         if operation.name == "command.run" and session is not None:
-            # A program that runs may be any shell: what fish finds is found there, too.
-            return FISH if session.is_busy else _shell_in(session)
+            return _shell_in(session)
         if operation.name.startswith("process.") and call.mode != Mode.HEADLESS:
             return shell_name(other_shell(params, self.own_shell) or self.own_shell)
         return ""  # headless, what was proven runs rebuilt
@@ -244,6 +245,14 @@ class Judging:
         if STRICTNESS[type(bare.decision)] <= STRICTNESS[type(made.decision)]:
             return made
         return replace(bare, judged=made.judged)
+
+    def _read_by_any(self, made: Made) -> Made:
+        """Of a line for a program that runs: a shell perhaps, a fish perhaps, perhaps none."""
+        plain, fish = (self.decide(replace(made.judged, shell=each)) for each in ("", FISH))
+        # Code of other languages looks like substitutions, which is nothing that fish was found to run.
+        if made.profile is Profile.STRICT or {*fish.decision.classes} - {"hidden_code"}:
+            return max(made, fish, key=lambda each: STRICTNESS[type(each.decision)])
+        return plain if made.judged.shell == FISH else made
 
     def _wherever(self, made: Made) -> Made:
         """As strict as in every directory that the line goes to, and where links lead."""
@@ -406,11 +415,12 @@ class Judging:
         return made
 
     def _of_text(self, made: Made, text: str, session: Session, *, hidden: bool = False) -> Made:
-        """Typed into a program that may run it, a fish perhaps: for what is destructive only.
+        """Typed into a program that may run it: for what is destructive only.
 
         `hidden`: some of it was typed where nothing is shown.
         """
-        found = self.decide(replace(made.judged, command_line=text, is_raw_input=False, shell=FISH))
+        typed = replace(made.judged, command_line=text, is_raw_input=False)
+        found = self._read_by_any(self.decide(typed))
         decision = found.decision
         if isinstance(decision, Allow) or not (
             decision.classes
