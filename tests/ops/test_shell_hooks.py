@@ -168,6 +168,14 @@ GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
         ("fish", "set -g fish_bind_mode default"),
         ("fish", "set -e fish_key_bindings"),
         ("bash", "history -s 'x'"),
+        ("zsh", "echo $HOME['a[$(x)]']"),
+        ("zsh", "alias -s txt=rm"),
+        ("zsh", "alias -gs txt=rm"),
+        ("fish", "read -p 'x y' z"),
+        ("fish", "read -lp $q z"),
+        ("fish", "read --prompt='x y' z"),
+        ("fish", "read -R 'x y' z"),
+        ("fish", "argparse $q -- -x1"),
     ],
 )
 def test_a_line_that_touches_the_hooks_is_seen(shell: str, line: str) -> None:
@@ -248,6 +256,11 @@ def test_a_line_that_touches_the_hooks_is_seen(shell: str, line: str) -> None:
         ("zsh", "bindkey"),
         ("zsh", "bindkey -L"),
         ("zsh", "bindkey -v"),
+        ("zsh", 'echo $path[1] "a"'),
+        ("zsh", "alias ls='ls -s'"),
+        ("fish", "read -P 'name: ' x"),
+        ("fish", "read --prompt-str 'name: ' x"),
+        ("fish", "argparse h/help -- $argv"),
     ],
 )
 def test_a_line_that_does_not_is_left_alone(shell: str, line: str) -> None:

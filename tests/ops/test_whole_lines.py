@@ -171,6 +171,11 @@ async def test_a_line_end_that_history_puts_in_is_seen(home: Path, victim: Path)
             "stty kill '^M'\r",
             "{{ : # x rm -rf {victim}\r\r}}\r{{ : # x \\\nrm -rf {victim}\n}}\n",
         ],
+        # After an error within it bash counts its lines from there.
+        [
+            "true\r",
+            "\x1b[200~{{ : ${{u?}}\n\n{{ : # x rm -rf {victim}\n}}\n}}\n{{ : # x \\\nrm -rf {victim}\n}}\x1b[201~\r",
+        ],
         # The count of lines, under a name put together.
         [
             "\x1b[200~{{ : # x rm -rf {victim}\n\n}}\nx=_due; [[ ${{x}}tty_further+=4 -eq 0 ]]\n"

@@ -91,6 +91,7 @@ def test_a_line_is_read_as_fish_reads_it(line: str, commands: list[list[str]]) -
     [
         "echo 'a", 'echo "a', "echo \\", "echo (a", "echo a)", "echo {a,b", "echo a}", "echo a[1", "echo $", "if true; a",
         "a; end", "begin; begin; end", "a |& b", "a >", r"rm\x00x", r"\xg", r"\c1", r"\xe9", r"\ud800", r"\U110000",
+        "a \\\n# b\n-rf c", "a \\\n \\\n#b\nc", "a (b [) &# ](c d)",
         "a (b # c)", "a {b,{c,d}}", "a \\ # b", "{ a; }", "{a,b} c", 'a "$(b"',
         "a " * 700, "(" * 20 + "a" + ")" * 20, "a " + "{" * 5_000, "a b" + "[" * 5_000, "a " + "(" * 5_000, "a {b,c}{b,c}{b,c}{b,c}{b,c}{b,c}",
     ],

@@ -427,29 +427,15 @@ def test_what_is_too_long_to_be_kept_whole_is_not_kept(home: Path) -> None:
     gate = Gate(home / "gate", nonce="n")
     gate.make(always=False)
     bot = Actor(kind="agent", name="bot")
-    asked = Mark(MarkKind.QUESTION, 0, 0, command_line="a\nb", lines=2, line=3)
+    asked = Mark(MarkKind.QUESTION, 0, 0, command_line="a\nb", lines=2)
 
     for size, line in ((10, "a\nb"), (MAX_TYPED_CHARS, None)):
         gate.note_prompt(gated=True, now_s=0)
-        gate.note_input(Mark(MarkKind.INPUT, 0, 0, line=0))
         for data in (b"x" * size + b"\r", b"\x1b[200~a\nb\x1b[201~\r"):
             gate.expect(data, actor=bot, now_s=1, is_line_empty=lambda: True)
 
         assert gate.line_of(asked, are_keys_plain=lambda: True) == line
         assert gate.line_of(asked, are_keys_plain=lambda: False) is None
-
-
-def test_a_prompt_that_is_drawn_again_is_not_where_the_line_began(home: Path) -> None:
-    gate = Gate(home / "gate", nonce="n")
-    gate.make(always=False)
-    bot = Actor(kind="agent", name="bot")
-    gate.note_prompt(gated=True, now_s=0)
-    gate.note_input(Mark(MarkKind.INPUT, 0, 0, line=0))
-    gate.expect(b"a\rb\r", actor=bot, now_s=1, is_line_empty=lambda: True)
-    gate.note_input(Mark(MarkKind.INPUT, 0, 0, line=1))
-
-    asked = Mark(MarkKind.QUESTION, 0, 0, command_line="a\nb", lines=2, line=2)
-    assert gate.line_of(asked, are_keys_plain=lambda: True) == "a\nb"
 
 
 def test_a_shell_that_ran_a_line_unasked_is_not_believed_again(home: Path) -> None:

@@ -4,25 +4,12 @@ import pytest
 
 from duetty.shell import Mark, MarkKind, line_as_read, plain_text
 
-FIRST = 40
-"""Lines that the shell had read at its prompt."""
+
+def asked(told: str | None, lines: int | None, *, sure: bool = True, cut: bool = False) -> Mark:
+    return Mark(MarkKind.QUESTION, 0, 0, command_line=told, lines=lines, sure=sure, cut=cut)
 
 
-def asked(
-    told: str | None,
-    lines: int | None,
-    end: int | None = None,
-    *,
-    sure: bool = True,
-    cut: bool = False,
-) -> Mark:
-    """`end`: how many lines it has read since its prompt."""
-    kind, line = MarkKind.QUESTION, FIRST + ((lines or 0) if end is None else end)
-    return Mark(kind, 0, 0, command_line=told, lines=lines, line=line, sure=sure, cut=cut)
-
-
-def as_read(mark: Mark, typed: str | None) -> str | None:
-    return line_as_read(mark, typed, first=FIRST)
+as_read = line_as_read
 
 
 def test_one_line_is_what_history_has_of_it() -> None:
@@ -69,19 +56,16 @@ FUNCTION = "f() {\n\n echo x\n\n # com\n echo y \\\n  z\n}"
 def test_what_was_typed_tells_the_line(told: str, typed: str) -> None:
     lines = typed.count("\n") + 1
     assert as_read(asked(told, lines), typed) == typed
-    among = f"true\n# c\n{typed}\npwd\n"
-    assert as_read(asked(told, lines, lines + 2), among) == typed
-    assert as_read(asked(told, lines, lines + 1), among) is None
-    assert as_read(asked(told, lines + 1, lines + 1), typed) is None
-    assert as_read(asked(told, lines, lines - 1), typed) is None
-    assert line_as_read(asked(told, lines), typed, first=None) is None
+    assert as_read(asked(told, lines), f"true\n# c\n  {typed}  \npwd\n") == f"  {typed}  "
+    assert as_read(asked(told, lines), f"{typed}\n{typed}\n") == typed
+    assert as_read(asked(told, lines), f"x{typed}\n") is None
+    assert as_read(asked(told, lines), f"{typed}x\n") is None
 
 
-def test_what_looks_like_it_elsewhere_is_not_it() -> None:
+def test_where_something_else_looks_alike_nobody_knows() -> None:
     harmless, other = "{ : # x rm -rf x\n\n}", "{ : # x \\\nrm -rf x\n}"
-    both = f"{other}\n{harmless}\n"
-    assert as_read(asked("{ : # x rm -rf x\n}", 3), both) == other
-    assert as_read(asked("{ : # x rm -rf x\n}", 3, 6), both) == harmless
+    for typed in (f"{other}\n{harmless}\n", f"{{ :\n{harmless}\n}}\n# c \\\n{other}\n"):
+        assert as_read(asked("{ : # x rm -rf x\n}", 3), typed) is None
 
 
 @pytest.mark.parametrize(
@@ -119,16 +103,16 @@ def test_of_a_long_line_the_beginning_is_compared() -> None:
     typed = "cat <<E\n" + "some text \\\nmore\n\n" * 1_000 + "E"
     told, lines = typed.replace("\\\n", "")[:4_096], typed.count("\n") + 1
     assert as_read(asked(told, lines, cut=True), typed) == typed
-    assert as_read(asked(told, lines), typed) is None
     assert as_read(asked("x" + told, lines, cut=True), typed) is None
     assert as_read(asked("x" * 4_096, 1, cut=True), "x" * 5_000) == "x" * 5_000
     assert as_read(asked("x" * 4_096, 1, cut=True), None) is None
+    assert as_read(asked(told, lines, cut=True), typed + "\n" + typed) is None
 
 
 def test_behind_a_comment_it_is_what_was_typed_there() -> None:
-    assert as_read(asked("ls", 1, 2, sure=False), "# list\nls\n") == "ls"
-    assert as_read(asked("ls", 1, 2, sure=False), "# list\nrm -rf x\n") is None
-    assert as_read(asked("ls", 1, 2, sure=False), None) is None
+    assert as_read(asked("ls", 1, sure=False), "# list\nls\n") == "ls"
+    assert as_read(asked("ls", 1, sure=False), "# list\nrm -rf x\n") is None
+    assert as_read(asked("ls", 1, sure=False), None) is None
 
 
 @pytest.mark.parametrize(

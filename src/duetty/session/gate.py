@@ -104,9 +104,6 @@ class Gate:
         self._typed: str | None = None
         """What agents and runs put on the line since the last prompt, to the letter; None if nobody knows."""
 
-        self._first_line: int | None = None
-        """How many lines the shell had read at that prompt."""
-
         self._wrote_s = 0.0
         self._prompted_s = 0.0
         self._unjudged: set[str] = set()
@@ -230,7 +227,7 @@ class Gate:
         `are_keys_plain` tells whether the terminal hands on line ends and text as they come.
         """
         typed = self._typed if self._typed and are_keys_plain() else None
-        return line_as_read(mark, typed, first=self._first_line)
+        return line_as_read(mark, typed)
 
     def take_actor(self) -> Actor | None:
         """The agent whose line this may be."""
@@ -241,7 +238,7 @@ class Gate:
         """The shell drew a prompt and said whether it will ask; why not, when that is news."""
         before, self._was_asked = self.works, False
         self.works = gated and not self._has_slipped
-        self._typed, self._first_line = "", None
+        self._typed = ""
         self._done_s = None
         self.has_begun = True
         self.prompts += 1
@@ -249,11 +246,6 @@ class Gate:
         if before and not gated:
             return "the shell's hook that asks before it runs a line was changed or removed"
         return None
-
-    def note_input(self, mark: Mark) -> None:
-        """The prompt ends; drawn again, as bash does after history it does not have, it tells no more."""
-        if self._first_line is None:
-            self._first_line = mark.line
 
     def note_done(self, now_s: float) -> None:
         """A line has ended; the prompt comes next."""

@@ -634,8 +634,6 @@ class Session:
         reason = None
         if mark.kind is MarkKind.PROMPT:
             reason = gate.note_prompt(gated=mark.gated, now_s=self._clock.monotonic_s())
-        elif mark.kind is MarkKind.INPUT:
-            gate.note_input(mark)
         elif mark.kind is MarkKind.OUTPUT:
             reason = gate.note_output()
         elif mark.kind is MarkKind.DONE:

@@ -16,8 +16,7 @@ makes a mark trusted. Knows nothing of blocks, time or the emulator.
     cmdline_url=<url>   the same, percent-encoded
     expanded=           the same with aliases expanded, where the shell can tell (Q)
     id=<word>           which question (Q)
-    line=<number>       how many lines the shell has read, since it began (B, Q)
-    lines=<number>      in how many of them it read this one, where the text may not tell (Q)
+    lines=<number>      in how many lines the shell read this one, where the text may not tell (Q)
     cut=1               the text is only the beginning (Q)
     sure=1              the text is of this line, and of no other; else only what was typed can tell (Q)
     gate=1              the hook that asks is in place at this prompt (A)
@@ -102,8 +101,6 @@ class Mark(NamedTuple):
     """A `PROMPT` whose shell will ask before it runs the line."""
     lines: int | None = None
     """In how many lines the shell read a command line that it tells from its history."""
-    line: int | None = None
-    """How many lines it has read since it began."""
     cut: bool = False
     """The command line is only the beginning of it."""
     sure: bool = False
@@ -203,7 +200,6 @@ class MarkScanner:
             took_ns=_took_ns(named.get(b"took", b"")),
             gated=named.get(b"gate") == b"1",
             lines=_count(named.get(b"lines")),
-            line=_count(named.get(b"line")),
             cut=named.get(b"cut") == b"1",
             sure=named.get(b"sure") == b"1",
         )

@@ -2,39 +2,42 @@
 
 Of a line that was read in several, bash's history drops empty lines and joins those that a
 backslash ends, also where the backslash stood in a comment and joined nothing: what it has may
-look like one harmless command where bash runs two. And a line that history itself took away
-(`!nosuch`, `!!:p`) is in no count of lines. So bash tells in how many lines it read this one, and
-how many it has read at all; what was typed there tells the rest, if nothing in it is history's.
+look like one harmless command where bash runs two. What was typed tells the rest, if nothing in it
+is history's. Where in it the line stands is told by no count: bash forgets lines that history took
+away, and after an error counts from where that was. So all that looks alike in history is one text,
+or nobody knows.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 
 from duetty.shell.marks import Mark
 
-_JOINED = re.compile(r"\\\n")
-_LINE_ENDS = re.compile(r"\n+")
+_LEFT_OUT = re.compile(r"(?:\\\n|\n(?=\n))+")
+"""What history may not have of a text."""
+
+_BLANK = " \t"
 _PASTE = re.compile(r"\x1b\[200~([^\x1b]*)\x1b\[201~")
 _PLAIN = re.compile(r"[^\x00-\x1f\x7f\ufffd]*", re.DOTALL)
 
 _OF_HISTORY = re.compile(r"!|^\s*\^", re.MULTILINE)
 
-_LEFT_ALONE = re.compile(r"""(?!\s*\^)(?:[^"'\\`!]|"[^"'\\`!]*!?"|'[^']*'|![\s=])*!?""")
+_LEFT_ALONE = re.compile(r"""(?!\s*\^)(?:[^"'\\`!]|"[^"'\\`!]*!?"|'[^']*'|![ \t=])*!?""")
 """A line in which each quote ends, and each `!` is plainly one that history leaves alone."""
 
 
-def line_as_read(mark: Mark, typed: str | None, *, first: int | None) -> str | None:
+def line_as_read(mark: Mark, typed: str | None) -> str | None:
     """The line that this mark asks about; None if nobody knows.
 
     `typed`: all that was put on the line since the prompt, to the letter; None if that is not known.
-    `first`: how many lines the shell had read then.
     """
     told, lines = mark.command_line, mark.lines
     if told is None or lines is None or (lines == 1 and mark.sure and not mark.cut):
         return told
-    if typed is None or first is None or mark.line is None or lines < 1 or _may_be_history(typed):
+    if typed is None or lines < 1 or _may_be_history(typed):
         return None
-    read = _lines_of(typed, mark.line - first, lines)
-    return read if read is not None and _is_of(told, read, cut=mark.cut) else None
+    alike = set(_alike(told, typed, cut=mark.cut))
+    return alike.pop() if len(alike) == 1 else None
 
 
 def plain_text(data: bytes) -> str | None:
@@ -58,13 +61,26 @@ def _may_be_history(text: str) -> bool:
     )
 
 
-def _lines_of(text: str, end: int, lines: int) -> str | None:
-    """The last so many of the first `end` lines."""
-    found = text.split("\n")[:end]
-    return "\n".join(found[-lines:]) if len(found) == end >= lines else None
+def _alike(told: str, typed: str, *, cut: bool) -> Iterator[str]:
+    """The lines of a text of which history would have this; all from there on, where it has only the beginning."""
+    told, (kept, places) = _kept(told)[0].strip(), _kept(typed)
+    told = told.rstrip("\\\n") if cut else told
+    at = kept.find(told)
+    while at >= 0:
+        start, end = places[at], places[at + len(told) - 1] + 1
+        begun = typed.rfind("\n", 0, start) + 1
+        ended = typed.find("\n", end)
+        ended = len(typed) if cut or ended < 0 else ended
+        if not typed[begun:start].strip(_BLANK) and (cut or not typed[end:ended].strip(_BLANK)):
+            yield typed[begun:ended].rstrip("\n")
+        at = kept.find(told, at + 1)
 
 
-def _is_of(told: str, read: str, *, cut: bool) -> bool:
-    """Whether history would have this of what was read: the same, but for joined and empty lines."""
-    told, read = (_LINE_ENDS.sub("\n", _JOINED.sub("", each)).strip() for each in (told, read))
-    return read.startswith(told.rstrip("\\\n")) if cut else told == read
+def _kept(text: str) -> tuple[str, Sequence[int]]:
+    """What is left of a text in history, and where each character of it stood."""
+    kept, places, at = list[str](), list[int](), 0
+    for left_out in _LEFT_OUT.finditer(text):
+        kept.append(text[at : left_out.start()])
+        places += range(at, left_out.start())
+        at = left_out.end()
+    return "".join([*kept, text[at:]]), [*places, *range(at, len(text))]

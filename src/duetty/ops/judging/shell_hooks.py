@@ -148,8 +148,24 @@ _OF_SHELL = {
             rf"(?<![\w$-])(?:{ZSH_TABLES.pattern})(\[[^]]*\])?(?:\+?=(?!=)|::?=)",
             _OF_TABLES,
         ),
+        (
+            r"\$\w+\[[^\]\n]*['\"\\]",
+            "zsh computes a subscript, whatever quotes it",
+        ),
+        (
+            r"\balias\s+(-\S+\s+)*-\w*s",
+            "it has files run a program by how their names end",
+        ),
     ),
     "fish": (
+        (
+            r"\bread\s[^;|&\n]*(?<!\S)(?:-\w*[pR]|--(?:right-)?prompt(?!-str))",
+            "fish runs what its read is given for a prompt",
+        ),
+        (
+            r"\bargparse\s(?:(?!\s--\s)[^;|&\n])*[$(]",
+            "fish may run what its argparse is given, and that is not told",
+        ),
         (
             rf"{_COMMAND}bind\b",
             "it binds a key, which runs without a question",

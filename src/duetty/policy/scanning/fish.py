@@ -82,6 +82,9 @@ def _quoted(word: Word) -> str:
     return "$_".join(quote(part) if part else "" for part in word.text.split(UNKNOWN)) or "''"
 
 
+_COMMENT_BEHIND = re.compile(r"(?:[ \t\r]|\\\n)*#")
+
+
 class _FishReader:
     """Reads commands from where it stands, up to the end or the `)` of a substitution."""
 
@@ -152,6 +155,8 @@ class _FishReader:
                 self._separate(";")
             elif char == "\\" and text.startswith("\n", self.at + 1):
                 self.at += 2
+                if _COMMENT_BEHIND.match(text, self.at):
+                    self.fail("a comment in the middle of a line that goes on")
             elif char == "#":
                 self._comment()
             elif char == ")":
@@ -182,6 +187,8 @@ class _FishReader:
     def _join(self, char: str) -> None:
         if self.text.startswith("|&", self.at):
             self.fail("no pipe of fish")
+        if self.text.startswith("&#", self.at):
+            self.fail("a comment, or not: brackets before it decide")
         operator = char * 2 if self.text.startswith(char * 2, self.at) else char
         self.at += len(operator)
         self._separate(";" if operator == "&" else operator)

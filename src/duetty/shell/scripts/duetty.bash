@@ -143,8 +143,8 @@ _duetty_ended() {
 # _duetty_keep. And only in variables that no line has given an attribute: `declare -u` would change it.
 # Of a line in several lines history drops empty ones, and joins what a backslash ends, in a comment too;
 # and between comments it may be another line. So it is told in how many lines it was read (`lines`: PS2 is
-# expanded before each but the first), how many the shell has read by now (`line`, as B tells at the prompt),
-# and whether the text is surely of this one: the rest the server knows by what was typed.
+# expanded before each but the first), and whether the text is surely of this one: the rest the server
+# knows by what was typed.
 _duetty_ask() {
     builtin set +aeuvxET
     builtin trap - DEBUG ERR EXIT RETURN
@@ -155,7 +155,7 @@ _duetty_ask() {
     if _duetty_newest; then
         # It may go on with what history leaves out.
         local slashes=${_duetty_text##*[!\\]}
-        ((${#slashes} % 2)) || builtin set -- ";sure=$_duetty_sure;line=$_duetty_line;lines=$_duetty_lines$_duetty_cut;cmdline=${_duetty_text@Q}"
+        ((${#slashes} % 2)) || builtin set -- ";sure=$_duetty_sure;lines=$_duetty_lines$_duetty_cut;cmdline=${_duetty_text@Q}"
     fi
     _duetty_question "${1-}"
     [[ ${_duetty_sure-0} != 1 ]] || builtin printf %s "${1-}"
@@ -393,7 +393,7 @@ _duetty_last() {
 _duetty_install() {
     local - end=";nonce=$_duetty_nonce"$'\a'
     builtin set +aeuvxET
-    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=0 _duetty_id=0 _duetty_lines=0 _duetty_line=0 _duetty_further=0
+    _duetty_ran=0 _duetty_fresh=0 _duetty_drawn=0 _duetty_code=0 _duetty_how=0 _duetty_histcmd= _duetty_was= _duetty_here=0 _duetty_text= _duetty_nil= _duetty_space=' ' _duetty_asked=0 _duetty_id=0 _duetty_lines=0 _duetty_further=0
     _duetty_cmd=() _duetty_said=() _duetty_left=()
     _duetty_kept=('_duetty_code=$?' '')
     _duetty_control= _duetty_ignore= _duetty_saved= _duetty_signals=(1 {3..8} {10..18} {20..31} {34..64})
@@ -407,7 +407,7 @@ _duetty_install() {
     _duetty_start='${_duetty_late[_duetty_ran||0${PROMPT_COMMAND[99]:+1}<1&&${_duetty_count@P}>_duetty_seen]@P}'
     _duetty_start+='${_duetty_space:_duetty_ran*=0${PROMPT_COMMAND[99]:+1},_duetty_seen=${_duetty_count@P},0:0}'
     _duetty_start+='${_duetty_begin[_duetty_drawn]}'
-    _duetty_input=$'\e]133;B${_duetty_gate:+;line=${LINENO-0}}'$end
+    _duetty_input=$'\e]133;B'$end
     _duetty_more=$'\e]133;A;k=s'$end
     _duetty_more_input=$'\e]133;B;k=s'$end
     # First of all `$?`, which belongs to the one before: what is expanded here may change it. Then
@@ -429,10 +429,10 @@ _duetty_install() {
     ask+='${_duetty_left[_duetty_asked]:+$(_duetty_refuse)${_duetty_space#[ "$(<"$_duetty_gate")$(<"$_duetty_gate")"]}${_duetty_fall@P}}'
     ask+=$'\e]133;C;t=${EPOCHREALTIME-};nonce='"$_duetty_nonce"$'${_duetty_cmd[_duetty_asked]#x}\a'
     _duetty_tell=($'\e]133;C;t=${EPOCHREALTIME-}'"$end" '$(_duetty_between)' "$ask")
-    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-(_duetty_asked<1&&'$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_id=SRANDOM,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_line=${LINENO-0},_duetty_lines=_duetty_further+1,_duetty_further=0,0]}'
+    _duetty_output='${_duetty_nil[_duetty_code=$?,_duetty_how=2-(_duetty_asked<1&&'$armed'==2)*(2-_duetty_ran),_duetty_asked+=_duetty_how/2,_duetty_id=SRANDOM,_duetty_ran&&(_duetty_was=_duetty_histcmd,_duetty_histcmd=_duetty_here),_duetty_here=${HISTCMD-0},_duetty_lines=_duetty_further+1,_duetty_further=0,0]}'
     _duetty_output+='${_duetty_tell[_duetty_how]@P}${_duetty_space:_duetty_ran=1,_duetty_drawn=0:0}'
     _duetty_ps1_before='\[${_duetty_start+${_duetty_start@P}}\]'
-    _duetty_ps1_after='\[${_duetty_input+${_duetty_input@P}}\]'
+    _duetty_ps1_after='\[${_duetty_input-}\]'
     _duetty_ps2_before='\[${_duetty_more+$_duetty_more${_duetty_space:_duetty_further+=1,0:0}}\]'
     _duetty_ps2_after='\[${_duetty_more_input-}\]'
     _duetty_ps0_after='${_duetty_output+${_duetty_output@P}}'
@@ -453,7 +453,7 @@ _duetty_install() {
     builtin readonly _duetty_input _duetty_more _duetty_ps2_before _duetty_nonce _duetty_scratch _duetty_gate _duetty_tell _duetty_output _duetty_ps0_after _duetty_nil _duetty_space _duetty_signals
     # `unset HISTCMD` would make an ordinary variable of it, and what a line puts there instead is code to
     # arithmetic. Between the commands of one paste there is no prompt at which PS0 or PS2 could be put back.
-    [[ -z $_duetty_gate ]] || builtin readonly HISTCMD LINENO SRANDOM histchars _duetty_fall
+    [[ -z $_duetty_gate ]] || builtin readonly HISTCMD SRANDOM histchars _duetty_fall
     [[ -z $_duetty_gate || ${PS0-} != *"$_duetty_ps0_after" ]] || builtin readonly PS0
     [[ -z $_duetty_gate || ${PS2-} != "$_duetty_ps2_before"* ]] || builtin readonly PS2
     builtin readonly -f _duetty_ask _duetty_newest _duetty_question _duetty_refuse _duetty_why _duetty_signal _duetty_fc
