@@ -563,7 +563,7 @@ def _leaves_to_shell(made: Made, operation: Doing, session: Session) -> bool:
     return session.is_busy or (asks and can_be_told)
 
 
-_HISTORY = re.compile(r"![^\s=(]|^\s*\^", re.MULTILINE)
+_HISTORY = re.compile(r"![^ \t\n\r=(]|^\s*\^", re.MULTILINE)
 """What history may take the place of: `!` and a word of its own, `^old^new`."""
 
 
