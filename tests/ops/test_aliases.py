@@ -89,7 +89,6 @@ git commit -m 'alias ls='
 alias
 alias -g
 alias ll='ls -l'
-alias -s py=python3
 alias gd='git status && git diff'
 """,
     "fish": """

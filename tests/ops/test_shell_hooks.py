@@ -170,6 +170,7 @@ GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
         ("bash", "history -s 'x'"),
         ("zsh", "echo $HOME['a[$(x)]']"),
         ("zsh", "alias -s txt=rm"),
+        ("zsh", "alias -s py=python3"),
         ("zsh", "alias -gs txt=rm"),
         ("fish", "read -p 'x y' z"),
         ("fish", "read -lp $q z"),
