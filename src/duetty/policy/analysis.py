@@ -40,25 +40,27 @@ class Analysis(NamedTuple):
         return self.scan.unreadable[0] if self.scan.unreadable else None
 
 
-def analyse(text: str, cwd: str = "", shell: str = "") -> Analysis:
+def analyse(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> Analysis:
     """`shell`: who reads it. Only fish reads otherwise than the rest."""
     if shell and shell != FISH:
         shell = ""
     if len(text) > REMEMBERED_BYTES or len(cwd) > REMEMBERED_BYTES:
-        return analyse_anew(text, cwd, shell)
-    return _remembered(text, cwd, shell)
+        return analyse_anew(text, cwd, shell, workspace)
+    return _remembered(text, cwd, shell, workspace)
 
 
-def analyse_whole(text: str, cwd: str = "", shell: str = "") -> Analysis:
+def analyse_whole(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> Analysis:
     """The same with every class that can be found, for people and for rules that name classes.
 
     A decision needs one to ask; whoever allows some must know of all.
     """
-    found = analyse(text, cwd, shell)
-    return analyse_anew(text, cwd, shell, whole=True) if found.scan.findings else found
+    found = analyse(text, cwd, shell, workspace)
+    return analyse_anew(text, cwd, shell, workspace, whole=True) if found.scan.findings else found
 
 
-def analyse_anew(text: str, cwd: str = "", shell: str = "", *, whole: bool = False) -> Analysis:
+def analyse_anew(
+    text: str, cwd: str = "", shell: str = "", workspace: str = "", *, whole: bool = False
+) -> Analysis:
     recognised = recognise(text)
     is_fish = shell == FISH
     if is_fish and isinstance(recognised, Line) and FISH not in recognised.shells:

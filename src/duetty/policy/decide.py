@@ -20,6 +20,7 @@ from duetty.policy.proving.recogniser import Command, Line, Unproven
 from duetty.policy.proving.specs import Proof, Refuted, prove
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.scanning.catalogue import CLASSES
+from duetty.policy.scanning.findings import Scan
 from duetty.policy.scanning.scan import FISH, HISTORY, scan_line
 from duetty.policy.values import new
 
@@ -37,6 +38,13 @@ _CATALOGUED = {
 _ALLOWED_UNASKED = Allow(rule=_PROFILE_RULES[_GUARDED], reason="by_profile")
 """What most lines come to that destroy nothing: a value that is always the same, and made once."""
 
+_RAW = Deny(
+    rule=_PROFILE_RULES[_STRICT],
+    reason="not_provable",
+    detail="raw input that no shell will have judged",
+    instead="run the command line as a call of its own",
+)
+
 
 def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> Decision:
     """What becomes of this call.
@@ -46,7 +54,7 @@ def decide(call: Judged, rules: RuleSet, profile: Profile, *, can_ask: bool) -> 
     destructive is denied there without a question.
     """
     line = call.command_line
-    analysis = analyse(line, call.cwd, call.shell) if line is not None else None
+    analysis = analyse(line, call.cwd, call.shell, call.workspace) if line is not None else None
     decision = _by_profile(call, analysis, _STRICT if call.mode is _HEADLESS else profile)
     if rules.rules:
         decision = _by_rules(call, analysis, rules, decision)
@@ -83,21 +91,15 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
         return Allow(rule="person", reason="by_profile", canonical=_canonical(analysis))
     if analysis is None:
         return _without_command_line(call, profile, rule)
+    if call.into_program:
+        return _into_program(analysis, profile, rule)
     recognised, proof, scan = analysis
     if type(proof) is Proof:
         return Allow(rule=_spec_of(proof), reason="proven", canonical=_canonical(analysis))
     if profile is _OPEN:
         return Allow(rule=rule, reason="by_profile", classes=scan.classes)
     if scan.findings:
-        name, what = scan.findings[0]
-        by, detail, instead = _CATALOGUED[name]
-        return Ask(
-            rule=by,
-            reason="destructive",
-            detail=detail + what,
-            classes=scan.classes,
-            instead=instead,
-        )
+        return _catalogued(scan)
     if (doubt := _unread(call, analysis)) is not None:
         return Ask(rule=rule, reason="not_provable", detail=doubt)
     if profile is _GUARDED:
@@ -106,6 +108,24 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
         return Ask(rule=rule, reason="not_provable", detail=recognised.why)
     assert isinstance(proof, Refuted)
     return Ask(rule=rule, reason="not_allowlisted", detail=proof.why)
+
+
+def _into_program(analysis: Analysis, profile: Profile, rule: str) -> Decision:
+    """What reads the line is a program, so nothing is proven and doubt says nothing."""
+    if profile is _STRICT:
+        return _RAW
+    scan = analysis.scan
+    if profile is _OPEN or not scan.findings:
+        return Allow(rule=rule, reason="by_profile", classes=scan.classes)
+    return _catalogued(scan)
+
+
+def _catalogued(scan: Scan) -> Ask:
+    name, what = scan.findings[0]
+    by, detail, instead = _CATALOGUED[name]
+    return Ask(
+        rule=by, reason="destructive", detail=detail + what, classes=scan.classes, instead=instead
+    )
 
 
 def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision:
@@ -118,12 +138,7 @@ def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision
         )
     if profile is _STRICT:
         if call.is_raw_input:
-            return Deny(
-                rule=rule,
-                reason="not_provable",
-                detail="raw input that no shell will have judged",
-                instead="run the command line as a call of its own",
-            )
+            return _RAW
         if call.tool is not None and call.effect not in (Effect.READ, Effect.DISPLAY):
             return Ask(
                 rule=rule,
@@ -231,7 +246,7 @@ def _allowed(
             return decision
         # The scan may have stopped at the first class of a command: here each of them counts.
         assert call.command_line is not None
-        every = analyse_whole(call.command_line, call.cwd, call.shell)
+        every = analyse_whole(call.command_line, call.cwd, call.shell, call.workspace)
         classes = every.scan.classes
         if every.doubt is not None or not known.issuperset(classes):
             return decision

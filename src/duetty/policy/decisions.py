@@ -60,6 +60,12 @@ class Judged:
     """The shell that will run the line told it, when it had put in what the history has."""
     shell: str = ""
     """The one that reads the line, by its program's name; empty where any may."""
+    workspace: str = ""
+    """The directory whose contents are the caller's to change; empty where none is known."""
+    sandbox: str = ""
+    """Empty: not confined. `closed`, `open`: confined, without or with a network."""
+    into_program: bool = False
+    """A finished line for a program that reads the terminal: only what is catalogued asks."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -76,6 +82,9 @@ class Judged:
             "is_destructive": self.is_destructive,
             **({"is_expanded": True} if self.is_expanded else {}),
             **({"shell": self.shell} if self.shell else {}),
+            **({"workspace": self.workspace} if self.workspace else {}),
+            **({"sandbox": self.sandbox} if self.sandbox else {}),
+            **({"into_program": True} if self.into_program else {}),
         }
 
     @classmethod
@@ -99,6 +108,9 @@ class Judged:
             is_destructive=kept.get("is_destructive") is True,
             is_expanded=kept.get("is_expanded") is True,
             shell=str(kept.get("shell", "")),
+            workspace=str(kept.get("workspace", "")),
+            sandbox=str(kept.get("sandbox", "")),
+            into_program=kept.get("into_program") is True,
         )
 
 
