@@ -4,13 +4,13 @@ A connection that was opened with a sandbox (`duetty mcp --sandbox`) is kept in 
 """
 
 from pathlib import Path
-from typing import Any, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 from duetty.calls import Actor, Effect
 from duetty.config import Settings
 from duetty.errors import NotFound, PolicyDenied
 from duetty.ops.operation import Operation
-from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder
+from duetty.sandbox import ASKED, Asked, Level, Limits, SandboxOrder, support
 from duetty.session import Registry
 
 CONNECTION = "mcp --sandbox"
@@ -91,6 +91,17 @@ def keep_confined(
         hint="open a session of its own: that one has the sandbox",
         details={"reason": "denied_by_rule", "rule": CONNECTION},
     )
+
+
+def boundary_of(settings: Settings) -> Level | Literal["unavailable"]:
+    """What a new session gets by the settings alone. Asks the kernel once: for a worker thread."""
+    asked = _level(settings.session_sandbox)
+    if asked == "none":
+        return "none"
+    offered = support()
+    if offered.bubblewrap is not None and asked != "landlock":
+        return "bubblewrap"
+    return "landlock" if offered.has_landlock and asked != "bubblewrap" else "unavailable"
 
 
 def upstream_order(
