@@ -49,7 +49,7 @@ async def _check_start(params: StartProcessParams, services: Services, actor: Ac
     # A directory may be on a disk that takes its time.
     if not await anyio.to_thread.run_sync(is_directory, cwd):
         raise BadWorkingDirectory(f"{cwd!r} is not a directory")
-    sandbox_order(params, services.settings, actor, home=services.registry.home)
+    sandbox_order(params, services.settings, actor, services.registry)
 
 
 async def _run(params: RunProcessParams, services: Services, actor: Actor) -> RunProcessResult:
@@ -127,7 +127,7 @@ async def _started(
         stdin=params.stdin_bytes(),
         limits=_limits(params, settings),
         owner=actor.identity,
-        sandbox=sandbox_order(params, settings, actor, home=services.registry.home),
+        sandbox=sandbox_order(params, settings, actor, services.registry),
         hidden=services.registry.hidden,
         words=params.proven,
     )

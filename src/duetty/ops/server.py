@@ -2,11 +2,14 @@
 
 import os
 
+import anyio.to_thread
+
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import NotAPerson
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import permit
+from duetty.ops.sandboxing import boundary_of
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing, PersistParams, StopParams
 from duetty.wire.results import Done, Health, Link, Persistent, ServerStatus
@@ -41,6 +44,11 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         sessions=len(sessions) - exited,
         exited_sessions=exited,
         uptime_s=round(services.clock.monotonic_s() - node.started_s, 3),
+        guardrail=services.deciding.profile.value,
+        boundary=await anyio.to_thread.run_sync(boundary_of, services.settings),
+        confined_sessions=sum(
+            session.profile.sandbox != "none" and not session.is_exited for session in sessions
+        ),
         degraded=degraded,
     )
 

@@ -77,7 +77,7 @@ def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenR
         integration=(
             params.integration if params.integration is not None else settings.session_integration
         ),
-        sandbox=sandbox_order(params, settings, actor, home=services.registry.home),
+        sandbox=sandbox_order(params, settings, actor, services.registry),
         owner=actor.identity,
     )
 

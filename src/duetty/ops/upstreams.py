@@ -99,6 +99,7 @@ def upstreams_of(
             program.network,
             settings,
             home=environment.get("HOME") or "",
+            caches=paths.state / "caches",
         ),
         hidden=(*hidden, *tokens),
     )

@@ -159,6 +159,11 @@ class Registry:
         return self._environment.get("HOME") or "/"
 
     @property
+    def caches(self) -> Path:
+        """Where package managers in sandboxes keep what they downloaded."""
+        return self.hidden[0] / "caches"
+
+    @property
     def alive(self) -> int:
         return sum(not session.is_exited for session in self._by_id.values())
 

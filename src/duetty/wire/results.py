@@ -257,5 +257,12 @@ class ServerStatus(Result):
     sessions: int
     exited_sessions: int
     uptime_s: float
+    guardrail: Literal["open", "guarded", "strict"] = Field(
+        description="the profile by which policy judges what agents ask to run"
+    )
+    boundary: Literal["none", "landlock", "bubblewrap", "unavailable"] = Field(
+        description="the sandbox of new sessions; `unavailable`: one is set that this machine cannot give"
+    )
+    confined_sessions: int = Field(description="of the open ones, those in a sandbox")
     degraded: dict[str, str]
     """Part and reason of everything that does not work as promised."""

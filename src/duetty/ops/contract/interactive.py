@@ -111,6 +111,7 @@ def _free_session(doing: Doing) -> Session | None:
         for each in sessions_of(doing.services, doing.actor)
         if DIALECT in each.profile.tags
         and each.profile.owner == doing.actor.identity
+        and (doing.actor.confined is None or each.profile.sandbox != "none")
         and each.has_marks
         and each.state().word == "prompt"
         and not each.run_lock.locked()
