@@ -66,8 +66,12 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
     _duetty_done() {
         builtin local code=$?
         [[ -n $_duetty_histchars ]] && _duetty_inexactly
+        _duetty_ended $code
+    }
+
+    _duetty_ended() {
         builtin emulate -L zsh -o no_xtrace
-        _duetty_end $code
+        _duetty_end $1
         _duetty_later
     }
 
@@ -80,7 +84,6 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
     _duetty_draw() {
         builtin local code=$? back=$?
         [[ -o err_exit ]] && back=0
-        [[ -n $_duetty_histchars ]] && _duetty_inexactly
         builtin emulate -L zsh -o no_xtrace
         # Another function comes after this one: leave it to `sched`, which gives an argument.
         (( ! $# && _duetty_drawing )) && [[ ${precmd_functions[-1]-} != _duetty_draw ]] && return 0
@@ -112,7 +115,7 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         if [[ ! -o interactive_comments ]]; then builtin setopt interactive_comments; _duetty_comments=1; fi
     }
 
-    # Not under `emulate -L`, which would take it back.
+    # Called by no function with `emulate -L`, which would take it back.
     _duetty_inexactly() {
         if [[ -n $_duetty_histchars ]]; then histchars=$_duetty_histchars; _duetty_histchars=; fi
         if (( _duetty_comments )); then builtin setopt no_interactive_comments; _duetty_comments=0; fi
