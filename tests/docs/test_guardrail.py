@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.policy import BEGIN, END, only_writes_a_document, readme_table, write_into
 
 README = Path(__file__).parents[2] / "README.md"
 
 
+@pytest.mark.skipif(BEGIN not in README.read_text(), reason="the README claims nothing")
 def test_the_readme_has_the_figures_of_this_policy() -> None:
     text = README.read_text()
-    if BEGIN not in text:
-        return  # nothing is claimed there
     _, _, rest = text.partition(BEGIN)
     shown, mark, _ = rest.partition(END)
 

@@ -441,6 +441,9 @@ async def test_a_confined_connection_does_nothing_in_a_bare_session(home: Path) 
             with pytest.raises(PolicyDenied, match="no sandbox"):
                 await engine.dispatcher.call(CONFINED, operation, {"session": "s", **more})
 
+        bare = await engine.call("process.start", command="sleep 60", sandbox="none")
+        with pytest.raises(PolicyDenied, match="no sandbox"):
+            await engine.dispatcher.call(CONFINED, "process.stop", {"process": bare.id})
         screen = await engine.dispatcher.call(CONFINED, "screen.get", {"session": "s"})
 
         assert screen is not None
