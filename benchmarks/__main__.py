@@ -15,9 +15,9 @@ from pathlib import Path
 
 import anyio
 
+from benchmarks.guardrail import write_into
 from benchmarks.machine import describe
 from benchmarks.measure import Effort
-from benchmarks.policy import write_into
 from benchmarks.report import Line, Table, table_markdown
 from benchmarks.sections import kept
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.policy import BEGIN, END, only_writes_a_document, readme_table, write_into
+from benchmarks.guardrail import BEGIN, END, only_writes_a_document, readme_table, write_into
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -16,7 +16,7 @@ def test_the_readme_has_the_figures_of_this_policy() -> None:
     shown, mark, _ = rest.partition(END)
 
     assert mark, f"{BEGIN} without {END}"
-    assert shown.strip() == readme_table(), "python -m benchmarks.policy README.md"
+    assert shown.strip() == readme_table(), "python -m benchmarks.guardrail README.md"
 
 
 def test_the_table_is_written_between_its_marks_and_nowhere_else(tmp_path: Path) -> None:
