@@ -168,8 +168,7 @@ def guardrail() -> Table:
         notes=[
             f"{guarded.lines:,} lines that agents ran in benchmark tasks (`tests/policy/agent_commands.json`), judged in "
             f"the workspace {WORKSPACE}, and {guarded.labelled.total()} labelled lines (`tests/policy/commands.json`).",
-            "In a sandbox without a network what it contains does not ask, so destructive lines run there: the "
-            "sandbox holds them, not the guardrail.",
+            "In a sandbox (without a network) the guardrail asks at its edge only: the rest is held by the sandbox.",
         ],
     )
 
