@@ -6,6 +6,7 @@ import anyio.to_thread
 
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import NotAPerson
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import permit
 from duetty.ops.sandboxing import boundary_of
@@ -81,6 +82,7 @@ HEALTH = Operation(
     name="server.health",
     summary="Whether the server answers.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=Health,
     run=_health,
@@ -91,6 +93,7 @@ STATUS = Operation(
     name="server.status",
     summary="The server: address, processes, sessions, and what does not work as promised.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=ServerStatus,
     run=_status,
@@ -101,6 +104,7 @@ STOP = Operation(
     name="server.stop",
     summary="End the server; with its sessions, or leaving them to the keeper.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=StopParams,
     result=Done,
     run=_stop,
@@ -112,6 +116,7 @@ LINK = Operation(
     name="server.link",
     summary="A link that signs one browser in, once.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=Nothing,
     result=Link,
     run=_link,
@@ -123,6 +128,7 @@ IS_PERSISTENT = Operation(
     name="server.persistent",
     summary="Whether the server stays when no session and no client is left.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=Persistent,
     run=_is_persistent,
@@ -133,6 +139,7 @@ PERSIST = Operation(
     name="server.persist",
     summary="Make the server stay, or end when no session and no client is left.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=PersistParams,
     result=Persistent,
     run=_persist,

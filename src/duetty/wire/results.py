@@ -31,6 +31,9 @@ class SessionInfo(Result):
     exit_code: int | None
     exit_signal: str | None
     sandbox: str = Field("none", description="what it runs in: none, landlock or bubblewrap")
+    workspace: str | None = Field(
+        None, description="directory in which agents change files unasked; null for none"
+    )
     degraded: str | None = Field(description="what no longer works as promised, and why")
 
 
@@ -211,10 +214,6 @@ class RunResult(Result):
     generation: int
     match: str | None
     screen: Screen | None
-    approval: str | None = Field(
-        default=None,
-        description="id of the question to a person that the line waits for; it has not run yet",
-    )
     approved: Approved | None = Field(
         default=None, description="how a person answered for it; null where none was asked"
     )
