@@ -20,8 +20,8 @@ from duetty.policy.proving.recogniser import Command, Line, Unproven
 from duetty.policy.proving.specs import Proof, Refuted, prove
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.scanning.catalogue import CLASSES
-from duetty.policy.scanning.findings import Scan
-from duetty.policy.scanning.scan import FISH, HISTORY, scan_line
+from duetty.policy.scanning.reading import Scan
+from duetty.policy.scanning.scan import scan_line
 from duetty.policy.values import new
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
@@ -100,7 +100,7 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
         return Allow(rule=rule, reason="by_profile", classes=scan.classes)
     if scan.findings:
         return _catalogued(scan)
-    if (doubt := _unread(call, analysis)) is not None:
+    if (doubt := analysis.doubt) is not None:
         return Ask(rule=rule, reason="not_provable", detail=doubt)
     if profile is _GUARDED:
         return _ALLOWED_UNASKED
@@ -121,7 +121,7 @@ def _into_program(analysis: Analysis, profile: Profile, rule: str) -> Decision:
 
 
 def _catalogued(scan: Scan) -> Ask:
-    name, what = scan.findings[0]
+    name, what, _ = scan.findings[0]
     by, detail, instead = _CATALOGUED[name]
     return Ask(
         rule=by, reason="destructive", detail=detail + what, classes=scan.classes, instead=instead
@@ -188,17 +188,9 @@ def _by_rules(
     return _allowed(call, analysis, allowing, decision)
 
 
-def _unread(call: Judged, analysis: Analysis) -> str | None:
-    """What of the line could not be read; a shell that has put its history in does so once."""
-    unreadable = analysis.scan.unreadable
-    if unreadable and call.is_expanded:
-        unreadable = tuple(each for each in unreadable if each != HISTORY)
-    return unreadable[0] if unreadable else None
-
-
 def _doubt(call: Judged, analysis: Analysis) -> str | None:
     """Why some command of the line may not have been seen."""
-    unread = _unread(call, analysis)
+    unread = analysis.doubt
     if unread is None and isinstance(analysis.recognised, Unproven) and analysis.scan.classes:
         # A scan that has found something does not ask the grammar whether the rest is valid.
         return analysis.recognised.why
@@ -261,9 +253,7 @@ def _allowed(
 
 def _knows_all(rules: list[Rule], command: Command, shell: str) -> bool:
     """Whether the rules for one command name what it does by itself: those for others do not count."""
-    alone = scan_line(
-        Line((command,), (), frozenset()), whole=True, shell=FISH if shell == FISH else ""
-    )
+    alone = scan_line(Line((command,), (), frozenset()), shell=shell)
     return all(any(name in rule.even_destructive for rule in rules) for name in alone.classes)
 
 

@@ -99,9 +99,7 @@ class Rule:
             return None
         if not self.cwd:
             return self
-        places, is_open = entered(
-            call.command_line, call.cwd, is_expanded=call.is_expanded, shell=call.shell
-        )
+        places, is_open = entered(call.command_line, call.cwd, shell=call.shell)
         if self.decide == "allow":
             return self if not is_open and all(map(self.is_about, places)) else None
         if any(map(self.is_about, places)):

@@ -165,11 +165,14 @@ WRAPPERS: dict[str, Wrapper] = {
     "setarch": _wrapper("", 1),
     "linux32": _wrapper(),
     "linux64": _wrapper(),
-    "xterm": _only_options("-e", "-T"),
-    "gnome-terminal": _only_options("-e --command"),
-    "konsole": _only_options("-e"),
     "screen": _wrapper("-S -t -c -p"),
-    "tmux": _wrapper("-L -S -f -t -s -n -c -x -y", 1, text=True),
+    "tmux": _wrapper(
+        "-L -S -f -t -s -n -c -x -y",
+        1,
+        text=True,
+        only_after="new new-session new-window neww split-window splitw run-shell run if-shell if respawn-pane popup display-popup",
+    ),
+    "ld.so": _wrapper("--library-path --preload"),
     "vagrant": _only_options("-c --command"),
     "multipass": _wrapper("", 2, only_after="exec"),
     "lxc": _wrapper("", 2, only_after="exec"),
@@ -198,6 +201,7 @@ ELSEWHERE = frozenset(
 
 _FIND_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 _FD_RUNS = frozenset(["-x", "-X", "--exec", "--exec-batch"])
+_TERMINALS = frozenset("xterm gnome-terminal konsole alacritty kitty".split())
 
 
 def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
@@ -206,6 +210,8 @@ def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
         return _after(words, _FIND_RUNS)
     if program in ("fd", "fdfind"):
         return _after(words, _FD_RUNS)
+    if program in _TERMINALS:
+        return _after(words, frozenset(["-e", "-x", "--"]))
     if program in SHELLS:
         return _shell(words)
     found = WRAPPERS.get(program)
@@ -261,34 +267,6 @@ def split_strings(words: Sequence[str]) -> list[str]:
     return found
 
 
-WRAPPED = 4
-"""Wrappers around one another that are looked through: `sudo env nice -n 5 rm`."""
-
-
-def innermost(program: str, words: Sequence[str]) -> Sequence[str]:
-    """The words that are run in the end, where wrappers run words and no text."""
-    for _ in range(WRAPPED):
-        found = WRAPPERS.get(program)
-        if found is None or found.text or not (inner := inner_of(program, words)):
-            break
-        words = words[inner[-1].start :]
-        program = words[0].rpartition("/")[2]
-    return words
-
-
-def runs_what_follows(program: str, words: Sequence[str]) -> bool:
-    """Whether the next word behind these would be the program that is run."""
-    found = WRAPPERS.get(program)
-    return (
-        found is not None
-        and found.runs_operands
-        and not found.only_after
-        and not (program == "command" and any(word in ("-v", "-V") for word in words))
-        and not inner_of(program, [program, *words])
-        and bool(inner_of(program, [program, *words, "x"]))
-    )
-
-
 def _after(words: Sequence[str], runs: frozenset[str]) -> list[Inner]:
     inner: list[Inner] = []
     for index, word in enumerate(words):
@@ -316,39 +294,6 @@ def _shell(words: Sequence[str]) -> list[Inner]:
         if word[:1] not in ("-", "+"):
             return []
     return []
-
-
-_FISH_VALUED = "cCdDfop"
-_FISH_CODE = ("--command", "--init-command")
-_FISH_LONG = (
-    "--features",
-    "--debug",
-    "--debug-output",
-    "--debug-stack-frames",
-    "--profile",
-    "--profile-startup",
-)
-
-
-def fish_code(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Words of a `fish` that are its code, and how much of each is the option before it."""
-    found: list[tuple[int, int]] = []
-    at = 1
-    while at < len(words) and words[at][:1] == "-" and words[at] != "--":
-        word = words[at]
-        if word[:2] == "--":
-            name, sign, _ = word.partition("=")
-            is_code = any(each.startswith(name) for each in _FISH_CODE)
-            if is_code:
-                found.append((at, len(name) + 1) if sign else (at + 1, 0))
-            at += 1 if sign or not (is_code or name in _FISH_LONG) else 2
-            continue
-        value = next((n for n, letter in enumerate(word[1:], 1) if letter in _FISH_VALUED), None)
-        is_joined = value is not None and value + 1 < len(word)
-        if value is not None and word[value] in "cC":
-            found.append((at, value + 1) if is_joined else (at + 1, 0))
-        at += 1 if value is None or is_joined else 2
-    return [each for each in found if each[0] < len(words)]
 
 
 def reads_commands_from_stdin(words: Sequence[str]) -> bool:
