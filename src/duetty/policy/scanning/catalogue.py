@@ -52,7 +52,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "ls | xargs rm -r",
             "tmpwatch 0 /home",
             "coreutils --coreutils-prog=rm -rf src",
-            'python3 -c \'import shutil; shutil.rmtree("x")\'',
+            "python3 -c 'import shutil; shutil.rmtree(\"x\")'",
         ),
     ),
     DestructiveClass(
@@ -83,7 +83,14 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
         name="workspace_delete",
         reason="deletes or moves away the workspace itself, all that is in it, or its .git",
         instead="name the directories or files in it that are meant",
-        examples=("rm -rf .", "rm -rf ./*", "rm -rf ..", "rm -rf .git", "find . -delete", "mv .git /tmp/x"),
+        examples=(
+            "rm -rf .",
+            "rm -rf ./*",
+            "rm -rf ..",
+            "rm -rf .git",
+            "find . -delete",
+            "mv .git /tmp/x",
+        ),
     ),
     DestructiveClass(
         name="device_write",
@@ -149,7 +156,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             "git archive HEAD -o /etc/passwd",
             "7z x a.7z -o/ -aoa",
             "xz -f /etc/passwd",
-            'sqlite3 app.db "VACUUM INTO \'/etc/passwd\'"',
+            "sqlite3 app.db \"VACUUM INTO '/etc/passwd'\"",
             'python3 -c \'import shutil; shutil.move("/etc", "/x")\'',
         ),
     ),

@@ -11,7 +11,7 @@ from duetty.policy.scanning.places import (
     IMPORTANT,
     ROOTS,
     Place,
-    deleted_class,
+    deleted_classes,
     written_class,
 )
 
@@ -63,9 +63,7 @@ _HOLES = re.compile(r"[$#]?\{[^{}]*\}|%[sdr]|%\(\w+\)s|\$\w+")
 """Where a language puts a value into a text."""
 
 _ENCODED = r"(?:b64decode|b64_decode|base64_decode|decode_base64|decode64|fromhex|unhexlify|atob|Buffer\.from|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|\breverse\b|\bpack\s*\(|\bchr\s*\(|codecs\.decode|\\x[0-9a-f]{2}\\x|\.join\()"
-_FETCHED = (
-    r"(?:urlopen|requests\.get|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|URI\.open|file_get_contents\(\s*.https?:|\b(?:curl|wget)\b)"
-)
+_FETCHED = r"(?:urlopen|requests\.get|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|URI\.open|file_get_contents\(\s*.https?:|\b(?:curl|wget)\b)"
 _RUNS = r"(?<![.\w])(?:exec|eval|system|os\.system|os\.popen|subprocess\.\w+|popen|execSync|Function|instance_eval|compile|__import__|getattr|load(?:string)?)\s*[(\s]"
 _HIDDEN = re.compile(rf"{_RUNS}[^;\n]{{0,80}}?{_ENCODED}", re.IGNORECASE)
 _REMOTE = re.compile(rf"{_RUNS}[^;\n]{{0,80}}?{_FETCHED}", re.IGNORECASE)
@@ -81,9 +79,16 @@ _FORKS = re.compile(
 _ENDS_ALL = re.compile(
     r"""os\.kill\(\s*-?1\s*,|\bkill[\s(]+["']?-?\w+["']?\s*(?:,|=>)\s*-1\b|\b(?:process\s*\.\s*|posix_)kill\s*\(\s*-1\b|to (?:shut down|restart|log out)\b"""
 )
-_SENDS = re.compile(r"\.(?:post|put|sendall|request|upload\w*)\(|urlopen\(|fetch\(|curl_exec|http_build")
-_READS = re.compile(rf"\b(?:open|read_text|readFileSync|file_get_contents|File\.read|Path)[\s(]+{_TEXT}")
-_EXECUTES_SQL = re.compile(rf"""\b(?:execute(?:script|many)?|query|exec|run|sql)\(\s*(?:[rbuf]{{0,2}}\"\"\"(.*?)\"\"\"|{_TEXT})""", re.DOTALL)
+_SENDS = re.compile(
+    r"\.(?:post|put|sendall|request|upload\w*)\(|urlopen\(|fetch\(|curl_exec|http_build"
+)
+_READS = re.compile(
+    rf"\b(?:open|read_text|readFileSync|file_get_contents|File\.read|Path)[\s(]+{_TEXT}"
+)
+_EXECUTES_SQL = re.compile(
+    rf"""\b(?:execute(?:script|many)?|query|exec|run|sql)\(\s*(?:[rbuf]{{0,2}}\"\"\"(.*?)\"\"\"|{_TEXT})""",
+    re.DOTALL,
+)
 
 _SQL = re.compile(
     r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)\b
@@ -107,7 +112,7 @@ def _last(found: "re.Match[str]") -> str:
 def _deleted(code: str, place: Place) -> Iterator[tuple[str, str]]:
     for found in _DELETES.finditer(code):
         path = found[2] or found[3] or ""
-        if name := deleted_class(place, path, recursive=found[1] is not None):
+        for name in deleted_classes(place, path, recursive=found[1] is not None):
             yield name, found[0]
     if (found := _HOME.search(code)) is not None:
         yield "whole_system_delete", found[0]
@@ -119,8 +124,9 @@ def _written(code: str, place: Place) -> Iterator[tuple[str, str]]:
     for found in _OF_PATH.finditer(code):
         path = found[1] or found[2] or ""
         deletes = found[3] in ("unlink", "rmdir", "deleteDir", "deleteRecursively")
-        name = deleted_class(place, path, recursive=False) if deletes else None
-        if name := name or written_class(place, path):
+        for name in deleted_classes(place, path, recursive=False) if deletes else ():
+            yield name, found[0]
+        if name := written_class(place, path):
             yield name, found[0]
     for found in _WRITES.finditer(code):
         if name := written_class(place, _last(found)):
@@ -188,4 +194,8 @@ def started_lines(code: str, *, backquotes: bool) -> Iterator[str]:
 
 
 def _quoted(word: str) -> str:
-    return word if word.replace("-", "").replace("/", "").isalnum() else "'" + word.replace("'", "'\"'\"'") + "'"
+    return (
+        word
+        if word.replace("-", "").replace("/", "").isalnum()
+        else "'" + word.replace("'", "'\"'\"'") + "'"
+    )

@@ -22,6 +22,11 @@ _NO_WORKSPACE = re.compile(
 )
 """Directories that are nobody's work: a call that begins there has no workspace."""
 
+OWN: tuple[Where, ...] = ("inside", "temporary")
+"""Places that are the caller's to change."""
+
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_SLASHES = re.compile("/+")
 _GLOB = re.compile(r"[*?\[]")
 _EVERYTHING = re.compile(r"[*?.\[\]!^]*")
 
@@ -98,7 +103,7 @@ class Place(NamedTuple):
     def where(self, path: str) -> Where:
         """Whose it is to delete or overwrite, patterns in it included."""
         begin, narrow, is_cut = _literal_part(path)
-        if self.is_elsewhere or not path or re.match(r"[A-Za-z]:[\\/]", path):
+        if self.is_elsewhere or not path or _DRIVE.match(path):
             return "outside"
         if begin is None:
             return "unknown"
@@ -144,22 +149,25 @@ def _literal_part(path: str) -> tuple[str | None, bool, bool]:
     return (begin or sign), narrow, False
 
 
-def deleted_class(place: Place, path: str, *, recursive: bool) -> str | None:
-    """The class of deleting this path; None where it is the caller's own."""
+def deleted_classes(place: Place, path: str, *, recursive: bool) -> tuple[str, ...]:
+    """The classes of deleting this path; none where it is the caller's own."""
     where = place.where(path)
-    if where in ("inside", "temporary"):
-        return None
-    plain = re.sub(r"/+", "/", path)
+    if where in OWN:
+        return ()
+    plain = _SLASHES.sub("/", path)
     plain = plain if plain in ("/", "~/") else plain.rstrip("/")
+    if where == "git":
+        return ("workspace_delete",)
     whole = (place.resolve(plain) if UNKNOWN not in plain else None) or plain
-    if recursive and where != "git" and (ROOTS.fullmatch(plain) or ROOTS.fullmatch(whole)):
-        if place.is_elsewhere or plain[:1] in ("/", "~") or where == "outside":
-            return "whole_system_delete"
+    is_root = recursive and (ROOTS.fullmatch(plain) or ROOTS.fullmatch(whole)) is not None
+    if where == "around":
+        is_root = is_root and plain[:1] in ("/", "~")
+        return ("whole_system_delete", "workspace_delete") if is_root else ("workspace_delete",)
+    if is_root and (where == "outside" or plain[:1] in ("/", "~")):
+        return ("whole_system_delete",)
     if _is_history(plain):
-        return "tracks"
-    if where in ("around", "git"):
-        return "workspace_delete"
-    return "recursive_delete" if recursive else "delete_outside"
+        return ("tracks",)
+    return ("recursive_delete",) if recursive else ("delete_outside",)
 
 
 def _is_history(path: str) -> bool:

@@ -68,16 +68,16 @@ _FINDERS = frozenset(["which", "command", "type", "whence"])
 _KNOWN = {"HOME": "~", "PWD": ".", "IFS": " ", "TMPDIR": "/tmp/own"}
 
 
-class _UnreadableError(Exception):
+class UnreadableError(Exception):
     """The rest of the text cannot be read, and why."""
 
 
-class _Frame:
+class Frame:
     """One list of commands: a whole text, or what stands in one substitution."""
 
     __slots__ = ("closed", "feed", "given", "groups", "header", "outer", "pattern", "simple")
 
-    def __init__(self, scope: int, outer: "_Frame | None") -> None:
+    def __init__(self, scope: int, outer: "Frame | None") -> None:
         self.outer = outer
         self.simple = Simple(scope=scope)
         self.feed: list[Simple] = []
@@ -109,12 +109,17 @@ def decode_ansi(text: str) -> str:
 class Reader:
     """Reads one text. Subclasses read it as another shell does."""
 
+    reserved = _RESERVED
+    tokens = _NEXT
+    pieces = _PIECE
+    in_double = _IN_DOUBLE
+
     def __init__(self, text: str) -> None:
         self.reading = Reading()
         self.commands = self.reading.commands
         self.text = text
         self.pos = self.start = self.data = self.depth = self.scope = 0
-        self.frame: _Frame | None = None
+        self.frame: Frame | None = None
         self.variables = dict(_KNOWN)
         self.quoted = self.split = False
         """Of the last word: whether some of it was quoted, and whether its value makes several."""
@@ -127,7 +132,7 @@ class Reader:
     def read(self) -> Reading:
         try:
             self._list("")
-        except _UnreadableError as error:
+        except UnreadableError as error:
             self.reading.unreadable.append(str(error))
             while self.frame is not None:
                 frame, self.frame = self.frame, self.frame.outer
@@ -139,9 +144,9 @@ class Reader:
 
     def _list(self, end: str, given: Sequence[Simple] = ()) -> None:
         if self.depth >= MAX_DEPTH:
-            raise _UnreadableError("nested too deeply")
+            raise UnreadableError("nested too deeply")
         self.depth += 1
-        frame = self.frame = _Frame(self.scope, self.frame)
+        frame = self.frame = Frame(self.scope, self.frame)
         frame.given = [*given]
         while True:
             kind, text = self._next()
@@ -154,7 +159,7 @@ class Reader:
             elif kind == REDIRECT:
                 self._on_redirect(frame, text)
             elif end:
-                raise _UnreadableError("a parenthesis that is not closed")
+                raise UnreadableError("a parenthesis that is not closed")
             else:
                 break
         self._end_command(frame, "")
@@ -163,7 +168,7 @@ class Reader:
         self.frame = frame.outer
         self.depth -= 1
 
-    def _on_word(self, frame: _Frame, text: str) -> None:
+    def _on_word(self, frame: Frame, text: str) -> None:
         if frame.pattern:
             if text == "esac":
                 frame.pattern = False
@@ -173,7 +178,7 @@ class Reader:
             self._end_command(frame, ";")
         simple = frame.simple
         if not simple.words and not frame.header:
-            if text in _RESERVED and not self.quoted and not simple.assigned:
+            if text in self.reserved and not self.quoted and not simple.assigned:
                 self._reserved(frame, text)
                 return
             if "=" in text and self._assigns(simple, text):
@@ -193,7 +198,7 @@ class Reader:
         if frame.header:
             self._headed(frame)
 
-    def _reserved(self, frame: _Frame, text: str) -> None:
+    def _reserved(self, frame: Frame, text: str) -> None:
         if text in _OPENING:
             self._open(frame, text)
         elif text in _CLOSING:
@@ -206,7 +211,7 @@ class Reader:
         elif text == "[[":
             self._condition(frame.simple)
 
-    def _headed(self, frame: _Frame) -> None:
+    def _headed(self, frame: Frame) -> None:
         """The words of `for NAME in …`, `case WORD in`, `function NAME`."""
         words = frame.simple.words
         if frame.header == "function":
@@ -217,7 +222,7 @@ class Reader:
             return
         self._drop(frame)
 
-    def _drop(self, frame: _Frame) -> None:
+    def _drop(self, frame: Frame) -> None:
         """Leave a header out; what it substitutes was read already."""
         words = frame.simple.words
         if frame.header in ("for", "select", "foreach") and words:
@@ -231,7 +236,7 @@ class Reader:
         while True:
             kind, text = self._next()
             if kind == END:
-                raise _UnreadableError("a condition that is not closed")
+                raise UnreadableError("a condition that is not closed")
             if kind == WORD:
                 simple.words.append(text)
                 if text == "]]":
@@ -249,7 +254,7 @@ class Reader:
         self.inner, self.many = [], None
         return True
 
-    def _on_operator(self, frame: _Frame, sign: str) -> None:
+    def _on_operator(self, frame: Frame, sign: str) -> None:
         if sign == "(":
             self._parenthesis(frame)
         elif sign == ")":
@@ -261,7 +266,7 @@ class Reader:
                     self._close(frame)
                 self._close(frame)
             else:
-                raise _UnreadableError("a parenthesis where no shell expects one")
+                raise UnreadableError("a parenthesis where no shell expects one")
         elif frame.pattern:
             return
         else:
@@ -271,7 +276,7 @@ class Reader:
             elif sign == "\n" and self.awaited:
                 self._here_documents()
 
-    def _parenthesis(self, frame: _Frame) -> None:
+    def _parenthesis(self, frame: Frame) -> None:
         simple = frame.simple
         if frame.pattern:
             return
@@ -284,7 +289,7 @@ class Reader:
         if simple.words and simple.words not in _BEFORE_GROUP:
             empty = _EMPTY_PARENTHESES.match(self.text, self.pos)
             if empty is None or len(simple.words) > 1:
-                raise _UnreadableError("a parenthesis where no shell expects one")
+                raise UnreadableError("a parenthesis where no shell expects one")
             self.reading.functions.add(simple.words[0])
             self.pos = empty.end()
             frame.simple = Simple(scope=self.scope)
@@ -296,14 +301,14 @@ class Reader:
             return
         self._open(frame, "(")
 
-    def _open(self, frame: _Frame, kind: str) -> None:
+    def _open(self, frame: Frame, kind: str) -> None:
         frame.groups.append((kind, len(self.commands), frame.given, frame.feed, self.scope))
         frame.given, frame.feed = frame.feed or frame.given, []
         if kind == "(":
             self._new_scope()
         frame.simple = Simple(scope=self.scope)
 
-    def _close(self, frame: _Frame) -> None:
+    def _close(self, frame: Frame) -> None:
         if frame.groups:
             _, start, frame.given, frame.feed, self.scope = frame.groups.pop()
             frame.closed = self.commands[start:]
@@ -314,11 +319,11 @@ class Reader:
         parents.append(self.scope)
         self.scope = len(parents) - 1
 
-    def _on_redirect(self, frame: _Frame, sign: str) -> None:
+    def _on_redirect(self, frame: Frame, sign: str) -> None:
         sign = sign.lstrip("0123456789")
         kind, text = self._next()
         if kind != WORD:
-            raise _UnreadableError("a redirection to nothing")
+            raise UnreadableError("a redirection to nothing")
         simple = frame.simple
         simple.inner += self.inner
         self.inner, self.many = [], None
@@ -333,7 +338,7 @@ class Reader:
         else:
             simple.redirects.append((sign, text))
 
-    def _end_command(self, frame: _Frame, sign: str) -> None:
+    def _end_command(self, frame: Frame, sign: str) -> None:
         if frame.header:
             self._drop(frame)
             return
@@ -352,7 +357,7 @@ class Reader:
         elif frame.feed:
             frame.feed = []
         if self.pos - self.data > MAX_CODE:
-            raise _UnreadableError(f"longer than {MAX_CODE} bytes of code")
+            raise UnreadableError(f"longer than {MAX_CODE} bytes of code")
 
     def _remember(self, simple: Simple) -> None:
         """Variables that the line sets to a literal; of the others nothing is known."""
@@ -402,7 +407,7 @@ class Reader:
     def _next(self) -> tuple[int, str]:
         text = self.text
         while True:
-            found = _NEXT.match(text, self.pos)
+            found = self.tokens.match(text, self.pos)
             assert found is not None
             kind = found.lastindex
             self.pos = found.end()
@@ -428,7 +433,7 @@ class Reader:
         start, is_braced = self.pos, False
         parts: list[str] = []
         quoted = split = False
-        while (piece := _PIECE.match(text, self.pos)) is not None:
+        while (piece := self.pieces.match(text, self.pos)) is not None:
             self.pos = piece.end()
             if piece.lastindex == _RUN:
                 run = piece[_RUN]
@@ -469,7 +474,7 @@ class Reader:
         if kind == _TICK:
             return self._backquoted(quoted=False)
         if kind == _UNCLOSED:
-            raise _UnreadableError("a quote that is not closed")
+            raise UnreadableError("a quote that is not closed")
         if kind is None:
             return ""  # a line that goes on
         if kind == _OPENS:
@@ -485,7 +490,7 @@ class Reader:
             self.pos += 1
             while self._next()[1] != ")" or self.quoted:
                 if self.pos >= len(self.text):
-                    raise _UnreadableError("a parenthesis that is not closed")
+                    raise UnreadableError("a parenthesis that is not closed")
             self.many = None
             parts.append(UNKNOWN)
             return True
@@ -499,17 +504,17 @@ class Reader:
 
     def _double(self) -> str:
         begin, already = self.pos, self.data
-        text = self._quoted_text(_IN_DOUBLE, to_end=False)
+        text = self._quoted_text(to_end=False)
         self.quoted = True
         self.data = already + max(self.pos - begin, 0)
         return text
 
     def _to_end(self) -> str:
-        return self._quoted_text(_IN_DOUBLE, to_end=True)
+        return self._quoted_text(to_end=True)
 
-    def _quoted_text(self, pieces: "re.Pattern[str]", *, to_end: bool) -> str:
+    def _quoted_text(self, *, to_end: bool) -> str:
         parts: list[str] = []
-        while (piece := pieces.match(self.text, self.pos)) is not None:
+        while (piece := self.in_double.match(self.text, self.pos)) is not None:
             self.pos = piece.end()
             kind = piece.lastindex
             if kind == 4 and not to_end:
@@ -523,7 +528,7 @@ class Reader:
             else:
                 parts.append(piece[0])
         if not to_end:
-            raise _UnreadableError("a quote that is not closed")
+            raise UnreadableError("a quote that is not closed")
         return "".join(parts)
 
     # --- expansions and substitutions ----------------------------------------------------
@@ -554,13 +559,13 @@ class Reader:
     def _braced(self) -> str:
         """`${x:-…}` and its like: what it substitutes is read, its value is not known."""
         if self.depth >= MAX_DEPTH:
-            raise _UnreadableError("nested too deeply")
+            raise UnreadableError("nested too deeply")
         self.depth += 1
         level = 1
         while level:
             piece = _IN_BRACES.match(self.text, self.pos)
             if piece is None:
-                raise _UnreadableError("a brace that is not closed")
+                raise UnreadableError("a brace that is not closed")
             self.pos = piece.end()
             kind = piece.lastindex
             level += (kind == 3) - (kind == 4)
@@ -576,7 +581,7 @@ class Reader:
     def _backquoted(self, *, quoted: bool) -> str:
         found = _BACKQUOTED.match(self.text, self.pos)
         if found is None:
-            raise _UnreadableError("a back-quote that is not closed")
+            raise UnreadableError("a back-quote that is not closed")
         self.pos = found.end()
         text = re.sub(r"\\([`$\\])", r"\1", found[1])
         return self._within(text, lambda: self._substitution(quoted=quoted, end=""))
@@ -589,9 +594,7 @@ class Reader:
         self.text, self.pos, self.data, self.awaited = kept
         return found
 
-    def _substitution(
-        self, *, quoted: bool, end: str = ")", writer: Simple | None = None
-    ) -> str:
+    def _substitution(self, *, quoted: bool, end: str = ")", writer: Simple | None = None) -> str:
         start, scope, outer = len(self.commands), self.scope, self.inner
         kept = self.quoted, self.split, self.many
         self.inner = []
@@ -607,7 +610,7 @@ class Reader:
         return value
 
 
-def _is_in_subshell(frame: _Frame) -> bool:
+def _is_in_subshell(frame: Frame) -> bool:
     return any(kind == "(" for kind, *_ in frame.groups)
 
 
