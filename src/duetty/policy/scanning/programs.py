@@ -524,9 +524,13 @@ def _by_name(scanner: Scanner, use: Use) -> None:
     ]
     letters = "".join(text for text in use.words[1:] if _LETTERS.fullmatch(text))
     picks = "u" in letters or "--inverse" in use.words or (use.name == "pkill" and "v" in letters)
-    if picks or use.place.is_elsewhere or not patterns or any(map(_OF_USER.fullmatch, use.words)):
-        scanner.find("mass_kill", use.what)
-    elif any(_is_broad(part) for pattern in patterns for part in pattern.split("|")):
+    if (
+        picks
+        or use.place.is_elsewhere
+        or not patterns
+        or any(map(_OF_USER.fullmatch, use.words))
+        or any(_is_broad(part) for pattern in patterns for part in pattern.split("|"))
+    ):
         scanner.find("mass_kill", use.what)
 
 
@@ -581,9 +585,9 @@ def _runs_packages(scanner: Scanner, use: Use) -> None:
     if operands[:1] and operands[0] in ("exec", "dlx", "x", "run"):
         started = [*use.words[use.words.index(operands[0]) + 1 :]]
         started = started[1:] if started[:1] == ["--"] else started
-    if started and started[0] in BY_PROGRAM and started[0] != "install":
-        scanner.run(started, use.simple, use.place, use.depth + 1)
-    elif started is not operands and started and started[0] in SPECIAL:
+    if (started and started[0] in BY_PROGRAM and started[0] != "install") or (
+        started is not operands and started and started[0] in SPECIAL
+    ):
         scanner.run(started, use.simple, use.place, use.depth + 1)
     if ":" not in use.what:
         return
@@ -678,13 +682,13 @@ def _git(scanner: Scanner, use: Use) -> None:
     words, operands = use.words, use.operands()
     does = operands[0] if operands else ""
     if (
-        does == "checkout"
-        and _NEW_BRANCH.isdisjoint(words)
-        and any(map(_FILE.fullmatch, operands[1:]))
-    ):
-        scanner.find("git_discard", use.what)
-    elif "--prune-tags" in words or (
-        "branch" in words and use.has("d", "--delete") and use.has("r", "--remotes")
+        (
+            does == "checkout"
+            and _NEW_BRANCH.isdisjoint(words)
+            and any(map(_FILE.fullmatch, operands[1:]))
+        )
+        or "--prune-tags" in words
+        or ("branch" in words and use.has("d", "--delete") and use.has("r", "--remotes"))
     ):
         scanner.find("git_discard", use.what)
     if does != "commit":

@@ -451,9 +451,9 @@ class Reader:
         if self.pos == start:
             self.pos += 1  # a sign that stands nowhere
         word = "".join(parts)
-        if split and len(made := word.split()) != 1:
-            self.many = made
-        elif is_braced and (made := _expand_braces(word)) is not None:
+        if (split and len(made := word.split()) != 1) or (
+            is_braced and (made := _expand_braces(word)) is not None
+        ):
             self.many = made
         return word
 

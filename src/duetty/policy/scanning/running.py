@@ -6,7 +6,6 @@ What they run is read where it is written on the line. A shell that is given som
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from posixpath import normpath
 from typing import Protocol
 

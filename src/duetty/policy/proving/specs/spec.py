@@ -144,21 +144,17 @@ def problem(found: Spec, words: Sequence[str], place: Place) -> str | None:
             operands.append(word)
         elif word == "--":
             ended = True
-        elif word.startswith("--"):
-            why = _long(found, word, remaining, options, place)
-            if why:
-                return why
         elif found.digits and word[1:].isdigit():
             options.append((word, None))
         else:
-            why = _short(found, word, remaining, options, place)
-            if why:
+            read = _long if word[1] == "-" else _short
+            if why := read(found, word, remaining, options, place):
                 return why
-    if found.subcommands and not operands and not found.bare and not options:
-        return "no subcommand"
     if ended and found.hardened_last and (not found.hardened_when or found.hardened_when(words)):
         return "-- leaves no place for the options that it must end with"
-    return _operands(found, new(Use, (tuple(options), tuple(operands), place)))
+    if operands or options or found.bare or not found.subcommands:
+        return _operands(found, new(Use, (tuple(options), tuple(operands), place)))
+    return "no subcommand"
 
 
 def deepest(found: Spec, words: Sequence[str], place: Place) -> tuple[Spec, int]:
