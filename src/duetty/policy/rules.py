@@ -24,6 +24,7 @@ from difflib import get_close_matches
 from fnmatch import translate
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from json import dumps
 from posixpath import normpath
 from typing import Literal, cast, get_args
@@ -272,7 +273,8 @@ def _rule(table: object, number: int, *, where: str, project: bool) -> Rule:
 
 
 def _check(rule: Rule, *, project: bool) -> None:
-    for problem, near in (*_problems(rule, project=project), *_command_problems(rule)):
+    problems = _problems(rule, project=project), _class_problems(rule), _command_problems(rule)
+    for problem, near in chain(*problems):
         raise _bad(rule.where, f"rule {rule.name!r}: {problem}", near=near)
 
 
@@ -282,23 +284,18 @@ def _problems(rule: Rule, *, project: bool) -> Iterator[tuple[str, str | None]]:
     if project and allows:
         near = "move it to your own config.toml"
         yield "a project's rules may deny and ask, not allow", near
+    if allows and not (rule.command or rule.tool or rule.operation):
+        yield "an allowing rule names a command, a tool or an operation", None
+    if rule.tool and rule.command:
+        near = "write two rules, one with tool and one with command"
+        yield "a call of a tool has no command line, so it would never hold", near
     for mode in rule.mode:
         if mode not in list(Mode):
             yield f"no mode {mode!r}", f"there are {', '.join(Mode)}"
-    for name in rule.even_destructive:
-        if name not in CLASSES:
-            yield f"no class {name!r}", _nearest(name, tuple(CLASSES))
-        elif not allows:
-            yield 'even_destructive goes with decide = "allow"', None
-        elif CLASSES[name].grave:
-            yield f"no rule can allow {name!r}: a person answers each time", None
     for tool in rule.tool:
         if not _TOOL.fullmatch(tool):
             near = "write mcp__SERVER__TOOL, with * within a part"
             yield f"{tool!r} is not a tool pattern", near
-    if rule.tool and rule.command:
-        near = "write two rules, one with tool and one with command"
-        yield "a call of a tool has no command line, so it would never hold", near
     for directory in rule.cwd:
         if not directory.startswith("/"):
             yield f"cwd must be an absolute directory, not {directory!r}", None
@@ -306,8 +303,16 @@ def _problems(rule: Rule, *, project: bool) -> Iterator[tuple[str, str | None]]:
         if actor.partition(":")[0] not in ("agent", "person", "node", "*"):
             near = "write agent, person or node, with :NAME where one is meant"
             yield f"{actor!r} is no actor", near
-    if allows and not (rule.command or rule.tool or rule.operation):
-        yield "an allowing rule names a command, a tool or an operation", None
+
+
+def _class_problems(rule: Rule) -> Iterator[tuple[str, str | None]]:
+    for name in rule.even_destructive:
+        if name not in CLASSES:
+            yield f"no class {name!r}", _nearest(name, tuple(CLASSES))
+        elif rule.decide != "allow":
+            yield 'even_destructive goes with decide = "allow"', None
+        elif CLASSES[name].grave:
+            yield f"no rule can allow {name!r}: a person answers each time", None
 
 
 def _command_problems(rule: Rule) -> Iterator[tuple[str, str | None]]:

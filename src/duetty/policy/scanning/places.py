@@ -5,6 +5,7 @@ or around it, its `.git`, anywhere else, or not known. Links are not followed.
 """
 
 import re
+from functools import lru_cache
 from posixpath import normpath
 from typing import Literal, NamedTuple
 
@@ -121,6 +122,7 @@ class Place(NamedTuple):
         return "temporary" if _TEMPORARY.fullmatch(whole) else "outside"
 
 
+@lru_cache(maxsize=64)
 def place_of(cwd: str, workspace: str) -> Place:
     """Where a line begins; without a workspace, what is below its directory is taken for one."""
     if workspace:

@@ -6,7 +6,6 @@ Each function looks at one command and reports to whoever scans.
 import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from posixpath import normpath
 from typing import NamedTuple, Protocol
 
 from duetty.policy.proving.paths import is_secret
@@ -37,11 +36,17 @@ UNPACKED = "*"
 class Scanner(Protocol):
     """Where findings go."""
 
-    downloaded: set[str]
-    made: dict[str, str]
     unreadable: list[str]
 
     def find(self, name: str, what: str) -> None: ...
+
+    def downloads(self, path: str) -> None:
+        """A file comes from another machine."""
+        ...
+
+    def makes(self, path: str, text: str) -> None:
+        """A file is written, with this text."""
+        ...
 
     def written(self, path: str, use: "Use", *, empties: bool = False) -> None:
         """A path is written to."""
@@ -155,7 +160,7 @@ def _copy(scanner: Scanner, use: Use) -> None:
         _moved(scanner, use, sources, target)
     elif use.name in ("scp", "rsync"):
         if REMOTE.match(sources[0]):
-            scanner.downloaded.add(normpath(target))
+            scanner.downloads(target)
         _mirrored(scanner, use, sources, target)
     elif use.name == "install" and any(map(_SETUID.fullmatch, use.values("-m", "--mode"))):
         scanner.find("permissions", use.what)
@@ -212,7 +217,7 @@ def _tee(scanner: Scanner, use: Use) -> None:
     empties = ("<", "/dev/null") in use.simple.redirects and not use.has("a", "--append")
     for path in use.operands():
         scanner.written(path, use, empties=empties)
-        scanner.made[normpath(path)] = "\n".join(said_to(use.simple))
+        scanner.makes(path, "\n".join(said_to(use.simple)))
 
 
 def _in_place(scanner: Scanner, use: Use) -> None:
@@ -420,11 +425,12 @@ _SERVER_DELETES = re.compile(
 def _downloads(scanner: Scanner, use: Use) -> None:
     """What it fetches may be run by the same line."""
     _writes(scanner, use)
-    scanner.downloaded.update(map(normpath, use.values(*_WRITES[use.name][0])))
+    for path in use.values(*_WRITES[use.name][0]):
+        scanner.downloads(path)
     if use.name == "wget" or use.has("O", "--remote-name"):
         for text in use.operands():
             name = text.partition("?")[0].rpartition("/")[2]
-            scanner.downloaded.add(normpath(name or "index.html"))
+            scanner.downloads(name or "index.html")
     data = "".join(use.values("-d", "--data", "--data-raw", "--data-binary", "--json"))
     if sql_is_destructive(data) or "_delete_by_query" in use.what:
         scanner.find("database", use.what)
@@ -470,7 +476,7 @@ def _unpacks(scanner: Scanner, use: Use) -> None:
         ):
             scanner.find("system_file", use.what)
     if any(each.words and program_name(each.words[0]) in NETWORK for each in use.simple.producers):
-        scanner.downloaded.add(UNPACKED)
+        scanner.downloads(UNPACKED)
 
 
 # --- processes ----------------------------------------------------------------------------

@@ -5,7 +5,7 @@ What they run is read where it is written on the line. A shell that is given som
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from posixpath import normpath
 from typing import Protocol
 
@@ -77,8 +77,13 @@ _ECHO_OPTION = re.compile("-[neE]+")
 
 
 class Scanner(programs.Scanner, Protocol):
-    aliases: dict[str, str]
+    downloaded: Set[str]
+    made: Mapping[str, str]
     shell: str
+
+    def defines(self, alias: str, body: str) -> None:
+        """From here on this word stands for that text."""
+        ...
 
     def text(self, text: str, place: Place, depth: int) -> None:
         """Text that a shell will read."""
@@ -150,7 +155,7 @@ def _defines(scanner: Scanner, use: Use) -> None:
     for text in use.words[1:]:
         alias, sign, body = text.partition("=")
         if sign:
-            scanner.aliases[alias] = body
+            scanner.defines(alias, body)
             scanner.text(body, use.place, use.depth + 1)
     named = [word for word in use.words[1:] if word[:1] != "-" or len(word) > 2]
     if named and "=" not in named[0]:
@@ -309,7 +314,7 @@ def started(scanner: Scanner, use: Use, word: str, *, kind: str) -> None:
     path = normpath(word) if word else ""
     if path in scanner.downloaded or (UNPACKED in scanner.downloaded and word[:2] == "./"):
         scanner.find("remote_code", f"runs {path}, downloaded by the same line")
-    text = scanner.made.pop(path, None)
+    text = scanner.made.get(path)
     if text is None:
         return
     if kind == "interpreter" or (text[:2] == "#!" and "sh" not in text.partition("\n")[0]):

@@ -6,11 +6,12 @@ scan finds nothing proves nothing.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
 from posixpath import normpath
+from types import MappingProxyType
 from typing import NamedTuple
 
 from duetty.policy.proving.recogniser import Line
@@ -149,8 +150,7 @@ def _program(called: str) -> _Program:
 
 def scan_line(line: Line, cwd: str = "", *, workspace: str = "", shell: str = "") -> Scan:
     """A line whose words are exact; `cwd` is where it begins."""
-    scanner = _Scanner(shell)
-    scanner.places[0] = place_of(cwd, workspace)
+    scanner = _Scanner(shell, place_of(cwd, workspace))
     commands, joins, _ = line
     before: list[Simple] = []
     for command, join in zip(commands, ("", *joins), strict=True):
@@ -166,8 +166,9 @@ def scan_line(line: Line, cwd: str = "", *, workspace: str = "", shell: str = ""
 
 def scan_text(text: str, cwd: str = "", *, workspace: str = "", shell: str = "") -> Scan:
     """Any text."""
-    scanner = _Scanner(shell)
-    scanner.text(text, place_of(cwd, workspace), 0)
+    place = place_of(cwd, workspace)
+    scanner = _Scanner(shell, place)
+    scanner.text(text, place, 0)
     if shell == FISH:
         # What other shells would find in it counts too; that they cannot read it does not.
         scanner.findings += scan_text(text, cwd, workspace=workspace).findings
@@ -176,8 +177,8 @@ def scan_text(text: str, cwd: str = "", *, workspace: str = "", shell: str = "")
 
 def scan_typed(text: str, cwd: str = "", *, workspace: str = "") -> Scan:
     """A line for a program that reads the terminal: a shell, an interpreter or a client."""
-    scanner = _Scanner()
     place = place_of(cwd, workspace)
+    scanner = _Scanner("", place)
     scanner.text(text, place, 0)
     scanner.code(text, place, 0, backquotes=False)
     if sql_is_destructive(text):
@@ -188,18 +189,20 @@ def scan_typed(text: str, cwd: str = "", *, workspace: str = "") -> Scan:
 class _Scanner:
     """Looks at commands one by one and gathers what it finds."""
 
-    def __init__(self, shell: str = "") -> None:
+    downloaded: Set[str] = frozenset()
+    """Files that the line itself fetches."""
+    made: Mapping[str, str] = MappingProxyType({})
+    """Files that the line itself writes, with their text."""
+    functions: Set[str] = frozenset()
+    aliases: Mapping[str, str] = made
+    steps = 0
+
+    def __init__(self, shell: str, place: Place) -> None:
         self.findings: list[Finding] = []
         self.unreadable: list[str] = []
         self.commands: list[tuple[str, ...]] = []
-        self.downloaded: set[str] = set()
-        self.made: dict[str, str] = {}
-        """Files that the line itself writes, with their text."""
-        self.places: dict[int, Place] = {}
+        self.places = {0: place}
         """Of each subshell that was entered: where it is by now."""
-        self.functions: set[str] = set()
-        self.aliases: dict[str, str] = {}
-        self.steps = 0
         self.shell = shell
 
     def result(self) -> Scan:
@@ -229,12 +232,13 @@ class _Scanner:
         if "done" in text and "<<" not in text and _ENDLESS.search(text):
             self.find("fork_bomb", "a loop that starts more and waits for none")
         kept = self.places, self.functions
-        self.places, self.functions = {0: place}, reading.functions
+        places = self.places = {0: place}
+        self.functions = reading.functions
         for simple in reading.commands:
             scope = simple.scope
-            while scope not in self.places:
+            while scope not in places:
                 scope = reading.parents[scope]
-            self.command(simple, self.places[scope], depth)
+            self.command(simple, places[scope], depth)
         self.places, self.functions = kept
 
     def tried(self, text: str, place: Place, depth: int) -> None:
@@ -306,7 +310,7 @@ class _Scanner:
             self.places[use.simple.scope] = use.place.entering(_target_of(use))
         elif name in _SUBSCRIPTED:
             self._subscripts(use)
-        elif known.is_swept:
+        elif known.is_swept and (" " in "".join(words) or words[-1][:5] == "/dev/"):
             self._swept(use)
         if known.takes_verbs:
             operands = [text for text in words[1:] if text[:1] not in ("-", "")]
@@ -385,15 +389,24 @@ class _Scanner:
             if replaces and program in _FILTERS and target in use.words[1:]:
                 self.find("overwrite", f"{written.what}, which is emptied before it is read")
             if target != "/dev/null":
-                self._makes(normpath(target), use)
+                self._makes(target, use)
 
     def _makes(self, path: str, use: Use) -> None:
         if programs_of([use.simple, *use.simple.producers]) & NETWORK:
-            self.downloaded.add(path)
+            self.downloads(path)
         elif use.name == "cat":
-            self.made[path] = "\n".join(said_to(use.simple))
+            self.makes(path, "\n".join(said_to(use.simple)))
         elif use.name in ("echo", "printf"):
-            self.made[path] = self.made.get(path, "") + printed(use.words) + "\n"
+            self.makes(path, self.made.get(path, "") + printed(use.words) + "\n")
+
+    def downloads(self, path: str) -> None:
+        self.downloaded = {*self.downloaded, normpath(path)}
+
+    def makes(self, path: str, text: str) -> None:
+        self.made = {**self.made, normpath(path): text}
+
+    def defines(self, alias: str, body: str) -> None:
+        self.aliases = {**self.aliases, alias: body}
 
     def written(self, path: str, use: Use, *, empties: bool = False) -> None:
         """A path is written to: which class is that?"""
