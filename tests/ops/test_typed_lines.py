@@ -1,518 +1,390 @@
-"""Lines typed where no shell asks: judged by their text, which can only block."""
+"""An agent's Enter needs a known line: what it types is judged like a run, and refused where it is not known."""
 
 import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from shutil import which
 
 import anyio
 import pytest
 
 from duetty.blocks import Phase
-from duetty.calls import Actor
-from duetty.config import Settings
-from duetty.errors import PolicyDenied
-from duetty.ops.judging.typed_lines import Typed, TypedLines
-from duetty.policy import analyse
-from duetty.policy.scanning.fed import RUNS_PRINTED
-from duetty.session import Session
-from tests.engine import Engine, running_engine
-from tests.ops.at_a_shell import session_of
-from tests.ops.test_policy_path import answer_next
+from duetty.errors import PolicyDenied, SessionBusy
+from duetty.session import edited_text, ends_line, plain_text
+from tests.engine import AGENT, Engine, wait_phase
+from tests.ops.at_a_shell import ANNA, session_of, typed
 
-GUARDED = Settings(session_grace_ms=300, policy_profile="guarded")
-DESTRUCTIVE = "mkfs.ext4 /nowhere/at/all"
-ANNA = Actor(kind="person", name="anna")
+pytestmark = [pytest.mark.anyio, pytest.mark.shells]
+
+EDITORS = ["bash", "zsh", "fish"]
+SHELLS = [*EDITORS, "dash"]
+GRAVE = "mkfs.ext4 /nowhere/at/all"
+"""Does nothing should it run after all; then it would say so."""
 
 
-def test_a_line_is_whole_when_its_end_comes() -> None:
-    typed = TypedLines()
-
-    assert _taken(typed, "s", "rm -rf ") == []
-    assert _taken(typed, "other", "ls\r") == ["ls"]
-    assert _taken(typed, "s", "x\rls\nnext") == ["rm -rf x", "ls"]
-    assert _taken(typed, "s", "\x15again\r") == ["again"]
-    assert _taken(typed, "s", "ab\x7fc\x1b[D\x1b[200~d\x1b[201~\r") == ["acd"]
+async def shown(engine: Engine, text: str) -> None:
+    await engine.call("session.wait", session="s", text=text, max_wait_ms=30_000)
 
 
-def _taken(typed: TypedLines, session: str, text: str) -> list[str]:
-    lines = typed.lines(session, text)
-    typed.take(session, text)
-    return list(lines.commands)
+async def refused(engine: Engine, *pieces: str, hint: str = "") -> None:
+    with pytest.raises(PolicyDenied) as error:
+        await typed(engine, *pieces)
+    assert hint in (error.value.hint or "")
+    screen = "\n".join(engine.registry.find("s").screen(styled=False).text_lines)
+    assert "mke2fs" not in screen
+    assert "No such file" not in screen
 
 
-def test_a_line_that_was_not_let_through_is_still_there() -> None:
-    typed = TypedLines()
-    typed.take("s", "rm -rf x")
-
-    assert typed.lines("s", "\r") == typed.lines("s", "\r") == Typed(("rm -rf x",))
+async def pressed(engine: Engine, *keys: str) -> None:
+    await engine.call("input.press", session="s", keys=list(keys))
 
 
-PARTS = [
-    ("r\\", "m -rf victim"),
-    ("r\\", "\\", "m -rf victim"),
-    (": 'a' r\\\\; r\\", "m -rf victim"),
-    ("rm -r\\", "f victim"),
-    ("e'va'l \"r\"\\", "'m -rf victim'"),
-    ('x="', '"; echo rm -rf victim |', "sh"),
-    ("echo rm -rf victim |", "sh"),
-    ("echo rm -rf victim |", "", "sh"),
-    ("$(", "echo rm", ") -rf victim"),
-    ("{ echo rm -rf victim", "} | sh"),
-    ("(echo rm -rf victim", ") | sh"),
-    ("if true", "then echo rm -rf victim", "fi | sh"),
-    ("for x in 1", "do echo rm -rf victim", "done | sh"),
-    ("while echo rm -rf victim", "do break; done | sh"),
-    ("`", "echo rm`  -rf victim"),
-    ("sh <<E", "r\\", "m -rf victim", "E"),
-    ("{ echo rm -rf victim; } | sh",),
-    ("if true; then", "rm -rf victim", "fi"),
-]  # fmt: skip
+# --- at a shell's prompt ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("lines", PARTS, ids=" / ".join)
-def test_the_parts_of_a_line_are_judged_as_one(lines: tuple[str, ...]) -> None:
-    typed = TypedLines()
-    found = [_taken(typed, "s", f"{line}\r") for line in lines]
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_harmless_line_runs_however_it_is_typed(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await typed(engine, "echo o''ne\r")
+        await shown(engine, "one")
+        await typed(engine, *"echo t''wo", "\r")
+        await shown(engine, "two")
+        await engine.call("input.paste", session="s", text="echo th''ree")
+        await pressed(engine, "Enter")
+        await shown(engine, "three")
+        await pressed(engine, *"echo", "Space", *"fo''ur", "Enter")
+        await shown(engine, "four")
 
-    scans = [analyse(each).scan for commands in found for each in commands]
-    assert any(scan.findings or RUNS_PRINTED in scan.unreadable for scan in scans)
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("pieces", [(f"{GRAVE}\r",), (*GRAVE, "\r")], ids=["at once", "by keys"])
+async def test_a_destructive_line_is_refused_and_the_next_one_runs(
+    home: Path, shell: str, pieces: tuple[str, ...]
+) -> None:
+    async with session_of(home, shell) as engine:
+        await refused(engine, *pieces)
+        await pressed(engine, "Ctrl-C")
+
+        answer = await engine.run("echo after")
+
+        assert (answer.exit_code, answer.output.strip()) == (0, "after")
 
 
-def test_a_line_that_goes_on_for_longer_than_can_be_judged_says_so() -> None:
-    typed = TypedLines()
-    assert typed.lines("s", "r" + "''\\\r" * 2_100).is_untold
-    assert typed.lines("s", "rm -rf x #" + "x" * 9_000 + "\r").is_untold
-    assert not typed.lines("other", "(\r" + "x\r" * 5_000).is_untold
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_pasted_line_is_judged(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await engine.call("input.paste", session="s", text=GRAVE)
+
+        await refused(engine, "\r")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_several_lines_in_one_write_are_judged_together(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await refused(engine, f"echo first\r{GRAVE}\r")
+        await typed(engine, "echo fi''rst\recho sec''ond\r")
+
+        await shown(engine, "second")
+
+
+@pytest.mark.parametrize("shell", EDITORS)
+@pytest.mark.parametrize(
+    "keys",
+    [("ls", "\x01", "\r"), ("\x1b[A", "\r"), ("ech", "\t", "\r"), ("lsx", "\x7f", "\r")],
+    ids=["edited", "recalled", "completed", "backspace"],
+)
+async def test_a_line_that_is_not_known_is_refused_with_the_hint_to_run_it(
+    home: Path, shell: str, keys: tuple[str, ...]
+) -> None:
+    async with session_of(home, shell) as engine:
+        await refused(engine, *keys, hint="run")
+        await pressed(engine, "Ctrl-C")
+        await wait_phase(engine.registry.find("s"), Phase.INPUT)
+
+        await typed(engine, "echo kn''own\r")
+
+        await shown(engine, "known")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_persons_half_line_is_not_ended_by_an_agent(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        half = {"session": "s", "data": "echo half "}
+        await engine.dispatcher.call(ANNA, "input.write", half)
+        await shown(engine, "echo half")
+
+        await refused(engine, "line\r")
+        await refused(engine, "\r")
 
 
 @pytest.mark.parametrize(
-    "lines",
-    [
-        ("echo one", "echo two"),
-        ("don't", "ls", "it isn't", "ls"),
-        ("if x > 3:", "    print(1)", "", "x = 'a'"),
-        ("cat > notes <<E", "it's (a list", "E", "ls"),
-        ("for x in 1 2; do", "echo $x", "done"),
-        ("f() {", "ls", "}"),
-        ("make \\", "  test"),
-        ('git commit -m "one', '', 'two, and a third"'),
-        ("ls |", "wc -l"),
-    ],
-    ids=" / ".join,
-)  # fmt: skip
-def test_lines_of_several_parts_that_destroy_nothing_are_left_alone(lines: tuple[str, ...]) -> None:
-    typed = TypedLines()
-    for line in lines:
-        assert not any(analyse(each).scan.findings for each in _taken(typed, "s", f"{line}\r"))
+    ("shell", "may"), [("bash", False), ("zsh", False), ("fish", True), ("dash", True)]
+)
+async def test_history_signs_are_refused_where_the_shell_has_them_on(
+    home: Path, shell: str, may: bool
+) -> None:
+    async with session_of(home, shell) as engine:
+        if may:
+            await typed(engine, "echo o''k!\r")
+            await shown(engine, "ok!")
+        else:
+            await refused(engine, "echo ok!!\r", hint="run")
 
 
-def test_what_is_open_at_a_shell_that_asks_is_kept_only_behind_a_line_of_its_own() -> None:
-    typed = TypedLines()
-    typed.take("own", "r\\\n", asks=True)
-    typed.take("ahead", "dash\nr\\\n", asks=True)
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_line_that_goes_on_is_judged_as_a_whole(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await typed(engine, "echo be\\\r")
+        await typed(engine, "gun\r")
+        await shown(engine, "begun")
+        await typed(engine, "mkfs.ext4 \\\r")
 
-    assert "rm x" not in typed.lines("own", "m x\n").commands
-    assert "rm x" in typed.lines("ahead", "m x\n").commands
-
-
-def test_a_whole_line_and_ctrl_c_end_what_was_open() -> None:
-    typed = TypedLines()
-
-    assert _taken(typed, "s", "echo 'a\rb'\rc\r")[-1] == "c"
-    assert _taken(typed, "s", "echo 'a\r\x03b\r")[-1] == "b"
+        await refused(engine, "/nowhere/at/all\r")
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-@pytest.mark.shells
-@pytest.mark.parametrize("shell", ["dash", "bash --norc", "zsh -f"])
-async def test_no_shell_without_a_question_deletes_what_was_typed_in_parts(
+@pytest.mark.parametrize("shell", ["bash", "zsh", "dash"])
+async def test_a_loop_is_typed_line_by_line(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        session = engine.registry.find("s")
+        for line in ("for i in 1 2", "do echo round-$i"):
+            await typed(engine, f"{line}\r")
+            await wait_phase(session, Phase.CONTINUATION)
+        await typed(engine, "done\r")
+
+        await shown(engine, "round-2")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_line_that_somebody_else_began_is_not_ended_by_a_run(
     home: Path, shell: str
 ) -> None:
-    (home / "victim").mkdir()
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(120):
-            await engine.open(command=shell, cwd=str(home))
-            for lines in PARTS:
-                for line in lines:
-                    with suppress(PolicyDenied):
-                        await engine.call("input.write", session="s", data=f"{line}\r")
-                    await engine.call("session.wait", session="s", idle_ms=50, max_wait_ms=2_000)
-                assert (home / "victim").is_dir(), lines
-                await engine.call("input.write", session="s", data="\x03")
-                await engine.call("session.wait", session="s", idle_ms=50, max_wait_ms=2_000)
+    async with session_of(home, shell) as engine:
+        session = engine.registry.find("s")
+        begun = {"session": "s", "data": "echo x \\\r"}
+        await engine.dispatcher.call(ANNA, "input.write", begun)
+        if shell == "fish":
+            await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=30_000)
+        else:
+            await wait_phase(session, Phase.CONTINUATION)
+
+        with pytest.raises((PolicyDenied, SessionBusy)):
+            await engine.run("more")
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_a_second_enter_does_not_run_what_the_first_one_did_not(home: Path) -> None:
-    (home / "victim").mkdir()
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(command="dash", cwd=str(home))
-            await engine.call("input.write", session="s", data="rm -rf victim")
-            for _ in range(3):
-                with pytest.raises(PolicyDenied):
-                    await engine.call("input.write", session="s", data="\r")
-            await engine.call("input.write", session="s", data="\x15echo har''mless\r")
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_persons_own_line_is_never_judged(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        line = {"session": "s", "data": f"{GRAVE}\r"}
+        await engine.dispatcher.call(ANNA, "input.write", line)
 
-            await see(session, "harmless")
-            assert (home / "victim").is_dir()
+        await engine.call(
+            "session.wait",
+            session="s",
+            regex="mke2fs|No such|not found|Unknown",
+            max_wait_ms=30_000,
+        )
 
 
-async def see(session: Session, text: str) -> None:
-    while not any(text in str(line) for line in session.screen(styled=False).lines):
-        await session.pulse.wait()
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_yes_lets_the_line_run(home: Path, shell: str) -> None:
+    (home / "config.toml").write_text(
+        '[[policy.rules]]\nname = "asks"\ndecide = "ask"\ncommand = ["touch **"]\n'
+    )
+    async with session_of(home, shell, approval_ask="always") as engine:
+        desk = engine.services.approvals
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(typed, engine, "touch made && echo do''ne\r")
+            while not desk.pending():
+                with desk.subscribe() as entries:
+                    await entries.wait()
+            assert not (home / "made").exists()
+            answer = {"approval": desk.pending()[0].id}
+            await engine.dispatcher.call(ANNA, "approval.approve", answer)
+
+        await shown(engine, "done")
+        assert (home / "made").exists()
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-@pytest.mark.parametrize("program", ["bash --norc", "python3 -q", "sh"])
-async def test_a_destructive_line_is_not_typed_into_what_may_run_it(
-    home: Path, program: str
-) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            await engine.open(command=program)
-            calls: list[tuple[str, dict[str, Any]]] = [
-                ("input.write", {"data": f"{DESTRUCTIVE}\r"}),
-                ("input.write", {"data": "bWtmcyAvbm93aGVyZQ0=", "encoding": "base64"}),
-                ("input.paste", {"text": f"{DESTRUCTIVE}\n"}),
-                ("input.press", {"keys": [*DESTRUCTIVE.replace(" ", "\t"), "Enter"]}),
-            ]
-            for name, arguments in calls:
-                with pytest.raises(PolicyDenied) as refused:
-                    await engine.call(name, session="s", **arguments)
-                assert refused.value.details["reason"] == "destructive"
-            for key in DESTRUCTIVE:
-                await engine.call("input.write", session="s", data=key)
-            with pytest.raises(PolicyDenied):
-                await engine.call("input.press", session="s", keys=["Enter"])
+async def test_a_line_that_changes_while_a_person_is_asked_is_not_typed(home: Path) -> None:
+    (home / "config.toml").write_text(
+        '[[policy.rules]]\nname = "asks"\ndecide = "ask"\ncommand = ["touch **"]\n'
+    )
+    async with session_of(home, "bash", approval_ask="always") as engine:
+        desk, failed = engine.services.approvals, list[Exception]()
+
+        async def types() -> None:
+            try:
+                await typed(engine, "touch made\r")
+            except SessionBusy as error:
+                failed.append(error)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(types)
+            while not desk.pending():
+                with desk.subscribe() as entries:
+                    await entries.wait()
+            await engine.dispatcher.call(ANNA, "input.write", {"session": "s", "data": "rmx"})
+            await shown(engine, "rmx")
+            answer = {"approval": desk.pending()[0].id}
+            await engine.dispatcher.call(ANNA, "approval.approve", answer)
+
+        assert len(failed) == 1
+        assert not (home / "made").exists()
+
+
+async def test_typed_lines_and_runs_take_turns(home: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        answers: list[str] = []
+
+        async def runs(number: int) -> None:
+            answers.append((await engine.run(f"echo run-{number}")).output)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(5):
+                tasks.start_soon(runs, number)
+                tasks.start_soon(typed, engine, f"echo ty''ped-{number} >>seen\r")
+        seen = await engine.run("sort seen")
+
+        assert sorted(answers) == [f"run-{number}" for number in range(5)]
+        assert seen.output.split() == [f"typed-{number}" for number in range(5)]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_strict_lets_agents_type_at_no_prompt(home: Path, shell: str) -> None:
+    async with session_of(home, shell, policy_profile="strict") as engine:
+        await refused(engine, "l", hint="run")
+        await refused(engine, "ls\r", hint="run")
+
+        await pressed(engine, "Ctrl-C")
 
 
 @pytest.mark.parametrize(
     "line",
-    [
-        'import os; os.system("rm -rf victim")',
-        'shutil.rmtree("victim")',
-        '    os.remove("a")',
-        'require("fs").rmSync("victim", {recursive: true})',
-        'FileUtils.rm_rf "victim"',
-        "unlink 'a'",
-        "DROP TABLE users;",
-        "delete from users;",
-        "FLUSHALL",
-        "db.users.drop()",
-    ],
+    ["set -x", 'PS1="(x) $PS1"', "stty -ixon", "printf '\\033]133;D'", "set +H", "unset PS0"],
 )
-def test_a_line_that_may_be_code_is_judged_as_such(line: str) -> None:
-    first, *others = TypedLines().lines("s", f"{line}\r").commands
+async def test_lines_that_change_the_shell_are_plain_lines(home: Path, line: str) -> None:
+    async with session_of(home, "bash") as engine:
+        first = await engine.run(line)
+        await engine.run("{ set +x; } 2>/dev/null")
 
-    assert first == line
-    [code] = others
-    assert analyse(code).scan.findings
+        answer = await engine.run("echo after")
 
-
-@pytest.mark.parametrize("line", ["print(1 + 1)", "x = [1, 2]", "select * from users;", "y = 'a'"])
-def test_code_that_destroys_nothing_is_left_alone(line: str) -> None:
-    for each in TypedLines().lines("s", f"{line}\r").commands:
-        assert not analyse(each).scan.findings
+        assert first.exit_code == 0
+        assert (answer.exit_code, answer.output.strip()) == (0, "after")
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_destructive_code_is_not_typed_into_an_interpreter(home: Path) -> None:
-    (home / "victim").mkdir()
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(command="python3 -q", cwd=str(home))
-            await see(session, ">>>")
-            write = {"session": "s", "data": "import shutil, os\r"}
-            await engine.call("input.write", **write)
-            for code in ('shutil.rmtree("victim")', 'os.system("rm -rf victim")'):
-                with pytest.raises(PolicyDenied) as refused:
-                    await engine.call("input.write", session="s", data=f"{code}\r")
-                assert refused.value.details["reason"] == "destructive"
-            await engine.call("input.write", session="s", data='\x15print("har" + "mless")\r')
-
-            await see(session, "harmless")
-            assert (home / "victim").is_dir()
+# --- into a program -----------------------------------------------------------------
 
 
-async def nested(engine: Engine) -> Session:
-    session = await engine.open(command="bash")
-    await engine.run("true")
-    await engine.call("input.write", session="s", data="PS1='in''ner> ' sh\r")
-    await see(session, "inner>")
-    return session
+async def program(engine: Engine, line: str, prompt: str) -> None:
+    await engine.run(line)
+    await shown(engine, prompt)
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_nor_into_a_shell_that_an_agent_started_in_another(home: Path) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await nested(engine)
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_python_takes_keys_and_asks_about_what_destroys(home: Path, shell: str) -> None:
+    async with session_of(home, shell) as engine:
+        await program(engine, f"{sys.executable} -q", ">>>")
+        await typed(engine, "x = '${unclosed'\r", "print(len(x) * 1111)\r")
+        await shown(engine, "11110")
 
-            with pytest.raises(PolicyDenied):
-                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
-            await engine.call(
-                "input.write", session="s", data="echo har''mless; $(echo ec''ho) a\r"
-            )
+        await refused(engine, "import shutil; shutil.rmtree('/')\r")
+        await refused(engine, "import os; os.system('rm ", "-rf /')\r")
 
-            await see(session, "harmless")
-
-
-SSH = """\
-#!{python}
-# What ssh does to its terminal: raw on this side, a shell on a terminal of its own on the other.
-import os, pty
-os.environ["PS1"] = "box> "
-pty.spawn(["/bin/sh", "-i"])
-"""
+        await pressed(engine, "Ctrl-C")
+        await typed(engine, "print('al' 'ive')\r")
+        await shown(engine, "alive")
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-async def test_nor_into_ssh_whatever_shell_it_was_started_from(home: Path, shell: str) -> None:
-    ssh = home / "bin" / "ssh"
-    ssh.parent.mkdir()
-    ssh.write_text(SSH.format(python=sys.executable))
-    ssh.chmod(0o755)
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(command=shell)
-            await engine.run("true")
-            await engine.call("input.write", session="s", data=f"{ssh} box\r")
-            await see(session, "box>")
-            while session.echo_and_canonical() != (False, False):  # raw, as soon as it relays
-                await anyio.sleep(0.01)
-
-            with pytest.raises(PolicyDenied) as refused:
-                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
-            for key in DESTRUCTIVE:
-                await engine.call("input.write", session="s", data=key)
-            with pytest.raises(PolicyDenied):
-                await engine.call("input.press", session="s", keys=["Enter"])
-            await engine.call("input.write", session="s", data="\x15echo har''mless\r")
-
-            await see(session, "harmless")
-            assert refused.value.details["reason"] == "destructive"
-            assert not any("not found" in line for line in session.screen(styled=False).text_lines)
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_a_person_types_there_what_they_like(home: Path) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await nested(engine)
-
-            write = {"session": "s", "data": f"echo '{DESTRUCTIVE}' o''k\r"}
-            await engine.dispatcher.call(ANNA, "input.write", write)
-
-            await see(session, "all ok")
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_what_is_typed_at_a_password_prompt_is_not_kept(home: Path) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(
-                command="sh -c 'stty -echo; echo ask; read x; stty echo; echo got'"
-            )
-            await see(session, "ask")
-            with pytest.raises(PolicyDenied) as refused:
-                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
-            await engine.call("input.write", session="s", data="\x15rm-like;p4ss|word\r")
-            await see(session, "got")
-
-            assert DESTRUCTIVE not in str(refused.value)
-            trail = engine.services.trail.directory
-            for text in (DESTRUCTIVE, "p4ss|word"):
-                assert not any(text.encode() in each.read_bytes() for each in trail.iterdir())
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-@pytest.mark.parametrize(
-    "shell", ["sh", "bash --norc --noediting", "python3 -c 'import sys; sys.stdin.readline()'"]
-)
-async def test_a_shell_that_shows_nothing_is_typed_nothing_destructive(
-    home: Path, shell: str
+@pytest.mark.parametrize("inner", ["bash --norc", "dash", "script -qc 'bash --norc' /dev/null"])
+async def test_a_shell_in_the_shell_takes_keys_and_asks_about_what_destroys(
+    home: Path, inner: str
 ) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(command="bash")
-            await engine.run("true")
-            await engine.call("input.write", session="s", data=f"stty -echo; {shell}\r")
-            while (
-                session.echo_and_canonical() != (False, True) or session.phase is not Phase.RUNNING
-            ):
-                await anyio.sleep(0.01)
+    if which(inner.split()[0]) is None:
+        pytest.skip(f"{inner} is not here")
+    async with session_of(home, "bash") as engine:
+        await engine.run(inner)
+        await typed(engine, "echo in''side\r")
+        await shown(engine, "inside")
 
-            with pytest.raises(PolicyDenied):
-                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_a_shell_on_the_other_screen_is_typed_nothing_destructive_either(home: Path) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(command="bash")
-            await engine.run("true")
-            line = "printf '\\033[?1049h'; PS1='in''ner> ' bash --norc\r"
-            await engine.call("input.write", session="s", data=line)
-            await see(session, "inner>")
-
-            with pytest.raises(PolicyDenied) as refused:
-                await engine.call("input.write", session="s", data=f"{DESTRUCTIVE}\r")
-
-            assert refused.value.details["reason"] == "destructive"
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_a_program_on_the_other_screen_gets_its_keys_but_no_command_for_a_shell(
-    home: Path,
-) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(command="bash")
-            await engine.run("true")
-            await engine.call("input.write", session="s", data="printf '\\033[?1049h'; cat\r")
-            await engine.call("session.wait", session="s", state=["fullscreen"])
-
-            for keys in (
-                "ggdGifoo (bar)\t$x\r",
-                "\x1b:%s/foo/bar/\r",
-                "dd\r",
-                ":q!\r",
-                "/dev/sda\r",
-            ):
-                await engine.call("input.write", session="s", data=keys)
-            for keys in (f":!{DESTRUCTIVE}\r", f"!{DESTRUCTIVE}\r", f":r !{DESTRUCTIVE}\r"):
-                with pytest.raises(PolicyDenied):
-                    await engine.call("input.write", session="s", data=keys)
-
-            assert session.alternate_active
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-@pytest.mark.shells
-@pytest.mark.parametrize(
-    ("shell", "reads"),
-    [
-        ("bash", "read -s word"),
-        ("zsh", "read -s word"),
-        ("fish", "read -s word"),
-        ("bash", "python3 -c 'import tty; tty.setraw(0); input()'"),
-    ],
-)
-async def test_what_nobody_sees_is_in_no_record_though_it_looks_like_a_command(
-    home: Path, shell: str, reads: str
-) -> None:
-    async with running_engine(home, settings=GUARDED) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(command=shell)
-            await engine.run("true")
-            await engine.run(reads, max_wait_ms=3_000)
-            await engine.call(
-                "session.wait", session="s", state=["awaiting_input", "awaiting_password"]
-            )
-            while session.echo_and_canonical()[0]:
-                await anyio.sleep(0.01)
-
-            with suppress(PolicyDenied):
-                await engine.call("input.write", session="s", data="rm -rf /home/SEKRET\r")
-
-            records = await engine.dispatcher.call(ANNA, "audit.list", {"limit": 1_000})
-            trail = engine.services.trail.directory
-            assert "SEKRET" not in str(records)
-            assert not any(b"SEKRET" in each.read_bytes() for each in trail.iterdir())
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_what_was_typed_unseen_is_in_no_record_of_a_line_judged_with_it(home: Path) -> None:
-    asking = Settings(
-        session_grace_ms=300, policy_profile="guarded", approval_ask="always", approval_wait_s=2
-    )
-    async with running_engine(home, settings=asking) as engine:
-        with anyio.fail_after(60):
-            session = await engine.open(
-                command="sh -c 'stty -echo; echo ask; read x; stty echo; echo g''ot; exec cat'"
-            )
-            await see(session, "ask")
-            await engine.call("input.write", session="s", data="it's SEKRET\r")
-            await see(session, "got")
-            while not session.echo_and_canonical()[0]:
-                await anyio.sleep(0.01)
-
-            with pytest.raises(PolicyDenied) as refused:
-                await engine.call("input.write", session="s", data="'; rm -rf victim\r")
-
-            records = await engine.dispatcher.call(ANNA, "audit.list", {"limit": 1_000})
-            assert "SEKRET" not in f"{refused.value} {refused.value.details} {records}"
-
-
-@pytest.mark.anyio
-@pytest.mark.pty
-@pytest.mark.shells
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-@pytest.mark.parametrize(
-    "keys",
-    [
-        "dash\nrm -rf victim\n",
-        "dash\nr\\\nm -rf victim\n",
-        "true\ndash\nrm -rf victim\n",
-        "dash \\\n-i\nrm -rf victim\n",
-    ],
-)
-async def test_lines_for_the_program_that_a_line_starts_are_judged_with_it(
-    home: Path, shell: str, keys: str
-) -> None:
-    (home / "victim").mkdir()
-    async with session_of(home, shell, policy_profile="guarded") as engine:
+        await refused(engine, f"{GRAVE}\r")
+        await refused(engine, *GRAVE, "\r")
         with pytest.raises(PolicyDenied):
-            await engine.call("input.write", session="s", data=keys)
-        await engine.call("session.wait", session="s", idle_ms=300, max_wait_ms=5_000)
-
-    assert (home / "victim").is_dir()
+            await engine.run(GRAVE)
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-@pytest.mark.shells
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
-async def test_a_document_that_names_what_destroys_is_typed_at_a_prompt_unasked(
-    home: Path, shell: str
-) -> None:
-    async with session_of(home, shell, policy_profile="guarded") as engine:
-        data = "cat > notes <<E\rrm -rf build\rE\r"
-        await engine.call("input.write", session="s", data=data)
-        await engine.call("input.write", session="s", data="ls\recho ok\r")
-        await engine.call("session.wait", session="s", idle_ms=500, max_wait_ms=5_000)
-        assert (await engine.run("cat notes")).output == "rm -rf build"
+async def test_a_password_is_not_judged_and_not_kept(home: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        await engine.run("read -s -p 'password: ' x; echo got ${#x}", max_wait_ms=60_000)
+        await typed(engine, "rm -rf /\r")
+        await shown(engine, "got 8")
+
+        records = await engine.dispatcher.call(ANNA, "audit.list", {})
+
+        assert "rm -rf" not in str(records)
 
 
-@pytest.mark.anyio
-@pytest.mark.pty
-async def test_a_line_that_a_person_let_through_is_over(home: Path) -> None:
-    (home / "victim").mkdir()
-    asking = Settings(session_grace_ms=300, policy_profile="guarded", approval_ask="always")
-    async with running_engine(home, settings=asking) as engine, anyio.create_task_group() as tasks:
-        with anyio.fail_after(60):
-            session = await engine.open(command="dash", cwd=str(home))
-            await engine.call("input.write", session="s", data="rm -rf victim")
-            tasks.start_soon(answer_next, engine, "approval.approve")
-            await engine.call("input.write", session="s", data="\r")
-            await engine.call("input.write", session="s", data="echo har''mless\r")
+@pytest.mark.skipif(which("vim") is None and which("vi") is None, reason="no vi here")
+async def test_an_editor_takes_text_and_asks_about_what_it_hands_to_a_shell(home: Path) -> None:
+    editor = "vim -u NONE" if which("vim") else "vi"
+    async with session_of(home, "bash") as engine:
+        await engine.run(f"{editor} script.sh")
+        await typed(engine, "i", "rm -rf /\r", f"{GRAVE}\r", "\x1b")
 
-            await see(session, "harmless")
-            assert not (home / "victim").exists()
+        await refused(engine, f":!{GRAVE}\r")
+
+        await typed(engine, "\x1b", ":wq\r")
+        await wait_phase(engine.registry.find("s"), Phase.INPUT)
+        answer = await engine.run("cat script.sh")
+        assert answer.output.strip().splitlines()[:2] == ["rm -rf /", GRAVE]
+
+
+async def test_keys_behind_the_first_line_go_to_the_program_that_it_starts(home: Path) -> None:
+    async with session_of(home, "bash") as engine:
+        await typed(engine, f"{sys.executable} -q\rx=1\x1b[D\x1b[C\rprint('al' 'ive')\r")
+
+        await shown(engine, "alive")
+
+
+# --- the text of keys ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"ls -l", "ls -l"),
+        (b"ls\r", "ls\n"),
+        (b"a\r\nb\n", "a\nb\n"),
+        (b"\x1b[200~a\tb\rc\x1b[201~\r", "a\tb\nc\n"),
+        ("grüße 🙂".encode(), "grüße 🙂"),
+        (b"l\ts", None),
+        (b"\x1b[A\r", None),
+        (b"ls\x7f", None),
+        (b"\x1b[200~a\x03b\x1b[201~", None),
+    ],
+)
+def test_only_text_and_line_ends_are_known(data: bytes, text: str | None) -> None:
+    assert plain_text(data) == text
+
+
+def test_what_keys_take_away_is_not_in_the_text() -> None:
+    assert edited_text(b"rmx\x7f -rf\x1b[D /\r") == "rm -rf /\n"
+    assert edited_text(b"first\rsecond\x15third") == "first\nthird"
+
+
+@pytest.mark.parametrize(
+    ("data", "ends"),
+    [
+        (b"ls", False),
+        (b"ls\r", True),
+        (b"ls\n", True),
+        (b"ls\x0f", True),
+        (b"\x18\x05", True),
+        (b"\x1b[200~a\rb\x1b[201~", False),
+    ],
+)
+def test_which_keys_end_a_line(data: bytes, ends: bool) -> None:
+    assert ends_line(data) is ends
+
+
+def test_the_agent_of_these_tests_is_an_agent() -> None:
+    assert AGENT.kind == "agent"

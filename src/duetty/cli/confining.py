@@ -4,22 +4,43 @@ import argparse
 from pathlib import Path
 
 from duetty.errors import BadArguments
+from duetty.workspaces import workspace_of
 
 
-def add_sandbox(parser: argparse.ArgumentParser) -> None:
+def add_sandbox(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """`default`: of a parser below another one that has these, `argparse.SUPPRESS`."""
     parser.add_argument(
         "--sandbox",
         nargs="?",
         const="any",
+        default=default,
         choices=("none", "any", "landlock", "bubblewrap"),
         help="confine it; without a word the best there is",
     )
     parser.add_argument(
         "--workspace",
         action="append",
+        default=default,
         metavar="DIR",
         help="what it may write in a sandbox (default: this directory; without --sandbox, the settings')",
     )
+
+
+def host_confinement(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
+    """The sandbox of an MCP host's connection, and what may be written there.
+
+    That is the repository in which the host was started, or else its directory. A home, or the
+    whole machine, is nothing to hand over unasked: then only what the settings name is written.
+    """
+    if arguments.sandbox in (None, "none"):
+        return None, []
+    if arguments.workspace:
+        return arguments.sandbox, [str(Path(each).absolute()) for each in arguments.workspace]
+    try:
+        here = workspace_of(str(Path.cwd()), str(Path.home()))
+    except OSError:
+        here = ""  # it was removed under us
+    return arguments.sandbox, [here] if here else []
 
 
 def confinement(arguments: argparse.Namespace, *, here: bool = True) -> dict[str, object]:

@@ -12,6 +12,7 @@ from duetty.errors import (
     NotAPerson,
     PolicyDenied,
 )
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
@@ -129,6 +130,7 @@ LIST = Operation(
     name="approval.list",
     summary="Questions that wait for a person; waits for the next change when asked to.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=ApprovalsParams,
     result=ApprovalList,
     run=_list,
@@ -140,6 +142,7 @@ APPROVE = Operation(
     name="approval.approve",
     summary="Say yes to a question: once, for the session, or by a standing approval. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=ApproveParams,
     result=ApprovalInfo,
     run=_approve,
@@ -159,6 +162,7 @@ DECLINE = Operation(
     name="approval.decline",
     summary="Say no to a question. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=DeclineParams,
     result=ApprovalInfo,
     run=_decline,
@@ -171,6 +175,7 @@ STANDING = Operation(
     name="approval.standing",
     summary="Answers that also cover later calls, as the rules they are.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=list[StandingInfo],
     run=_standing,
@@ -180,6 +185,7 @@ REVOKE = Operation(
     name="approval.revoke",
     summary="Take a standing approval back. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=StandingParams,
     result=Done,
     run=_revoke,

@@ -9,6 +9,9 @@ from duetty.shell import MarkKind
 SETTLE_S = 0.15
 """How long a shell may take to begin with a line that was sent to it; fish takes some 10 ms."""
 
+INTERRUPT_S = 1.0
+"""How long a shell may take to draw another prompt after Ctrl-C."""
+
 LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
 """Shells that edit the line themselves, and may want more of it after Enter."""
 
@@ -28,6 +31,8 @@ class Line:
         "_ahead",
         "_clock",
         "_entered_s",
+        "_interrupted_at",
+        "_interrupted_s",
         "echoed",
         "entered_at_ns",
         "half_ahead",
@@ -60,10 +65,30 @@ class Line:
         self._ahead = False
         """It was sent before the prompt for it was drawn."""
 
+        self._interrupted_at: int | None = None
+        self._interrupted_s = 0.0
+
     @property
     def is_settled(self) -> bool:
         """The shell has had the time to begin with the line."""
         return self._clock.monotonic_s() - self._entered_s > SETTLE_S
+
+    def interrupted(self, prompts: int) -> None:
+        """Ctrl-C was typed when the shell had drawn so many prompts: a signal, which nobody reads."""
+        self._interrupted_at, self._interrupted_s = prompts, self._clock.monotonic_s()
+
+    def is_interrupting(self, prompts: int, within_s: float) -> bool:
+        """The shell may not have heard of that yet: it draws another prompt when it has."""
+        if self._interrupted_at is not None and prompts > self._interrupted_at:
+            self._interrupted_at = None
+        passed_s = self._clock.monotonic_s() - self._interrupted_s
+        return self._interrupted_at is not None and passed_s <= within_s
+
+    def take_deaf(self, prompts: int) -> bool:
+        """Whether it drew none, after all that time; said once."""
+        is_deaf = self._interrupted_at is not None and prompts <= self._interrupted_at
+        self._interrupted_at = None
+        return is_deaf
 
     def assembled(self, data: bytes, phase: Phase) -> None:
         """Keys went to a terminal that assembles lines itself."""
@@ -103,6 +128,6 @@ class Line:
             case MarkKind.INPUT if self._ahead:
                 self._ahead = False
                 return True
-            case MarkKind.INPUT | MarkKind.OUTPUT | MarkKind.QUESTION:
+            case MarkKind.INPUT | MarkKind.OUTPUT:
                 pass
         return False

@@ -24,6 +24,7 @@ from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
 from duetty.session.session import Session
+from duetty.shell import EXACT_LINE, needs_exact_line
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
 
@@ -38,10 +39,6 @@ PROMPT_READY_S = 1.0
 
 PASTE_READY_S = 0.3
 """How long a paste of several lines waits for the line editor to ask for it bracketed."""
-
-REST_LOOK_S = 0.005
-REST_LOOKS = 200
-"""How often, and how many times, a shell is looked at that somebody has typed at."""
 
 LONG_LINE_CHARS = 400
 """zsh redraws for each typed character: ten thousand of them take a second, pasted they take none."""
@@ -253,16 +250,9 @@ class Run:
         """Keys may be on their way that make the shell draw a prompt, which would be taken for the
         end of this line. False when something else has begun meanwhile.
         """
-        session, phase = self.session, self.session.phase
-        if phase in (Phase.RUNNING, Phase.SILENT):
+        if self.session.phase in (Phase.RUNNING, Phase.SILENT):
             return True
-        for _ in range(REST_LOOKS):
-            if session.is_exited or await session.is_at_rest():
-                return True
-            await session.pulse.nap(REST_LOOK_S)
-            if session.phase is not phase:
-                return False
-        return True
+        return await self.session.wait_rest()
 
     def _check_empty(self) -> None:
         """Refuse to type into somebody's half line."""
@@ -333,11 +323,13 @@ class Run:
     def _type(self, text: str) -> None:
         session = self.session
         self.typed = True
+        is_changed = self._at_prompt and needs_exact_line(session.profile.shell, text)
+        key = EXACT_LINE if is_changed else b""
         if self._needs_paste(text):
-            session.paste(text, actor=self.actor, judged=True)
+            session.write(key + session.pasted(text), actor=self.actor, judged=True)
             session.write(b"\r", actor=self.actor, judged=True)
         else:
-            session.write(text.encode() + b"\r", actor=self.actor, judged=True)
+            session.write(key + text.encode() + b"\r", actor=self.actor, judged=True)
 
     def _needs_paste(self, text: str) -> bool:
         """Several lines; keys that the editor would obey (Tab); or so much that it would redraw for long."""
@@ -415,24 +407,11 @@ class Run:
             case "prompt" if not self._at_prompt and state.known_by == "kernel":
                 if self._held():
                     return "input"
-            case "prompt" if self._is_refused():
-                if self._held():
-                    return "mark"
             case _:
                 self._held_since_s = None
         if not self._at_prompt and quiet_s >= self.quiet_s:
             return "idle"
         return None
-
-    def _is_refused(self) -> bool:
-        """A history expansion that fails: bash shows its prompt again, and announces none."""
-        session = self.session
-        return (
-            self._at_prompt
-            and session.profile.shell == "bash"
-            and session.phase is Phase.INPUT
-            and session.input_end > self._offset
-        )
 
     def _held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation

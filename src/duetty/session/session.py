@@ -33,15 +33,12 @@ from duetty.session.capture import Keyboard
 from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
-from duetty.session.gate import Gate, Question
 from duetty.session.lane import Lane
-from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
+from duetty.session.line import INTERRUPT_S, LINE_EDITORS, SETTLE_S, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
-    are_keys_plain,
     drop_unread,
-    foreground_program,
     has_output,
     is_still_the_shell,
     line_settings,
@@ -53,8 +50,9 @@ from duetty.session.pump import InputQueue
 from duetty.session.reading import Reading
 from duetty.session.replies import Replies
 from duetty.session.times import Times
+from duetty.session.typed_text import TypedText
 from duetty.session.viewers import Viewers
-from duetty.shell import Mark, MarkKind, MarkScanner
+from duetty.shell import EXACT_LINE, Mark, MarkKind, MarkScanner
 from duetty.surface import Frame, compose
 from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
@@ -63,6 +61,10 @@ log = logging.getLogger("duetty.session")
 INTERRUPT = b"\x03"
 """What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
 
+REST_LOOK_S = 0.005
+REST_LOOKS = 200
+"""How often, and how many times, a shell is looked at that somebody has typed at."""
+
 ECHO_BYTES = 64
 """What a key, or a few of them, make a program print."""
 
@@ -70,6 +72,8 @@ _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
+
+_AT_PROMPT = frozenset({Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION})
 
 NOBODY = Actor(kind="person", name="unknown")
 
@@ -99,13 +103,7 @@ class Session:
         self.exit_code: int | None = None
         self.exit_signal: int | None = None
         self.exited_at_ns: int | None = None
-        self.gate: Gate | None = None
-        """Where the shell asks before it runs a line; None if it does not."""
-
-        self.question: Question | None = None
-        """What the shell has asked and not been answered yet."""
-
-        self.on_question: Callable[[Question | None], None] | None = None
+        self.typed = TypedText()
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
@@ -211,8 +209,10 @@ class Session:
 
     @property
     def is_continuing(self) -> bool:
-        """The shell asks for the rest of a line."""
-        return self._tracker.phase is Phase.CONTINUATION
+        """The shell asks for the rest of a line; fish does so without a word."""
+        phase = self._tracker.phase
+        is_silent = phase is Phase.ENTERED and self.profile.shell == "fish"
+        return phase is Phase.CONTINUATION or (is_silent and self.line.is_settled)
 
     @property
     def has_marks(self) -> bool:
@@ -302,7 +302,7 @@ class Session:
     # --- what is done to it ---------------------------------------------------
 
     def write(self, data: bytes, *, actor: Actor, judged: bool = False) -> None:
-        """Bytes to the program, verbatim. `judged`: what they make the shell run was decided on.
+        """Bytes to the program, verbatim. `judged`: a run types them.
 
         Raises:
             SessionExited: if there is no program any more.
@@ -310,14 +310,12 @@ class Session:
         """
         if self._input is None:
             raise SessionExited(self.name, self.exit_code)
-        if self.gate is not None and not judged:
-            now_s = self._clock.monotonic_s()
-            self.gate.expect(data, actor=actor, now_s=now_s, is_line_empty=self._is_line_empty)
-        elif self.gate is not None:
-            self.gate.note_run(data, self._is_line_empty)
         self._input.write(data)
+        self.typed.add(data, actor)
         if self._lane is not None and not judged:
             self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
+        if INTERRUPT in data:
+            self.line.interrupted(self.prompts)
         if not judged:
             self.line.is_touched = True
             if self.profile.shell == "sh" and self.echo_and_canonical()[1]:
@@ -328,20 +326,63 @@ class Session:
         self.activity.touch()
         self.pulse.fire()
 
-    def _is_line_empty(self) -> bool:
-        return self._is_all_read() and self.shown_line() == ""
+    @property
+    def is_at_prompt(self) -> bool:
+        """A shell that announces its lines reads what is typed, as far as is known."""
+        return self._tracker.phase in _AT_PROMPT or self.is_continuing
 
-    def _is_all_read(self) -> bool:
-        """The shell waits for a line, and has all that was written to it."""
-        return self._tracker.phase is Phase.INPUT and self._has_no_unread()
+    def line_so_far(self, actor: Actor) -> str | None:
+        """All of the shell's line that this actor's next text goes on with; None if that is not known."""
+        if (text := self.typed.by(actor)) is not None:
+            return text
+        if not self._is_line_empty():
+            return None
+        self.typed.clear()
+        self.line.is_touched = False
+        return ""
+
+    async def wait_rest(self) -> bool:
+        """Until the shell has shown what was typed; False when something else has begun meanwhile."""
+        phase = self.phase
+        for _ in range(REST_LOOKS):
+            if self.is_exited or await self.is_at_rest():
+                if not self.is_exited and self._is_deaf():
+                    self.write(EXACT_LINE, actor=self.actor, judged=True)
+                    self.line.interrupted(self.prompts)
+                    continue
+                return True
+            await self.pulse.nap(REST_LOOK_S)
+            if self.phase is not phase:
+                return False
+        return True
+
+    def _is_line_empty(self) -> bool:
+        if self._tracker.phase is not Phase.INPUT:
+            return False
+        if not self.line.is_touched:
+            return True
+        if not self._has_no_unread():
+            return False
+        shown = self.shown_line()
+        return not self.line.half_typed if shown is None else shown == ""
 
     def _has_no_unread(self) -> bool:
         is_written = self._input is not None and not self._input.pending_bytes
         return is_written and unread_bytes(self._fd) == 0
 
+    def _is_deaf(self) -> bool:
+        """Now and then bash takes a Ctrl-C and acts on it at the next key only."""
+        return self.profile.shell == "bash" and self.line.take_deaf(self.prompts)
+
+    def _is_interrupting(self) -> bool:
+        within_s = SETTLE_S if self.profile.shell == "bash" else INTERRUPT_S
+        return self._tracker.phase in _AT_PROMPT and self.line.is_interrupting(
+            self.prompts, within_s
+        )
+
     async def is_at_rest(self) -> bool:
         """Who has the terminal has read all that was written, said all there is to say, and waits."""
-        if not self._has_no_unread():
+        if not self._has_no_unread() or self._is_interrupting():
             return False
         generation = self.activity.generation
         probe = await self._prober()
@@ -379,6 +420,7 @@ class Session:
             self._lane.hush()
         self.actor = actor
         self.line.is_touched = True
+        self.line.interrupted(self.prompts)
         self.line.assembled(INTERRUPT, self._tracker.phase)
         self.activity.touch()
         if self._input.pending_bytes:
@@ -413,36 +455,6 @@ class Session:
         if progress.phase is not Phase.INPUT:
             return ""
         return self.chronicle.shown_text(progress.prompt_end, progress.input_end)
-
-    def is_prompt_missing(self) -> bool:
-        """A line ended a while ago, and the shell has said nothing since."""
-        gate = self.gate
-        return gate is not None and gate.is_prompt_missing(self._clock.monotonic_s())
-
-    def are_keys_taken(self) -> bool:
-        """A program has the terminal, key by key, and has read all that was written."""
-        if self._tracker.phase is not Phase.RUNNING or self.echo_and_canonical()[1]:
-            return (
-                False  # of a line that is assembled, the kernel does not count what has no end yet
-            )
-        # In this order: what was read before the program was seen was not left to the shell.
-        name = foreground_program(self._fd) if self._has_no_unread() else None
-        return name is not None and not name.startswith(self.profile.shell or "")
-
-    def is_shell_reading_keys(self) -> bool:
-        """The shell itself reads keys within a line that runs: `read -e`, `vared`, a shell in the shell."""
-        return (
-            self._tracker.phase is Phase.RUNNING
-            and not self.echo_and_canonical()[1]
-            and is_still_the_shell(self._fd, self.profile.shell or "")
-        )
-
-    def is_settled_at_prompt(self) -> bool:
-        """The shell waits for a line, and has had time to show all that agents wrote to it."""
-        gate = self.gate
-        return (
-            gate is not None and gate.has_settled(self._clock.monotonic_s()) and self._is_all_read()
-        )
 
     def resize(self, *, cols: int, rows: int) -> None:
         """Change the size of the surface; panels keep their rows, the program has the rest."""
@@ -533,7 +545,6 @@ class Session:
             carry=self._scanner.carry,
             progress=self._tracker.progress,
             open_block=self.open_block,
-            question=self.question,
         )
         cols, rows = self.terminal_size
         self.journal.turn_over(
@@ -614,51 +625,10 @@ class Session:
                 case Closed():
                     self.chronicle.closed(change, at_ns=at_ns, actor=self.actor)
         if mark.trusted and not mark.secondary:
-            if self.gate is not None:
-                self._watch_gate(self.gate, mark)
-            if self.question is not None and mark.kind is MarkKind.QUESTION:
-                # A shell that waits for an answer asks nothing: whoever has got hold of the nonce does.
-                self.log.append(Degraded(part="gate", reason="a question came while one waits"))
-                return
-            was_asked, self.question = self.question is not None, None
-            if mark.kind is MarkKind.QUESTION:
-                self._ask(mark)
-                return
-            if was_asked and self.on_question is not None:
-                self.on_question(None)
+            if mark.kind in (MarkKind.PROMPT, MarkKind.OUTPUT):
+                self.typed.clear()
             if self.line.marked(mark.kind, before):
                 self.enter()
-
-    def _watch_gate(self, gate: Gate, mark: Mark) -> None:
-        """A gate that does not work says so."""
-        reason = None
-        if mark.kind is MarkKind.PROMPT:
-            reason = gate.note_prompt(gated=mark.gated, now_s=self._clock.monotonic_s())
-        elif mark.kind is MarkKind.OUTPUT:
-            reason = gate.note_output()
-        elif mark.kind is MarkKind.DONE:
-            gate.note_done(self._clock.monotonic_s())
-        if reason is not None:
-            self.log.append(Degraded(part="gate", reason=reason))
-
-    def _ask(self, mark: Mark) -> None:
-        """The shell wants to know whether it may run a line, and waits."""
-        gate, run_line, line = self.gate, self.line.text, mark.command_line
-        agent = None
-        if gate is not None:
-            agent = gate.take_actor()
-            line = gate.line_of(mark, are_keys_plain=lambda: are_keys_plain(self._fd))
-            run_line = run_line if run_line is not None and gate.is_judged(run_line) else None
-        self.question = Question(
-            id=mark.question or "",
-            line=line,
-            history=mark.command_line if line is None else None,
-            expanded=mark.expanded,
-            run_line=run_line,
-            actor=agent or self.actor,
-        )
-        if self.on_question is not None:
-            self.on_question(self.question)
 
     def output_start(self) -> int | None:
         """Where the output of the command line that runs now begins; None if none does."""

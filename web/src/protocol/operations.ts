@@ -18,6 +18,12 @@ export interface ServerStatus {
   sessions: number;
   exited_sessions: number;
   uptime_s: number;
+  /** the profile by which policy judges what agents ask to run */
+  guardrail: "open" | "guarded" | "strict";
+  /** the sandbox of new sessions; `unavailable`: one is set that this machine cannot give */
+  boundary: "none" | "landlock" | "bubblewrap" | "unavailable";
+  /** of the open ones, those in a sandbox */
+  confined_sessions: number;
   degraded: Record<string, string>;
 }
 
