@@ -87,6 +87,9 @@ class TypedText:
         if self._actor not in (None, typist):
             self._is_known = False
         self._actor = typist
+        if actor.kind == "person":
+            self._is_known = False  # nobody judges it, so its text is not kept
+            return
         text = plain_text(data)
         if text is None:
             self._is_known = False
@@ -114,5 +117,8 @@ class TypedText:
 
     @property
     def begun(self) -> str:
-        """Since the last line end: for a program, which reads line by line."""
-        return self.text.rpartition("\n")[2]
+        """Since the last line end: for a program, which reads line by line. A backslash ends no line."""
+        start = self.text.rfind("\n") + 1
+        while start > 1 and self.text[start - 2] == "\\":
+            start = self.text.rfind("\n", 0, start - 1) + 1
+        return self.text[start:]

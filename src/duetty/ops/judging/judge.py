@@ -198,6 +198,7 @@ class Judging:
             command_line=_command_line(operation.judged, params),
             shell=self._shell_of(call, operation, params, session),
             is_raw_input=isinstance(operation.judged, Types),
+            can_go_on=session is not None and isinstance(operation.judged, RunsLine),
         )
 
     def _confinement(self, actor: Actor, params: Any, session: Session | None) -> tuple[bool, bool]:
@@ -396,7 +397,7 @@ class Judging:
         line = (typing.so_far + text).rstrip("\n")
         if needs_exact_line(session.profile.shell, line):
             return self._unknown_line(judged, session, "the shell may change it after Enter")
-        judged = replace(judged, command_line=line, is_raw_input=False)
+        judged = replace(judged, command_line=line, is_raw_input=False, can_go_on=True)
         decided = self._wherever(self.decide(judged))
         if rest and isinstance(decided.decision, Allow):
             into = replace(judged, command_line=edited_text(rest), into_program=True)
