@@ -93,8 +93,10 @@ class TypedText:
         text = plain_text(data)
         if text is None:
             self._is_known = False
-            text = edited_text(data)
-        self.text += text
+            begun = self.begun
+            self.text = self.text.removesuffix(begun) + edited_text(begun.encode() + data)
+        else:
+            self.text += text
         if len(self.text) > MAX_CHARS:
             self.text, self._is_known = self.text[-MAX_CHARS:], False
 
