@@ -40,6 +40,7 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         sessions=len(sessions) - exited,
         exited_sessions=exited,
         uptime_s=round(services.clock.monotonic_s() - node.started_s, 3),
+        standing_approvals=len(services.approvals.standing.in_force()),
         degraded=degraded,
     )
 

@@ -258,5 +258,6 @@ class ServerStatus(Result):
     sessions: int
     exited_sessions: int
     uptime_s: float
+    standing_approvals: int = Field(description="answers of people that cover later calls")
     degraded: dict[str, str]
     """Part and reason of everything that does not work as promised."""

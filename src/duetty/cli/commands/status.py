@@ -3,7 +3,7 @@
 import argparse
 
 from duetty.cli.reach import add_instance, paths_of, reach
-from duetty.cli.show import age, as_json
+from duetty.cli.show import age, as_json, visible
 from duetty.errors import ServerUnreachable
 
 EXAMPLES = (
@@ -18,8 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
     try:
-        status = reach(arguments).get("/server/info")
+        status = client.get("/server/info")
     except ServerUnreachable:
         if arguments.json:
             as_json({"running": False})
@@ -33,6 +34,13 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"  keeper   pid {status['keeper_pid'] or '-'}")
     print(f"  sessions {status['sessions']} open, {status['exited_sessions']} exited")
     print(f"  state    {paths_of(arguments).state}")
+    if status["standing_approvals"]:
+        print(f"  standing {status['standing_approvals']} approvals: duetty approvals standing")
+        for each in client.get("/approvals/standing"):
+            if each["expires_at"]:
+                print(
+                    f"  unasked  until {each['expires_at'][:16].replace('T', ' ')}: {visible(each['rule'])}"
+                )
     for part, reason in status["degraded"].items():
         print(f"  degraded {part}: {reason}")
     return 0
