@@ -63,6 +63,35 @@ async def test_what_the_person_allows_is_done(
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("decision", "covers", "says"),
+    [
+        ("allow in this session", "session", "until this session ends"),
+        ("allow for an hour", "hours", "asked about as git_rewrite"),
+        ("always allow", "always", "always allow: allow command.run of "),
+    ],
+)
+async def test_what_the_person_allows_for_longer_stands(
+    server: ServerProcess, way: str, decision: str, covers: str, says: str
+) -> None:
+    person, name = Person("accept", decision), f"a{secrets.token_hex(4)}"
+    async with connected(way, server, elicitation_callback=person) as client:
+        await client.call_tool("wsh_create_session", {"name": name, "command": "bash"})
+        wanted = {"session": name, "input": f"git push --force {name}", "view": "output"}
+        first = await client.call_tool("wsh_run_command", wanted)
+        again = await client.call_tool("wsh_run_command", wanted)
+        [standing] = server.client.get("/approvals/standing")
+        server.client.delete(f"/approvals/standing/{standing['id']}")
+        await client.call_tool("wsh_manage_session", {"session": name, "action": "kill"})
+
+    assert not first.is_error
+    assert not again.is_error
+    assert len(person.asked) == 1
+    assert says in person.asked[0]
+    assert (standing["covers"], standing["uses"], standing["via"]) == (covers, 1, "elicitation")
+
+
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("person", [("accept", "reject"), ("decline", None)])
 async def test_what_the_person_rejects_is_not_done(
     server: ServerProcess, way: str, person: tuple[str, str | None], tmp_path: Path

@@ -151,7 +151,7 @@ class Asking:
             return "duetty approve or duetty decline, in another terminal"
         if self.is_answering:
             return "y: yes, this once · n: no · any other key: later"
-        return "Ctrl+\\ and then y approves, n declines; it shows more ways to say yes"
+        return "Ctrl+\\ and then y approves, n declines"
 
 
 def _wrapped(text: str, cols: int) -> list[str]:
