@@ -98,7 +98,7 @@ def test_a_yes_for_a_time_is_shown_wherever_a_person_looks_until_it_is_taken_bac
 
     assert "--for session" in offered
     assert "--for hour" in offered
-    assert "whatever else of this agent is asked about as git_rewrite" in offered
+    assert "every line of this agent that is asked about as git_rewrite" in offered
     assert (said.returncode, back.returncode) == (0, 0)
     assert f"duetty approvals revoke {standing['id'][:4]}" in said.stdout
     assert (call.status, other.status, unasked.status, again.status) == (200, 200, 200, 403)

@@ -60,8 +60,8 @@ def choices(asked: ApprovalRecord) -> tuple[Choice, ...]:
         offered.append(
             Choice(
                 covers="hours",
-                says=f"whatever else of this agent is asked about as {classes} {place}, until the"
-                " time is up; never what a rule of yours asks about or denies",
+                says=f"every line of this agent that is asked about as {classes}, {place}, until"
+                " the time is up; never what a rule of yours asks about or denies",
                 rule=f"allow what is asked about as {classes} {place} for {agent}",
             )
         )

@@ -1,5 +1,6 @@
 // One question to a person: what would run, where, by which rule it is asked, how long there is, and the answers.
 // It never takes the focus away from a terminal, and no key or click answers what has only just appeared.
+import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CallError, socket } from "../protocol/socket";
 import { type ApprovalInfo, approve, calm, decline, dismissCard, isMeant, isMine, leftMs, mayAnswer, mayEdit, mayStand, stir } from "../state/approvals";
@@ -269,25 +270,27 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
         <fieldset class={css.more}>
           <legend>Run it, and do not ask again</legend>
           {more.map((each) => (
-            <label key={each.covers}>
-              <input type="radio" name={`covers-${info.id}`} checked={covers === each.covers} onChange={() => setCovers(each.covers)} />
-              <span>
-                <b>{each.covers === "hours" ? `For ${hoursText(hours)}` : SCOPES[each.covers]}</b>: <Shown text={each.says} most={1000} />
-              </span>
-            </label>
+            <Fragment key={each.covers}>
+              <label>
+                <input type="radio" name={`covers-${info.id}`} checked={covers === each.covers} onChange={() => setCovers(each.covers)} />
+                <span>
+                  <b>{each.covers === "hours" ? `For ${hoursText(hours)}` : SCOPES[each.covers]}</b>: <Shown text={each.says} most={1000} />
+                </span>
+              </label>
+              {each.covers === "hours" && covers === "hours" && (
+                <label class={css.ends}>
+                  Ends after
+                  <select class={parts.input} value={String(hours)} onChange={(event) => setHours(Number(event.currentTarget.value))}>
+                    {HOURS.map((length) => (
+                      <option key={length} value={String(length)}>
+                        {hoursText(length)}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+              )}
+            </Fragment>
           ))}
-          {covers === "hours" && (
-            <label>
-              Ends after
-              <select class={parts.input} value={String(hours)} onChange={(event) => setHours(Number(event.currentTarget.value))}>
-                {HOURS.map((each) => (
-                  <option key={each} value={String(each)}>
-                    {hoursText(each)}
-                  </option>
-                ))}
-              </select>
-            </label>
-          )}
           {covers === "always" && canBeRule(info) && (
             <label>
               <input type="checkbox" checked={editing} onChange={() => setEditing(!editing)} /> as a rule of your policy that you can edit

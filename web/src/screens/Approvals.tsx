@@ -75,7 +75,7 @@ function Inbox() {
         <div class={css.box}>
           <h2>Nothing waits for you</h2>
           <p class={parts.hint}>
-            When an agent wants to do something that policy does not let pass, it asks here and waits. Try it: let an agent run <code>rm -rf build</code>, or tighten the profile to{" "}
+            When an agent wants to do something that policy does not let pass, it asks here and waits. Try it: let an agent run <code>git push --force</code>, or tighten the profile to{" "}
             <code>strict</code> in <code>config.toml</code>. With notifications on (Settings) you are told wherever you look.
           </p>
         </div>

@@ -195,7 +195,7 @@ function Unasked() {
   return (
     <div class={css.unasked} role="status" id="unasked">
       <b>Unasked until {clockTime(first.expires_at)}</b>
-      <span title={first.rule}>{first.rule.replace(/^allow /, "")}</span>
+      <span title={first.rule}>{first.classes.length ? `${first.classes.join(", ")} in ${first.project ?? first.session}` : first.rule.replace(/^allow /, "")}</span>
       {more.length > 0 && <Button onClick={() => navigate("approvals")}>and {more.length} more</Button>}
       <Button onClick={() => takeBack(first)}>Take back</Button>
     </div>

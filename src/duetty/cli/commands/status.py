@@ -38,9 +38,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"  standing {status['standing_approvals']} approvals: duetty approvals standing")
         for each in client.get("/approvals/standing"):
             if each["expires_at"]:
-                print(
-                    f"  unasked  until {each['expires_at'][:16].replace('T', ' ')}: {visible(each['rule'])}"
-                )
+                until = each["expires_at"][:16].replace("T", " ")
+                print(f"  unasked  until {until}: {visible(each['rule']).removeprefix('allow ')}")
     for part, reason in status["degraded"].items():
         print(f"  degraded {part}: {reason}")
     return 0
