@@ -82,7 +82,7 @@ bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
 bench-web: install-dev page system ## Measure the page in a browser; writes its part of docs/benchmarks.md
 	@$(BIN)/python -m benchmarks.web
 
-mutants: install-dev page system peers ## Break each promise on purpose and see its test fail (more than an hour)
+mutants: install-dev page system peers ## Break each promise on purpose and see its test fail (slow)
 	@$(BIN)/python tools/mutants.py
 
 lock: $(BIN)/python ## Renew the hash-pinned lock files

@@ -16,8 +16,7 @@ from duetty.config import Paths, Settings, find_paths, make_private
 from duetty.hub import Hub, IpRules, Network
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, policing
 from duetty.processes import Processes
-from duetty.session import Judge, Keeping, Registry, Session
-from duetty.session.gate import IDLE_S, Gate
+from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
 from tests.homes import settle_home
 
@@ -61,7 +60,6 @@ async def running_engine(
     settings: Settings | None = None,
     env: Mapping[str, str] | None = None,
     keep_sessions: bool = False,
-    judge: Judge | None = None,
 ) -> AsyncGenerator[Engine]:
     """`home` is both DUETTY_HOME and the child's HOME."""
     # Tests of terminals are about terminals; those of policy say which profile they mean.
@@ -91,7 +89,6 @@ async def running_engine(
                 clock=clock,
                 tasks=tasks,
             )
-            registry.judge = judge
             police = stack.enter_context(
                 policing(paths, settings, clock, store=store, registry=registry)
             )
@@ -143,11 +140,6 @@ async def running_engine(
                     await processes.shut_down(grace_s=0.3)
                     await registry.shut_down(keep_sessions=keep_sessions, grace_s=0.3)
         tasks.cancel_scope.cancel()
-
-
-def a_while_ago(gate: Gate) -> None:
-    """As if its last prompt were of some time ago: nobody types sooner."""
-    gate._prompted_s -= IDLE_S  # pyright: ignore[reportPrivateUsage]
 
 
 async def wait_phase(session: Session, phase: Phase) -> None:

@@ -41,6 +41,15 @@ SCOPE_OF: Mapping[Effect, Scope] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Confinement:
+    """What a connection was opened with: all that it starts runs so, and it touches nothing bare."""
+
+    sandbox: Literal["any", "landlock", "bubblewrap"]
+    workspaces: tuple[str, ...] = ()
+    """What may be written there; none: what the settings name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
     """Who makes a call, and what the credential that was shown allows."""
 
@@ -56,6 +65,9 @@ class Actor:
 
     token: str | None = None
     """Id of the stored token or browser behind it; None for the server's own user."""
+
+    confined: Confinement | None = None
+    """Of a connection that can open and change nothing outside a sandbox."""
 
     client: str | None = field(default=None, compare=False)
     """What its program calls itself: for people to read, since nobody vouches for it, and no part

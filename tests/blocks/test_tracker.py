@@ -40,16 +40,6 @@ def test_a_command_is_a_block_from_output_to_done() -> None:
     assert (tracker.phase, tracker.cwd) == (Phase.DONE, "/b")
 
 
-def test_a_shell_that_asks_about_a_line_is_not_at_its_prompt_until_it_draws_the_next() -> None:
-    tracker = BlockTracker()
-
-    applied(tracker, mark("A", 0), mark("B", 20), mark("Q", 40))
-
-    assert tracker.phase is Phase.ENTERED
-    applied(tracker, mark("A", 60))
-    assert tracker.phase is Phase.PROMPT
-
-
 def test_a_shell_that_tells_its_line_only_at_the_end_still_tells_it() -> None:
     tracker = BlockTracker()
 
@@ -198,32 +188,6 @@ def test_a_tracker_restored_from_its_progress_goes_on_the_same(
     restored = BlockTracker(Progress(**{k: getattr(tracker.progress, k) for k in Progress._fields}))
 
     assert applied(restored, *after) == applied(tracker, *after)
-
-
-def test_a_line_that_was_asked_about_and_did_not_begin_has_no_exit_code() -> None:
-    tracker = BlockTracker()
-
-    changes = applied(
-        tracker,
-        mark("A", 0),
-        mark("B", 20),
-        mark("Q", 40, command_line="ls"),
-        mark("D", 60, exit_code=130),
-    )
-
-    (closed,) = changes
-    assert isinstance(closed, Closed)
-    assert (closed.command_line, closed.exit_code) == ("ls", None)
-
-
-def test_a_line_that_was_asked_about_is_known_while_it_runs() -> None:
-    tracker = BlockTracker()
-
-    changes = applied(
-        tracker, mark("A", 0), mark("B", 20), mark("Q", 40, command_line="ls"), mark("C", 60)
-    )
-
-    assert [change.command_line for change in changes] == ["ls"]
 
 
 def test_the_line_that_ended_the_shell_has_the_shells_exit_code() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from duetty import __version__
 from duetty.cli import main as cli
+from tests.sandbox.inside import needs_both
 from tests.server_process import ServerProcess, is_alive, running_server
 
 pytestmark = [pytest.mark.pty]
@@ -90,6 +91,7 @@ def test_a_server_prints_its_address_a_link_that_works_once_and_a_configuration(
         ended = started.wait(60)
 
     assert printed.startswith(f"Duetty is running at {url}\n")
+    assert printed.splitlines()[1].startswith("guardrail: guarded · boundary: none")
     assert '"mcpServers"' in printed
     assert [link.startswith(f"{url}/") for link in links] == [True]
     assert ["set-cookie" in answer.headers for answer in followed] == [True, False]
@@ -157,6 +159,23 @@ def test_history_and_search_show_what_was_run(server: ServerProcess) -> None:
     assert json.loads(history.stdout)[0]["command_line"] == "echo some-unusual-word"
     assert "echo some-unusual-word" in found.stdout
     assert nothing.returncode == 1
+
+
+@needs_both
+def test_status_says_which_of_guardrail_and_boundary_is_on(home: Path) -> None:
+    with running_server(
+        home, DUETTY_POLICY_PROFILE="strict", DUETTY_SESSION_SANDBOX="landlock"
+    ) as server:
+        confined = server.command("status").stdout
+    with running_server(home) as server:
+        server.client.post("/sessions", {"name": "bare"})
+        server.client.post("/sessions", {"name": "kept", "sandbox": "any"})
+        mixed = server.command("status").stdout
+        doctor = server.command("doctor").stdout
+
+    assert "guardrail: strict · boundary: landlock\n" in confined
+    assert "guardrail: guarded · boundary: none (1 of 2 sessions have one)\n" in mixed
+    assert "guardrail: guarded · boundary: none" in doctor
 
 
 def test_status_tells_address_and_processes(server: ServerProcess) -> None:

@@ -104,8 +104,10 @@ def run_inside(
     asked: Asked,
     argv: list[str],
     *,
-    workspace: Path,
+    workspace: Path | None,
     hidden: tuple[Path, ...] = (),
+    caches: Path | None = None,
+    private: Path | None = None,
     network: bool = False,
     limits: Limits | None = None,
     user: int | None = None,
@@ -120,29 +122,33 @@ def run_inside(
 ) -> subprocess.CompletedProcess[str]:
     """`home`: the person's, with what is hidden there; HOME is the workspace without one.
 
+    Without a workspace it starts in `/`, with `private` for what it writes.
+
     `before`: done when everything was looked at and nothing is started yet.
     """
     env = {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(home or workspace),
+        "HOME": str(home or workspace or "/"),
         "LANG": "C.UTF-8",
         **(env or {}),
     }
-    private = workspace.parent / "private"
+    cwd = workspace or Path("/")
+    own = () if workspace is None else (workspace,)
     wrapped = wrap(
         argv,
         env,
-        cwd=str(workspace),
+        cwd=str(cwd),
         order=SandboxOrder(
             asked=asked,
-            workspaces=tuple(map(str, (workspace, *more_workspaces))),
+            workspaces=tuple(map(str, (*own, *more_workspaces))),
             protect=protect,
             whole_git=whole_git,
             network=network,
             home=str(home or ""),
+            caches=caches,
             limits=limits or Limits(),
         ),
-        places=Places(hidden=hidden, private=private),
+        places=Places(hidden=hidden, private=private or cwd.parent / "private"),
         offered=offered,
     )
     before()
@@ -157,7 +163,7 @@ def run_inside(
         return subprocess.run(
             wrapped.argv,
             env=dict(wrapped.env),
-            cwd=workspace,
+            cwd=cwd,
             pass_fds=fds,
             capture_output=True,
             text=True,

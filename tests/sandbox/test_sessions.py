@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from duetty.calls import Actor
+from duetty.calls import Actor, Confinement
 from duetty.config import Settings, find_paths
 from duetty.errors import BadArguments, BadWorkingDirectory, PolicyDenied, SandboxUnavailable
 from duetty.events import Degraded, Entry
@@ -396,3 +396,52 @@ async def test_a_repository_that_a_session_broke_is_told_when_it_ends(home: Path
 
         assert told == [Degraded(part="workspace", reason=session.degraded)]
         assert f"{home}/ws/.git/HEAD" in (session.degraded or "")
+
+
+CONFINED = Actor(kind="agent", name="local", confined=Confinement(sandbox="any"))
+
+
+@pytest.mark.parametrize("asked", ["none", "landlock"])
+async def test_a_confined_connection_opens_nothing_with_less(home: Path, asked: str) -> None:
+    async with sandboxed(home, session_sandbox="none") as engine:
+        for operation, more in (
+            ("session.open", {"name": "s"}),
+            ("process.run", {"command": "true"}),
+            ("process.start", {"command": "true"}),
+        ):
+            with pytest.raises(PolicyDenied) as denied:
+                await engine.dispatcher.call(CONFINED, operation, {**more, "sandbox": asked})
+
+            assert denied.value.details["rule"] == "mcp --sandbox"
+
+
+async def test_a_confined_connection_has_its_own_workspace_and_names_no_other(home: Path) -> None:
+    (home / "own").mkdir()
+    actor = replace(CONFINED, confined=Confinement(sandbox="any", workspaces=(str(home / "own"),)))
+    async with sandboxed(home, session_sandbox="none") as engine:
+        await engine.dispatcher.call(actor, "session.open", {"name": "s", "cwd": str(home / "own")})
+        ran = await engine.run(f"touch mine; touch {home}/ws/theirs; echo $PIP_CACHE_DIR")
+
+        with pytest.raises(PolicyDenied):
+            await engine.dispatcher.call(actor, "session.open", {"workspaces": [str(home / "ws")]})
+
+        assert (home / "own/mine").exists()
+        assert not (home / "ws/theirs").exists()
+        assert str(engine.paths.state / "caches") in ran.output
+
+
+async def test_a_confined_connection_does_nothing_in_a_bare_session(home: Path) -> None:
+    async with sandboxed(home, session_sandbox="none") as engine:
+        await engine.open()
+        for operation, more in (
+            ("command.run", {"input": "touch escaped"}),
+            ("input.write", {"data": "touch escaped\r"}),
+            ("session.close", {}),
+        ):
+            with pytest.raises(PolicyDenied, match="no sandbox"):
+                await engine.dispatcher.call(CONFINED, operation, {"session": "s", **more})
+
+        screen = await engine.dispatcher.call(CONFINED, "screen.get", {"session": "s"})
+
+        assert screen is not None
+        assert not (home / "escaped").exists()

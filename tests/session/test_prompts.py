@@ -225,9 +225,6 @@ async def test_a_prompt_that_a_program_makes_costs_no_result_its_exactness(
 @pytest.mark.parametrize(
     ("shell", "line", "said"),
     [
-        ("bash", 'echo "a!b"', "bash: !b: event not found"),
-        ("bash", "echo !nosuch", "bash: !nosuch: event not found"),
-        ("zsh", "echo !nosuch", "zsh: event not found: nosuch"),
         ("zsh", "fi", "zsh: parse error near `fi'"),
         ("zsh", "done; echo x", "zsh: parse error near `done'"),
         ("bash", "", ""),

@@ -176,7 +176,6 @@ def open_shell(
     env: Mapping[str, str] | None = None,
     prompt: bool = True,
     handed: bool = True,
-    gate: Path | None = None,
 ) -> Generator[RealShell]:
     """The shell, at its first prompt."""
     environment = {
@@ -191,7 +190,6 @@ def open_shell(
         environment,
         nonce=NONCE,
         scratch=Path(f"/dev/shm/duetty-test-{os.getpid()}"),
-        gate=gate,
     )
     if not handed:
         injection = replace(injection, handed={})

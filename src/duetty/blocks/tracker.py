@@ -7,8 +7,6 @@ Theory of operation. A shell with integration announces, by trusted marks,
 A *block* is open from OUTPUT to DONE. Shells that cannot announce OUTPUT (POSIX
 sh) go from INPUT straight to DONE; their block begins at the first line end
 after the INPUT mark, which is where the terminal's echo of the line ends. A
-line that the shell asked about (QUESTION) and that ends without OUTPUT was taken
-back: it never ran, so it has no exit code, whatever the shell says. A
 prompt that comes without a DONE means that the line was abandoned (Ctrl-C), was
 empty, or did not parse; what was printed in between is kept as a block only if
 the shell told an exit code.
@@ -50,11 +48,6 @@ _NEXT: dict[tuple[Phase, MarkKind], Phase] = {
     (Phase.INPUT, MarkKind.OUTPUT): Phase.RUNNING,
     (Phase.INPUT, MarkKind.DONE): Phase.DONE,  # POSIX sh; or a line that did not parse
     (Phase.PROMPT, MarkKind.DONE): Phase.DONE,  # a prompt that nobody sees: `exec 2>file` in bash
-    (Phase.PROMPT, MarkKind.QUESTION): Phase.ENTERED,
-    (Phase.ENTERED, MarkKind.QUESTION): Phase.ENTERED,
-    (Phase.DONE, MarkKind.QUESTION): Phase.ENTERED,  # next command of a multi-line paste
-    (Phase.INPUT, MarkKind.QUESTION): Phase.ENTERED,  # typed before the prompt was there
-    (Phase.CONTINUATION, MarkKind.QUESTION): Phase.ENTERED,
     (Phase.CONTINUATION, MarkKind.INPUT): Phase.CONTINUATION,
     (Phase.CONTINUATION, MarkKind.PROMPT): Phase.PROMPT,
     (Phase.CONTINUATION, MarkKind.OUTPUT): Phase.RUNNING,
@@ -133,9 +126,6 @@ class Progress(NamedTuple):
     prompt_end: int = 0
     """Where the last PROMPT mark ended."""
 
-    asked: bool = False
-    """The shell asked about a line, which is `command_line`, and has not begun or ended it yet."""
-
 
 class BlockTracker:
     """Applies marks in the order they were printed."""
@@ -169,7 +159,6 @@ class BlockTracker:
             prompts=before.prompts + is_prompt,
             prompt_end=mark.end if is_prompt else before.prompt_end,
             input_end=mark.end if is_input else before.input_end,
-            asked=mark.kind is MarkKind.QUESTION,
         )
         match mark.kind:
             case MarkKind.PROMPT:
@@ -180,9 +169,6 @@ class BlockTracker:
                 return self._open(before, mark)
             case MarkKind.DONE:
                 return self._close(before, mark)
-            case MarkKind.QUESTION:
-                self.progress = self.progress._replace(command_line=mark.command_line)
-                return ()
 
     def enter(self) -> None:
         """A line end was typed. Only for shells that cannot say OUTPUT themselves."""
@@ -225,7 +211,7 @@ class BlockTracker:
     def _open(self, before: Progress, mark: Mark) -> tuple[Opened, ...]:
         number = self.progress.count + 1
         cwd = self.progress.prompt_cwd
-        command_line = _told(before, mark)
+        command_line = mark.command_line
         self.progress = self.progress._replace(
             count=number,
             start=mark.end,
@@ -255,8 +241,8 @@ class BlockTracker:
                 start=before.input_end,
                 end=mark.start,
                 after_echo=True,
-                command_line=_told(before, mark),
-                exit_code=None if before.asked else mark.exit_code,
+                command_line=mark.command_line,
+                exit_code=mark.exit_code,
                 cwd=self.progress.prompt_cwd,
                 prompt_end=before.prompt_end,
             ),
@@ -281,10 +267,3 @@ class BlockTracker:
             cwd=self.progress.prompt_cwd,
             took_ns=mark.took_ns if mark is not None else None,
         )
-
-
-def _told(before: Progress, mark: Mark) -> str | None:
-    """The line, as this mark or the question before it tells it."""
-    if mark.command_line is not None or not before.asked:
-        return mark.command_line
-    return before.command_line

@@ -13,7 +13,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from duetty.cli.rpc import BATCHING, Batch, Lines, Seen, error_line, look_at, parts_of
@@ -60,6 +60,8 @@ class Bridge:
         stdin: int,
         stdout: int,
         dialect: str | None = None,
+        sandbox: str | None = None,
+        workspaces: Sequence[str] = (),
         first_answer: FirstAnswer = lambda line: None,
         cut_off: CutOff = lambda line, message: None,
     ) -> None:
@@ -67,7 +69,9 @@ class Bridge:
         self._start_server = start_server
         self._stdin = stdin
         self._stdout = stdout
-        self._dialect = dialect
+        self._about = {"cwd": _cwd(), "dialect": dialect}
+        if sandbox is not None:
+            self._about |= {"sandbox": sandbox, "workspaces": list(workspaces)}
         self._first_answer = first_answer
         self._cut_off = cut_off
         self._has_host = True
@@ -91,7 +95,7 @@ class Bridge:
 
         Raises:
             ServerUnreachable: if there is no server at first and none can be started.
-            BadSetting: if the server does not know the dialect.
+            BadSetting: if the server does not know the dialect, or the sandbox.
         """
         if not self._reach(0):
             self._start(listens=True)
@@ -355,8 +359,7 @@ class Bridge:
 
     def _greet(self, server: socket.socket) -> None:
         """Tell a new server who we are, and bring it to where the old one was."""
-        about = {"cwd": _cwd(), "dialect": self._dialect}
-        refusal = self._ask(server, {"jsonrpc": "2.0", "method": HELLO, "params": about})
+        refusal = self._ask(server, {"jsonrpc": "2.0", "method": HELLO, "params": self._about})
         if refusal is not None:
             raise BadSetting(refusal)
         waiting = {method for method, _ in self._pending.values()}

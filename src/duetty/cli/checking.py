@@ -223,6 +223,9 @@ def _sandbox(paths: Paths) -> Iterator[Finding]:
         said = f"ABI {offered.landlock}; confines sessions where there is no bubblewrap"
         yield Finding("landlock", "ok", said)
     settings = load_settings(paths, os.environ).settings
+    asked = settings.session_sandbox
+    said = f"guardrail: {settings.policy_profile} · boundary: {asked if asked != 'any' else 'the best of these'}"
+    yield Finding("safety", "ok", said)
     yield from asked_sandbox(
         settings.session_sandbox,
         {"bubblewrap": offered.bubblewrap is not None, "landlock": offered.has_landlock},

@@ -6,20 +6,43 @@ from pathlib import Path
 from duetty.errors import BadArguments
 
 
-def add_sandbox(parser: argparse.ArgumentParser) -> None:
+def add_sandbox(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
+    """`default`: of a parser below another one that has these, `argparse.SUPPRESS`."""
     parser.add_argument(
         "--sandbox",
         nargs="?",
         const="any",
+        default=default,
         choices=("none", "any", "landlock", "bubblewrap"),
         help="confine it; without a word the best there is",
     )
     parser.add_argument(
         "--workspace",
         action="append",
+        default=default,
         metavar="DIR",
         help="what it may write in a sandbox (default: this directory; without --sandbox, the settings')",
     )
+
+
+def host_confinement(arguments: argparse.Namespace) -> tuple[str | None, list[str]]:
+    """The sandbox of an MCP host's connection, and what may be written there.
+
+    That is the repository in which the host was started, or else its directory. A home, or the
+    whole machine, is nothing to hand over unasked: then only what the settings name is written.
+    """
+    if arguments.sandbox in (None, "none"):
+        return None, []
+    if arguments.workspace:
+        return arguments.sandbox, [str(Path(each).absolute()) for each in arguments.workspace]
+    try:
+        here = Path.cwd()
+    except OSError:
+        return arguments.sandbox, []  # it was removed under us
+    root = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+    outside = {Path("/"), Path.home().resolve()}
+    chosen = next((each for each in (root, here) if each not in outside), None)
+    return arguments.sandbox, [] if chosen is None else [str(chosen)]
 
 
 def confinement(arguments: argparse.Namespace, *, here: bool = True) -> dict[str, object]:

@@ -8,6 +8,7 @@ was up, 125 when Duetty itself failed. docs/cli.md has them all.
 import argparse
 import gc
 import sys
+from collections import deque
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple, NoReturn, Protocol
@@ -101,17 +102,29 @@ def _options_first(actions: Sequence[argparse.Action], words: list[str]) -> list
         return words
     options: list[str] = []
     others: list[str] = []
-    left = iter(words)
-    for word in left:
+    left = deque(words)
+    while left:
+        word = left.popleft()
         if word == "--":
             return [*options, *others, word, *left]
         if _is_plain(actions, word):
             others.append(word)
-            continue
-        options.append(word)
-        if _takes_next(actions, word):
-            options += [value for value in (next(left, None),) if value is not None]
+        elif (choice := _choice(actions, word)) is not None:
+            # What stands behind it now may not be its value.
+            value = left.popleft() if left and left[0] in (choice.choices or ()) else choice.const
+            options.append(f"{word}={value}")
+        else:
+            options.append(word)
+            if left and _takes_next(actions, word):
+                options.append(left.popleft())
     return [*options, *others]
+
+
+def _choice(actions: Sequence[argparse.Action], word: str) -> argparse.Action | None:
+    """The option, if it takes one of a few words, or none."""
+    if "=" in word or len(named := _named(actions, word)) != 1 or named[0].choices is None:
+        return None
+    return named[0] if named[0].nargs == "?" else None
 
 
 def _is_plain(actions: Sequence[argparse.Action], word: str) -> bool:

@@ -13,6 +13,7 @@ from duetty.errors import (
     NotAPerson,
     PolicyDenied,
 )
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
@@ -147,6 +148,7 @@ LIST = Operation(
     name="approval.list",
     summary="Questions that wait for a person; waits for the next change when asked to.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=ApprovalsParams,
     result=ApprovalList,
     run=_list,
@@ -158,6 +160,7 @@ APPROVE = Operation(
     name="approval.approve",
     summary="Say yes to a question: once, or for the session, the project, a time, or always. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=ApproveParams,
     result=ApprovalInfo,
     run=_approve,
@@ -178,6 +181,7 @@ DECLINE = Operation(
     name="approval.decline",
     summary="Say no to a question. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=DeclineParams,
     result=ApprovalInfo,
     run=_decline,
@@ -190,6 +194,7 @@ STANDING = Operation(
     name="approval.standing",
     summary="Answers that also cover later calls: what, until when, given by whom, how often used.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=list[StandingInfo],
     run=_standing,
@@ -199,6 +204,7 @@ REVOKE = Operation(
     name="approval.revoke",
     summary="Take a standing approval back. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=StandingParams,
     result=Done,
     run=_revoke,

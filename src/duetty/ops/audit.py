@@ -7,6 +7,7 @@ import anyio
 
 from duetty.audit import Filters, export, records, verify
 from duetty.calls import Actor, Effect
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.stream import Stream
@@ -71,6 +72,7 @@ LIST = Operation(
     name="audit.list",
     summary="What was called, decided, asked and answered, newest first.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=AuditParams,
     result=list[AuditRecord],
     run=_list,
@@ -81,6 +83,7 @@ VERIFY = Operation(
     name="audit.verify",
     summary="Read the whole audit trail and name every record that was changed or is missing.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=AuditVerified,
     run=_verify,
@@ -91,6 +94,7 @@ EXPORT = Operation(
     name="audit.export",
     summary="The audit trail as it stands, oldest first, as JSON lines.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=Document,
     run=_export,

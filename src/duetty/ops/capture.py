@@ -6,6 +6,7 @@ import anyio
 
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import BadArguments, NotFocusable
+from duetty.ops.judgements import PLAIN, Types
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.session import CapturedKey, Session, owner_name
@@ -116,6 +117,7 @@ MODE = Operation(
     name="input.mode",
     summary="Whether keys typed at viewers go to the program or are captured.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=SessionParams,
     result=ModeInfo,
     run=_mode,
@@ -125,6 +127,7 @@ CAPTURE = Operation(
     name="input.capture",
     summary="Take the keys typed at viewers, until released or the lease ends.",
     effect=Effect.INPUT,
+    judged=PLAIN,
     params=CaptureParams,
     result=Done,
     run=_capture,
@@ -134,6 +137,7 @@ RELEASE = Operation(
     name="input.release",
     summary="Give the keyboard back to the program and take the focus away.",
     effect=Effect.INPUT,
+    judged=PLAIN,
     params=ReleaseParams,
     result=Done,
     run=_release,
@@ -143,6 +147,7 @@ FOCUSED = Operation(
     name="input.focused",
     summary="Which overlay or panel the keys are meant for.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=SessionParams,
     result=FocusInfo,
     run=_focused,
@@ -152,6 +157,7 @@ FOCUS = Operation(
     name="input.focus",
     summary="Say that the keys are meant for this overlay or panel.",
     effect=Effect.DISPLAY,
+    judged=PLAIN,
     params=FocusParams,
     result=Done,
     run=_focus,
@@ -162,6 +168,7 @@ UNFOCUS = Operation(
     name="input.unfocus",
     summary="Say that the keys are meant for no element.",
     effect=Effect.DISPLAY,
+    judged=PLAIN,
     params=SessionParams,
     result=Done,
     run=_unfocus,
@@ -171,6 +178,7 @@ KEYS = Operation(
     name="input.keys",
     summary="Captured keys after a seq, waiting for one if asked; renews the reader's lease.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=KeysParams,
     result=KeysInfo,
     run=_keys,
@@ -183,6 +191,7 @@ TYPE = Operation(
     name="input.type",
     summary="Type as a person at a viewer does: subject to capture, Ctrl+\\ toggles it.",
     effect=Effect.INPUT,
+    judged=Types("data"),
     params=TypeParams,
     result=Typed,
     run=_type,

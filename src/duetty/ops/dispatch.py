@@ -28,6 +28,7 @@ from duetty.ops.forwarding import everywhere, forward, named_server
 from duetty.ops.operation import Operation
 from duetty.ops.permits import keep_within, named_now, permit, permit_change
 from duetty.ops.relaying import RelayedSocket, begin_typing, relayed_events, relayed_socket
+from duetty.ops.sandboxing import keep_confined
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.shapes import with_answer
 from duetty.ops.stream import Stream, whole
@@ -80,6 +81,13 @@ class Dispatcher:
         try:
             node, call = named_server(operation, call, self._services)
             params = self._permitted(call, operation)
+            keep_confined(
+                call.actor,
+                operation,
+                params,
+                self._services.registry,
+                elsewhere=node is not None,
+            )
         except DuettyError as error:
             if operation.malformed is not None and isinstance(error, Refused):
                 told = operation.malformed(error)

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from duetty.calls import Actor, Call, Effect, Scope
+from duetty.calls import Call, Effect, Scope
 from duetty.errors import (
     AuthInvalid,
     AuthRequired,
@@ -38,12 +38,12 @@ from duetty.errors import (
 )
 from duetty.hub import Answer, RemoteNode, exchange
 from duetty.ops.judging.deciding import Deciding, denied
-from duetty.ops.judging.recording import COMMAND_LINES, recorded_arguments
+from duetty.ops.judging.recording import recorded_arguments
 from duetty.ops.operation import Operation
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
 from duetty.ops.stream import Stream
-from duetty.policy import Deny, Judged, Mode
+from duetty.policy import Deny
 from duetty.wire.results import Done, SessionInfo
 
 ANSWER_S = 30.0
@@ -136,20 +136,10 @@ def refuse_denied(
     Raises:
         PolicyDenied: if they do.
     """
-    judged = Judged(
-        operation=operation.name,
-        effect=operation.effect,
-        actor=Actor(kind=call.actor.kind, name=call.actor.name),
-        dialect=call.dialect,
-        mode=Mode(call.mode),
-        tags=frozenset(),
-        cwd=getattr(params, "cwd", None) or "/",
-        command_line=getattr(params, COMMAND_LINES.get(operation.name, ""), None),
-        is_raw_input=False,
-    )
-    decision = deciding.decide(judged).decision
+    decided = deciding.judging.of_forwarded(call, operation, params)
+    decision = decided.decision
     if isinstance(decision, Deny):
-        error = denied(decision, judged)
+        error = denied(decision, decided.judged)
         deciding.refused(call, operation, error)
         raise error
 

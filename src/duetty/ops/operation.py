@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from duetty.calls import SCOPE_OF, Actor, Effect, Scope
 from duetty.errors import DuettyError
+from duetty.ops.judgements import Judgement
 from duetty.ops.services import Services
 from duetty.wire.base import Params
 
@@ -41,6 +42,9 @@ class Operation(Generic[P, R]):
 
     summary: str
     effect: Effect
+    judged: Judgement
+    """How policy judges a call of it."""
+
     params: type[P]
     result: Any
     """The type of what it answers with, for schemas."""

@@ -8,6 +8,7 @@ import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, OutputExpired, Unavailable
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.stream import DocumentTooLarge, Stream
@@ -171,6 +172,7 @@ SNAPSHOT = Operation(
     name="session.snapshot",
     summary="The screen as a document: bytes for a terminal, a page, or a picture.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=SnapshotParams,
     result=Document,
     run=_snapshot,
@@ -185,6 +187,7 @@ RECORDING = Operation(
     name="session.recording",
     summary="Everything the session printed that is kept, with times, as an asciicast.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=RecordingParams,
     result=Document,
     run=_recording,

@@ -57,7 +57,6 @@ def policing(
             trail=trail,
             book=book,
         )
-        deciding.inherited = registry.environment
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
 
 

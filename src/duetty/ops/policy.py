@@ -5,6 +5,7 @@ from typing import Literal, cast
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, BadSetting
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.rulebook.in_force import SHIPPED_RULES
 from duetty.ops.services import Services
@@ -52,7 +53,7 @@ async def _check(params: PolicyCheckParams, services: Services, actor: Actor) ->
         cwd=params.cwd,
         command_line=params.command,
     )
-    decision = services.deciding.decide(judged).decision
+    decision = services.deciding.judging.decide(judged).decision
     word = to_json(decision)["decision"]
     return PolicyAnswer(
         decision=word,  # type: ignore[arg-type]  # one of the three words
@@ -68,7 +69,7 @@ async def _check(params: PolicyCheckParams, services: Services, actor: Actor) ->
 async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> PolicyWhy:
     deciding = services.deciding
     judged = _judged(params, actor)
-    made = deciding.decide(
+    made = deciding.judging.decide(
         judged,
         profile=None if params.profile is None else Profile(params.profile),
         rules=None if params.text is None else _rules_of(params.text, services),
@@ -133,7 +134,7 @@ def _judged(params: PolicyWhyParams, actor: Actor) -> Judged:
 
 
 def _rules_of(text: str, services: Services) -> RuleSet:
-    judged = services.deciding.book.judged(text)
+    judged = services.deciding.judging.book.judged(text)
     if judged.problems:
         first = judged.problems[0]
         raise BadSetting(
@@ -184,6 +185,7 @@ SHOW = Operation(
     name="policy.show",
     summary="The profile and the rules in force.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=PolicyInfo,
     run=_show,
@@ -194,6 +196,7 @@ CHECK = Operation(
     name="policy.check",
     summary="What would become of a command line of an agent; nothing runs.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=PolicyCheckParams,
     result=PolicyAnswer,
     run=_check,
@@ -204,6 +207,7 @@ WHY = Operation(
     name="policy.why",
     summary="The same in full: how the line is read, which rules apply, what would be asked.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=PolicyWhyParams,
     result=PolicyWhy,
     run=_why,

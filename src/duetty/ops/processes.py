@@ -18,6 +18,7 @@ from duetty.errors import (
     ProcessIdConflict,
     ProcessNotFound,
 )
+from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.judging.surroundings import found_shell, runs_code
 from duetty.ops.operation import Operation, Route
 from duetty.ops.sandboxing import sandbox_order
@@ -48,7 +49,7 @@ async def _check_start(params: StartProcessParams, services: Services, actor: Ac
     # A directory may be on a disk that takes its time.
     if not await anyio.to_thread.run_sync(is_directory, cwd):
         raise BadWorkingDirectory(f"{cwd!r} is not a directory")
-    sandbox_order(params, services.settings, actor, home=services.registry.home)
+    sandbox_order(params, services.settings, actor, services.registry)
 
 
 async def _run(params: RunProcessParams, services: Services, actor: Actor) -> RunProcessResult:
@@ -126,7 +127,7 @@ async def _started(
         stdin=params.stdin_bytes(),
         limits=_limits(params, settings),
         owner=actor.identity,
-        sandbox=sandbox_order(params, settings, actor, home=services.registry.home),
+        sandbox=sandbox_order(params, settings, actor, services.registry),
         hidden=services.registry.hidden,
         words=params.proven,
     )
@@ -231,6 +232,7 @@ RUN = Operation(
     name="process.run",
     summary="Run a command in a process of its own, without a terminal, and wait for its end.",
     effect=Effect.CONTROL,
+    judged=RunsLine("command"),
     params=RunProcessParams,
     result=RunProcessResult,
     run=_run,
@@ -243,6 +245,7 @@ START = Operation(
     name="process.start",
     summary="Start a command in a process of its own, without a terminal, and leave it running.",
     effect=Effect.CONTROL,
+    judged=RunsLine("command"),
     params=StartProcessParams,
     result=ProcessInfo,
     run=_start,
@@ -254,6 +257,7 @@ LIST = Operation(
     name="process.list",
     summary="List the commands without a terminal, ended ones that are still readable included.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=list[ProcessInfo],
     run=_list,
@@ -263,6 +267,7 @@ READ = Operation(
     name="process.read",
     summary="What a command printed on each of its streams, from an offset on.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=ReadProcessParams,
     result=ProcessOutput,
     run=_read,
@@ -274,6 +279,7 @@ STOP = Operation(
     name="process.stop",
     summary="End a command and everything it started, politely and then by KILL.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=StopProcessParams,
     result=ProcessInfo,
     run=_stop,

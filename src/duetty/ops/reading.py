@@ -10,6 +10,7 @@ import anyio.to_thread
 from duetty.calls import Actor, Effect
 from duetty.errors import BlockNotFound, OutputExpired
 from duetty.ids import BlockId, SessionId, block_id
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import block_info, stored_block_info
@@ -170,6 +171,7 @@ SCREEN = Operation(
     name="screen.get",
     summary="The visible screen, as text or as styled spans.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=ScreenParams,
     result=TimedScreenShape,
     run=_screen,
@@ -179,6 +181,7 @@ SCROLLBACK = Operation(
     name="scrollback.get",
     summary="Rows of scrollback and screen, by offset from either end.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=ScrollbackParams,
     result=ScrollbackShape,
     run=_scrollback,
@@ -188,6 +191,7 @@ BLOCKS = Operation(
     name="block.list",
     summary="The session's commands, newest first, with exit code, directory and duration.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=BlocksParams,
     result=list[BlockInfo],
     run=_blocks,
@@ -197,6 +201,7 @@ BLOCK_OUTPUT = Operation(
     name="block.output",
     summary="Lines of one command's output, by range.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=BlockOutputParams,
     result=BlockOutput,
     run=_block_output,
@@ -207,6 +212,7 @@ HISTORY = Operation(
     name="history.list",
     summary="Every command of every session, newest first.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=HistoryParams,
     result=list[BlockInfo],
     run=_history,
@@ -216,6 +222,7 @@ SEARCH = Operation(
     name="history.search",
     summary="Search command lines and output of everything that was ever run.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=SearchParams,
     result=list[SearchHit],
     run=_search,

@@ -9,6 +9,7 @@ import anyio
 from duetty.audit import Filters, records
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import BadSetting, NotAPerson, RulesChanged, StateUnwritable
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, shipped_examples
 from duetty.ops.rulebook.text import Examples, Judgement, text_hash
@@ -43,7 +44,7 @@ CONDITIONS = ("operation", "actor", "dialect", "tag", "mode", "cwd", "command", 
 
 
 async def _list(params: RulesParams, services: Services, actor: Actor) -> RuleList:
-    deciding, book = services.deciding, services.deciding.book
+    deciding, book = services.deciding, services.deciding.judging.book
     in_force = {rule.name for rule in deciding.rules.rules}
     shipped = shipped_examples()
     rules = [
@@ -56,7 +57,7 @@ async def _list(params: RulesParams, services: Services, actor: Actor) -> RuleLi
         for each in book.person.rules
     ]
     problems: list[ProjectProblem] = []
-    projects = deciding.projects
+    projects = deciding.judging.projects
     for place in _places(params, services):
         for file in await anyio.to_thread.run_sync(projects.files, place):
             try:
@@ -91,7 +92,7 @@ def _places(params: RulesParams, services: Services) -> list[str]:
 
 
 async def _text(params: Nothing, services: Services, actor: Actor) -> RulesText:
-    book = services.deciding.book
+    book = services.deciding.judging.book
     written = await anyio.to_thread.run_sync(book.written)
     return RulesText(
         file=str(book.file),
@@ -104,7 +105,7 @@ async def _text(params: Nothing, services: Services, actor: Actor) -> RulesText:
 
 
 async def _check(params: RulesCheckParams, services: Services, actor: Actor) -> RulesChecked:
-    book = services.deciding.book
+    book = services.deciding.judging.book
     judged = await anyio.to_thread.run_sync(book.judged, params.text)
     written = await anyio.to_thread.run_sync(book.written)
     lines = None
@@ -148,11 +149,11 @@ async def _save(params: RulesSaveParams, services: Services, actor: Actor) -> Ru
             "an agent's credential cannot change what agents may do",
             hint="change the rules on the page, or in the settings file",
         )
-    deciding, book = services.deciding, services.deciding.book
+    deciding, book = services.deciding, services.deciding.judging.book
     before = deciding.rules.digest
     changes = _changes(services, book.judged(params.text))
     await book.save(params.text, base=params.base)
-    deciding.use(book.rules)
+    deciding.judging.use(book.rules)
     services.trail.record(
         "rules",
         event="saved",
@@ -217,7 +218,7 @@ def _standing_info(record: StandingRecord) -> RuleInfo:
 
 
 def _changes(services: Services, judged: Judgement) -> list[RuleChange]:
-    book = services.deciding.book
+    book = services.deciding.judging.book
     old = {
         each.name: rule_info(each, "config", book.examples.get(each.name), changeable=True)
         for each in book.person.rules
@@ -240,7 +241,7 @@ def _changes(services: Services, judged: Judgement) -> list[RuleChange]:
 
 def _decided_otherwise(services: Services, judged: Judgement) -> list[LineChange]:
     deciding = services.deciding
-    new = deciding.as_in_force(SHIPPED_RULES + judged.rules)
+    new = deciding.judging.as_in_force(SHIPPED_RULES + judged.rules)
     found: dict[tuple[str, str], LineChange] = {}
     kept = records(services.trail.directory, Filters(kind="call"), limit=TRIED_RECORDS)
     for record in kept:
@@ -269,6 +270,7 @@ LIST = Operation(
     name="rules.list",
     summary="Every rule and where it comes from: shipped, config.toml, projects, standing approvals.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=RulesParams,
     result=RuleList,
     run=_list,
@@ -278,6 +280,7 @@ TEXT = Operation(
     name="rules.text",
     summary="The person's rules as text, to be changed.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=RulesText,
     run=_text,
@@ -287,6 +290,7 @@ CHECK = Operation(
     name="rules.check",
     summary="Judge a new text of rules: what is wrong with it, and what it would change.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=RulesCheckParams,
     result=RulesChecked,
     run=_check,
@@ -296,6 +300,7 @@ SAVE = Operation(
     name="rules.save",
     summary="Put a new text of rules in the settings file and in force, at once. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=RulesSaveParams,
     result=RulesSaved,
     run=_save,

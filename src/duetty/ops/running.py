@@ -7,12 +7,12 @@ import anyio
 from duetty.calls import Actor, Effect
 from duetty.errors import (
     Deadline,
-    DuettyError,
     IdleTimeout,
     SessionBusy,
     SessionExited,
     WaitTimeout,
 )
+from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import block_info
@@ -45,17 +45,8 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
         clock=services.clock,
         until=_needle(params.until_text, params.until_regex),
     )
-    refused: list[DuettyError] = []
-
-    def told(error: DuettyError) -> None:
-        if run.typed:
-            refused.append(error)
-
     try:
-        with (
-            services.deciding.refusals(session, told),
-            anyio.move_on_after(params.max_wait_ms / 1000) as bound,
-        ):
+        with anyio.move_on_after(params.max_wait_ms / 1000) as bound:
 
             async def gone() -> None:
                 if params.interrupt and run.typed and not bound.cancel_called:
@@ -72,15 +63,11 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
             f"the line was not typed: {session.name!r} was not ready for it in that time",
             hint="earlier calls, or a slow prompt, took it; give a longer max_wait_ms",
         )
-    if refused:
-        run.close()
-        raise refused[0]  # what the shell was told, when it asked
     limit = params.max_output_bytes or services.settings.run_output_bytes
     answer = await run.answer(output_limit=limit)
-    approval = services.deciding.asked_line(session) if run.completed_by is None else None
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return _run_result(answer, session, params, approval=approval)
+    return _run_result(answer, session, params)
 
 
 async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
@@ -110,9 +97,7 @@ async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[
             raise
 
 
-def _run_result(
-    answer: RunAnswer, session: Session, params: RunParams, *, approval: str | None
-) -> RunResult:
+def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunResult:
     output, blocks = answer.output, answer.blocks
     shown = screen_json(session.screen(styled=params.format == "styled")) if params.screen else None
     last = blocks[-1] if blocks else session.open_block
@@ -133,7 +118,6 @@ def _run_result(
         generation=answer.generation,
         match=answer.match,
         screen=shown,
-        approval=approval,
     )
 
 
@@ -226,6 +210,7 @@ RUN = Operation(
     name="command.run",
     summary="Type a command line into a session and wait for its end.",
     effect=Effect.INPUT,
+    judged=RunsLine("input"),
     params=RunParams,
     result=RunResult,
     run=_run,
@@ -238,6 +223,7 @@ WAIT = Operation(
     name="session.wait",
     summary="Wait for silence, a text, the end of a command, a state or the exit.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=WaitParams,
     result=WaitResult,
     run=_wait,
@@ -249,6 +235,7 @@ IDLE = Operation(
     name="session.idle",
     summary="Wait until the session has printed nothing for a while.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=IdleParams,
     result=Idle,
     run=_idle,

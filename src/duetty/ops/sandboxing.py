@@ -1,12 +1,20 @@
-"""What a new session or command runs in: the settings say, a person may choose, an agent may only tighten."""
+"""What a new session or command runs in: the settings say, a person may choose, an agent may only tighten.
+
+A connection that was opened with a sandbox (`duetty mcp --sandbox`) is kept in it here, not by its client.
+"""
 
 from pathlib import Path
-from typing import Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
-from duetty.calls import Actor
+from duetty.calls import Actor, Effect
 from duetty.config import Settings
-from duetty.errors import PolicyDenied
-from duetty.sandbox import ASKED, Asked, Limits, SandboxOrder
+from duetty.errors import NotFound, PolicyDenied
+from duetty.ops.operation import Operation
+from duetty.sandbox import ASKED, Asked, Level, Limits, SandboxOrder, support
+from duetty.session import Registry
+
+CONNECTION = "mcp --sandbox"
+"""By what a confined connection is refused."""
 
 
 class Confinable(Protocol):
@@ -19,31 +27,81 @@ class Confinable(Protocol):
 
 
 def sandbox_order(
-    params: Confinable, settings: Settings, actor: Actor, *, home: str
+    params: Confinable, settings: Settings, actor: Actor, registry: Registry
 ) -> SandboxOrder:
-    """`home`: the person's, whatever the call says.
-
-    Raises:
-        PolicyDenied: if an agent asks for more room than the settings give.
+    """Raises:
+    PolicyDenied: if an agent asks for more room than the settings, or its connection, give.
     """
-    asked = _level(settings.session_sandbox)
-    if params.sandbox is not None:
-        if actor.kind != "person" and asked != "none" and params.sandbox not in (asked, "any"):
-            if params.sandbox != "bubblewrap":
-                raise PolicyDenied(
-                    f"sessions run in the sandbox {asked!r} here, and an agent cannot change that",
-                    hint="leave `sandbox` out, or ask a person to open the session",
-                    details={"reason": "denied_by_rule", "rule": "session.sandbox"},
-                )
-            asked = "bubblewrap"
-        elif actor.kind == "person" or asked == "none":
-            asked = params.sandbox
     return SandboxOrder(
-        asked=asked,
+        asked=_asked(params, settings, actor),
         workspaces=_workspaces(params, settings, actor),
         network=settings.sandbox_network,
-        **_of_settings(settings, home),
+        # The person's home, whatever the call says.
+        **_of_settings(settings, registry.home, registry.caches),
     )
+
+
+def _asked(params: Confinable, settings: Settings, actor: Actor) -> Asked:
+    asked, rule = _level(settings.session_sandbox), "session.sandbox"
+    if actor.confined is not None and (asked == "none" or actor.confined.sandbox != "any"):
+        asked, rule = actor.confined.sandbox, CONNECTION
+    if params.sandbox is None:
+        return asked
+    if asked == "none" or (actor.kind == "person" and actor.confined is None):
+        return params.sandbox
+    if params.sandbox in (asked, "any"):
+        return asked
+    if params.sandbox == "bubblewrap":
+        return "bubblewrap"
+    raise PolicyDenied(
+        f"sessions run in the sandbox {asked!r} here, and an agent cannot change that",
+        hint="leave `sandbox` out, or ask a person to open the session",
+        details={"reason": "denied_by_rule", "rule": rule},
+    )
+
+
+def keep_confined(
+    actor: Actor,
+    operation: Operation[Any, Any],
+    params: Any,
+    registry: Registry,
+    *,
+    elsewhere: bool,
+) -> None:
+    """A confined connection neither types into a bare session nor does anything on another server.
+
+    `elsewhere`: the call is for another server, whose sandboxes nobody here answers for.
+
+    Raises:
+        PolicyDenied: if it would.
+    """
+    if actor.confined is None or operation.effect not in (Effect.INPUT, Effect.CONTROL):
+        return
+    where = "another server"
+    if not elsewhere:
+        try:
+            session = registry.find(getattr(params, "session", None) or "")
+        except NotFound:
+            return  # there is none, or none is meant: then a new one is confined
+        if session.profile.sandbox != "none":
+            return
+        where = f"{session.profile.name!r}, which has no sandbox"
+    raise PolicyDenied(
+        f"this connection is confined to a sandbox, and the call is for {where}",
+        hint="open a session of its own: that one has the sandbox",
+        details={"reason": "denied_by_rule", "rule": CONNECTION},
+    )
+
+
+def boundary_of(settings: Settings) -> Level | Literal["unavailable"]:
+    """What a new session gets by the settings alone. Asks the kernel once: for a worker thread."""
+    asked = _level(settings.session_sandbox)
+    if asked == "none":
+        return "none"
+    offered = support()
+    if offered.bubblewrap is not None and asked != "landlock":
+        return "bubblewrap"
+    return "landlock" if offered.has_landlock and asked != "bubblewrap" else "unavailable"
 
 
 def upstream_order(
@@ -53,13 +111,14 @@ def upstream_order(
     settings: Settings,
     *,
     home: str,
+    caches: Path,
 ) -> SandboxOrder:
     """As an upstream's table says, and where that says nothing, as the settings say for sessions."""
     return SandboxOrder(
         asked=asked or _level(settings.session_sandbox),
         workspaces=settings.sandbox_workspaces if workspaces is None else workspaces,
         network=settings.sandbox_network if network is None else network,
-        **_of_settings(settings, home),
+        **_of_settings(settings, home, caches),
     )
 
 
@@ -68,15 +127,17 @@ class _Common(TypedDict):
     whole_git: bool
     home: str
     hidden: tuple[str, ...]
+    caches: Path
     limits: Limits
 
 
-def _of_settings(settings: Settings, home: str) -> _Common:
+def _of_settings(settings: Settings, home: str, caches: Path) -> _Common:
     return _Common(
         protect=settings.sandbox_protect,
         whole_git=settings.sandbox_git == "read-only",
         home=home,
         hidden=settings.sandbox_hidden,
+        caches=caches,
         limits=Limits(
             cpu_s=settings.sandbox_cpu_s,
             memory_mib=settings.sandbox_memory_mib,
@@ -96,15 +157,18 @@ def _workspaces(params: Confinable, settings: Settings, actor: Actor) -> tuple[s
 
     Nor a part of a workspace: what is in one can be exchanged for a link, or is protected there.
     """
+    given = settings.sandbox_workspaces
+    if actor.confined is not None and actor.confined.workspaces:
+        given = actor.confined.workspaces
     if params.workspaces is None:
-        return settings.sandbox_workspaces
+        return given
     if actor.kind == "person":
         return tuple(params.workspaces)
-    known = {Path(each).expanduser().absolute(): each for each in settings.sandbox_workspaces}
+    known = {Path(each).expanduser().absolute(): each for each in given}
     chosen = [known.get(Path(each).expanduser().absolute()) for each in params.workspaces]
     if None in chosen:
         raise PolicyDenied(
-            "an agent can only leave out some of the workspaces that the settings name",
+            "an agent can only leave out some of the workspaces that it was given",
             hint="a person names workspaces: sandbox.workspaces, or `duetty new --workspace`",
             details={"reason": "denied_by_rule", "rule": "sandbox.workspaces"},
         )

@@ -9,6 +9,7 @@ from duetty.errors import (
     PanelNotFound,
 )
 from duetty.ops.drawing import JsonObject, spans_of, surface_shape, writes_of
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.wire.params import SessionParams
@@ -47,6 +48,7 @@ ELEMENTS = Operation(
     name="elements.get",
     summary="Everything drawn over and beside the program, with the sizes: what a viewer draws.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=SessionParams,
     result=SurfaceInfo,
     run=_elements,
@@ -56,6 +58,7 @@ BATCH = Operation(
     name="elements.batch",
     summary="Replace named spans and write at places of one element, all of it or nothing.",
     effect=Effect.DISPLAY,
+    judged=PLAIN,
     params=BatchParams,
     result=Done,
     run=_batch,
@@ -66,6 +69,7 @@ MODE = Operation(
     name="screen_mode.get",
     summary="Which set of elements is shown, normal or alt.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=SessionParams,
     result=ScreenModeInfo,
     run=_mode,
@@ -75,6 +79,7 @@ ENTER_ALT = Operation(
     name="screen_mode.enter_alt",
     summary="Hide the normal overlays and panels and begin a second, empty set.",
     effect=Effect.DISPLAY,
+    judged=PLAIN,
     params=SessionParams,
     result=Done,
     run=_enter_alt,
@@ -85,6 +90,7 @@ EXIT_ALT = Operation(
     name="screen_mode.exit_alt",
     summary="Delete the second set of overlays and panels and show the normal ones again.",
     effect=Effect.DISPLAY,
+    judged=PLAIN,
     params=SessionParams,
     result=Done,
     run=_exit_alt,

@@ -2,10 +2,14 @@
 
 import os
 
+import anyio.to_thread
+
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import NotAPerson
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import permit
+from duetty.ops.sandboxing import boundary_of
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing, PersistParams, StopParams
 from duetty.wire.results import Done, Health, Link, Persistent, ServerStatus
@@ -40,6 +44,11 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         sessions=len(sessions) - exited,
         exited_sessions=exited,
         uptime_s=round(services.clock.monotonic_s() - node.started_s, 3),
+        guardrail=services.deciding.profile.value,
+        boundary=await anyio.to_thread.run_sync(boundary_of, services.settings),
+        confined_sessions=sum(
+            session.profile.sandbox != "none" and not session.is_exited for session in sessions
+        ),
         standing_approvals=len(services.approvals.standing.in_force()),
         degraded=degraded,
     )
@@ -74,6 +83,7 @@ HEALTH = Operation(
     name="server.health",
     summary="Whether the server answers.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=Health,
     run=_health,
@@ -84,6 +94,7 @@ STATUS = Operation(
     name="server.status",
     summary="The server: address, processes, sessions, and what does not work as promised.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=ServerStatus,
     run=_status,
@@ -94,6 +105,7 @@ STOP = Operation(
     name="server.stop",
     summary="End the server; with its sessions, or leaving them to the keeper.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=StopParams,
     result=Done,
     run=_stop,
@@ -105,6 +117,7 @@ LINK = Operation(
     name="server.link",
     summary="A link that signs one browser in, once.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=Nothing,
     result=Link,
     run=_link,
@@ -116,6 +129,7 @@ IS_PERSISTENT = Operation(
     name="server.persistent",
     summary="Whether the server stays when no session and no client is left.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=Persistent,
     run=_is_persistent,
@@ -126,6 +140,7 @@ PERSIST = Operation(
     name="server.persist",
     summary="Make the server stay, or end when no session and no client is left.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=PersistParams,
     result=Persistent,
     run=_persist,

@@ -3,6 +3,7 @@
 from duetty.calls import Actor, Effect
 from duetty.errors import Exhausted, NotAPerson, ServerAlreadyRegistered, ServerNotFound
 from duetty.hub import RemoteNode
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing
@@ -59,6 +60,7 @@ LIST = Operation(
     name="server.list",
     summary="This server, and those that it speaks for: where each is and how it is.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=list[ServerInfo],
     run=_list,
@@ -68,6 +70,7 @@ GET = Operation(
     name="server.get",
     summary="One server: this one, or one that it speaks for.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=ServerParams,
     result=ServerInfo,
     run=_get,
@@ -78,6 +81,7 @@ ADD = Operation(
     name="server.add",
     summary="Speak for another server too: its sessions are listed, and reached with `server`.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=AddServerParams,
     result=ServerAdded,
     run=_add,
@@ -89,6 +93,7 @@ REMOVE = Operation(
     name="server.remove",
     summary="Speak for a server no more; nothing changes on it.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=ServerParams,
     result=Done,
     run=_remove,

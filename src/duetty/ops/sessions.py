@@ -2,6 +2,8 @@
 
 import signal
 from collections.abc import Iterable
+from pathlib import Path
+from posixpath import normpath
 
 import anyio
 
@@ -14,6 +16,7 @@ from duetty.errors import (
     InvalidTag,
     KeeperUnavailable,
     MaxSessions,
+    NotAPerson,
     PolicyDenied,
     SandboxUnavailable,
     SessionExited,
@@ -21,6 +24,7 @@ from duetty.errors import (
     StateUnwritable,
 )
 from duetty.ids import checked_session_name, checked_tag
+from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
 from duetty.ops.sandboxing import sandbox_order
 from duetty.ops.services import Services
@@ -36,6 +40,7 @@ from duetty.wire.params import (
     UpdateParams,
 )
 from duetty.wire.results import Done, SessionInfo
+from duetty.workspaces import workspace_of
 
 MAX_SIZE = 1_000
 
@@ -72,7 +77,7 @@ def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenR
         integration=(
             params.integration if params.integration is not None else settings.session_integration
         ),
-        sandbox=sandbox_order(params, settings, actor, home=services.registry.home),
+        sandbox=sandbox_order(params, settings, actor, services.registry),
         owner=actor.identity,
     )
 
@@ -115,7 +120,7 @@ def _keep_bound(
     """Whoever a rule binds by a tag does not choose the tag: only a person loosens."""
     if actor.kind == "person":
         return
-    rules = services.deciding.rules + services.deciding.projects.of(cwd)
+    rules = services.deciding.rules + services.deciding.judging.projects.of(cwd)
     for rule in rules.rules:
         allows = rule.decide == "allow"
         tag = next(filter(rule.names_tag, sorted(given if allows else taken)), None)
@@ -135,6 +140,8 @@ def _keep_bound(
 
 async def _check_update(params: UpdateParams, services: Services, actor: Actor) -> None:
     session = services.registry.find(params.session)
+    if params.workspace is not None:
+        _check_workspace(params.workspace, actor, home=services.registry.home)
     tags, taken = session.profile.tags, set(params.remove_tags)
     _keep_bound(
         services,
@@ -143,6 +150,19 @@ async def _check_update(params: UpdateParams, services: Services, actor: Actor) 
         given=set(params.add_tags) - tags - taken,
         taken=tags & taken,
     )
+
+
+def _check_workspace(workspace: str, actor: Actor, *, home: str) -> None:
+    if actor.kind != "person":
+        raise NotAPerson(
+            "only a person can set a session's workspace",
+            hint="work inside the workspace that `session.get` shows",
+        )
+    if workspace and (not Path(workspace).is_dir() or not workspace_of(workspace, home)):
+        raise BadWorkingDirectory(
+            f"{workspace!r} cannot be a workspace",
+            hint="give an absolute directory that exists: no home, no directory of the system",
+        )
 
 
 async def _update(params: UpdateParams, services: Services, actor: Actor) -> SessionInfo:
@@ -154,6 +174,8 @@ async def _update(params: UpdateParams, services: Services, actor: Actor) -> Ses
     # Everything is checked before anything changes.
     if name is not None:
         services.registry.rename(session, name)
+    if params.workspace is not None:
+        services.registry.set_workspace(session, normpath(params.workspace or "/").rstrip("/"))
     if added or removed:
         services.registry.retag(session, (session.profile.tags | added) - removed)
     return session_info(session, services.node)
@@ -203,6 +225,7 @@ OPEN = Operation(
     name="session.open",
     summary="Open a session: a shell or a command on a new PTY.",
     effect=Effect.CONTROL,
+    judged=RunsLine("command"),
     params=OpenParams,
     result=SessionInfo,
     run=_open,
@@ -225,6 +248,7 @@ LIST = Operation(
     name="session.list",
     summary="List the sessions, exited ones included, with what each is doing.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=ListParams,
     result=list[SessionInfo],
     run=_list,
@@ -236,6 +260,7 @@ GET = Operation(
     name="session.get",
     summary="One session: name, process, size, tags, state and how it is known.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=SessionParams,
     result=SessionInfo,
     run=_get,
@@ -243,19 +268,21 @@ GET = Operation(
 )
 UPDATE = Operation(
     name="session.update",
-    summary="Rename a session, add and remove tags; all of it or nothing.",
+    summary="Rename a session, add and remove tags, set its workspace; all of it or nothing.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=UpdateParams,
     result=SessionInfo,
     run=_update,
     check=_check_update,
     route=Route(method="PATCH", path="/sessions/{session}"),
-    errors=(InvalidSessionName, InvalidTag, SessionNameConflict),
+    errors=(InvalidSessionName, InvalidTag, SessionNameConflict, BadWorkingDirectory),
 )
 RESIZE = Operation(
     name="session.resize",
     summary="Change the size of a session's terminal.",
     effect=Effect.DISPLAY,
+    judged=PLAIN,
     params=ResizeParams,
     result=SessionInfo,
     run=_resize,
@@ -266,6 +293,7 @@ SIGNAL = Operation(
     name="session.signal",
     summary="Send a signal to the foreground program or to the session's processes.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=SignalParams,
     result=Done,
     run=_signal,
@@ -276,6 +304,7 @@ CLOSE = Operation(
     name="session.close",
     summary="End a session's processes, politely and then by KILL; it stays readable.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=CloseParams,
     result=SessionInfo,
     run=_close,
@@ -285,6 +314,7 @@ REMOVE = Operation(
     name="session.remove",
     summary="End a session and forget its screen and journal; its history stays.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=CloseParams,
     result=Done,
     run=_remove,

@@ -47,6 +47,7 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         exit_code=session.exit_code,
         exit_signal=None if session.exit_signal is None else signal_name(session.exit_signal),
         sandbox=profile.sandbox,
+        workspace=profile.workspace or None,
         degraded=session.degraded,
     )
 

@@ -10,6 +10,7 @@ from duetty.errors import (
     TokenNotFound,
 )
 from duetty.ids import checked_session_name
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import answering, permit
 from duetty.ops.services import Services
@@ -110,6 +111,7 @@ CREATE = Operation(
     name="token.create",
     summary="A token for some scopes, perhaps one session and a time; it is shown this once.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=TokenCreateParams,
     result=NewToken,
     run=_create,
@@ -121,6 +123,7 @@ LIST = Operation(
     name="token.list",
     summary="Tokens and signed-in browsers: what each may do, and when it was last used.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=list[TokenInfo],
     run=_list,
@@ -131,6 +134,7 @@ REVOKE = Operation(
     name="token.revoke",
     summary="Refuse a token from now on and close the connections it holds.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=TokenParams,
     result=Done,
     run=_revoke,
@@ -142,6 +146,7 @@ TICKET = Operation(
     name="auth.ticket",
     summary="A ticket that opens one WebSocket within 30 seconds: `?ticket=`.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=Ticket,
     run=_ticket,
@@ -153,6 +158,7 @@ WHOAMI = Operation(
     name="auth.whoami",
     summary="Who this credential is, and what it allows.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=WhoAmI,
     run=_whoami,
@@ -163,6 +169,7 @@ SIGN_OUT = Operation(
     name="auth.signout",
     summary="Sign this browser out.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=Nothing,
     result=Done,
     run=_sign_out,

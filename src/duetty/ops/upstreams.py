@@ -22,6 +22,7 @@ from duetty.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from duetty.ops.judgements import PLAIN, CallsTool
 from duetty.ops.judging.deciding import Deciding
 from duetty.ops.operation import Operation, Route
 from duetty.ops.sandboxing import upstream_order
@@ -98,12 +99,13 @@ def upstreams_of(
             program.network,
             settings,
             home=environment.get("HOME") or "",
+            caches=paths.state / "caches",
         ),
         hidden=(*hidden, *tokens),
     )
     pins_file = paths.state / "upstreams.json"
     opened = open_upstreams(paths.config_file, pins_file, surroundings, clock=clock)
-    deciding.risk_of = opened.risk_of
+    deciding.judging.risk_of = opened.risk_of
     deciding.check_tool = opened.check
     return opened
 
@@ -135,7 +137,9 @@ async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) 
             annotations=tool.annotations,
         )
         for tool in upstreams.usable()
-        if not isinstance(services.deciding.decide_tool(actor, tool.upstream, tool.name), Deny)
+        if not isinstance(
+            services.deciding.judging.decide_tool(actor, tool.upstream, tool.name), Deny
+        )
     ]
     return UpstreamTools(
         seq=seq,
@@ -283,6 +287,7 @@ LIST = Operation(
     name="upstreams.list",
     summary="MCP servers behind this one: state, tools, and what waits for a person's trust.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=UpstreamsParams,
     result=UpstreamList,
     run=_list,
@@ -293,6 +298,7 @@ TOOLS = Operation(
     name="upstreams.tools",
     summary="Tools of upstreams that the caller may call now, as agents get them.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=UpstreamToolsParams,
     result=UpstreamTools,
     run=_tools,
@@ -303,6 +309,7 @@ TURN = Operation(
     name="upstreams.turn",
     summary="Turn an upstream, or one of its tools, on (a person's) or off; it stays so.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=TurnParams,
     result=UpstreamInfo,
     run=_turn,
@@ -313,6 +320,7 @@ RESTART = Operation(
     name="upstreams.restart",
     summary="End an upstream and start it as the settings file says now; null if it says it is gone. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=UpstreamParams,
     result=UpstreamInfo | None,
     run=_restart,
@@ -323,6 +331,7 @@ TRUST = Operation(
     name="upstreams.trust",
     summary="Accept new or changed tools of an upstream as they were shown. A person's.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=TrustParams,
     result=UpstreamInfo,
     run=_trust,
@@ -336,6 +345,7 @@ CALL = Operation(
     name="upstreams.call",
     summary="Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL.",
     effect=Effect.CONTROL,
+    judged=CallsTool("tool", "arguments"),
     params=CallToolParams,
     result=ToolResult,
     run=_call,
@@ -347,6 +357,7 @@ RESOURCES = Operation(
     name="upstreams.resources",
     summary="Resources and templates of an upstream, as it lists them.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=UpstreamParams,
     result=UpstreamResources,
     run=_resources,
@@ -357,6 +368,7 @@ READ = Operation(
     name="upstreams.read",
     summary="Read a resource of an upstream.",
     effect=Effect.INPUT,
+    judged=CallsTool("uri"),
     params=ReadUpstreamParams,
     result=ResourceContents,
     run=_read,
@@ -367,6 +379,7 @@ PROMPTS = Operation(
     name="upstreams.prompts",
     summary="Prompts of an upstream, as it lists them.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=UpstreamParams,
     result=UpstreamPrompts,
     run=_prompts,
@@ -377,6 +390,7 @@ PROMPT = Operation(
     name="upstreams.prompt",
     summary="Get a prompt of an upstream, filled in.",
     effect=Effect.INPUT,
+    judged=CallsTool("prompt", "arguments"),
     params=PromptParams,
     result=PromptText,
     run=_prompt,

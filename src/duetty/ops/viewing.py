@@ -5,6 +5,7 @@ import anyio
 from duetty.calls import Actor, Effect
 from duetty.errors import IdleTimeout, NotFound
 from duetty.events import ViewersChanged
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.session import Session, screen_json, wait_any_idle
@@ -65,6 +66,7 @@ DETACH = Operation(
     name="session.detach",
     summary="Send every attached terminal away; pages and programs that look stay.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=SessionParams,
     result=Done,
     run=_detach,
@@ -74,6 +76,7 @@ ANY_IDLE = Operation(
     name="session.any_idle",
     summary="Wait until any session has been silent for a while, and say which.",
     effect=Effect.READ,
+    judged=PLAIN,
     params=AnyIdleParams,
     result=AnyIdle,
     run=_any_idle,

@@ -4,6 +4,7 @@ import base64
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, UnknownKey
+from duetty.ops.judgements import PLAIN, Types
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.wire.params import PasteParams, PressParams, SessionParams, WriteParams
@@ -41,6 +42,7 @@ WRITE = Operation(
     name="input.write",
     summary="Write bytes to a session, verbatim.",
     effect=Effect.INPUT,
+    judged=Types("data"),
     params=WriteParams,
     result=Written,
     run=_write,
@@ -50,6 +52,7 @@ PRESS = Operation(
     name="input.press",
     summary="Press named keys, encoded as the program's terminal mode asks for.",
     effect=Effect.INPUT,
+    judged=Types("keys"),
     params=PressParams,
     result=Written,
     run=_press,
@@ -60,6 +63,7 @@ PASTE = Operation(
     name="input.paste",
     summary="Paste text, bracketed when the program asked for it.",
     effect=Effect.INPUT,
+    judged=Types("text"),
     params=PasteParams,
     result=Written,
     run=_paste,
@@ -69,6 +73,7 @@ INTERRUPT_OP = Operation(
     name="input.interrupt",
     summary="Do what Ctrl-C does.",
     effect=Effect.INPUT,
+    judged=PLAIN,
     params=SessionParams,
     result=Done,
     run=_interrupt,

@@ -42,6 +42,9 @@ class SandboxOrder:
     """The person's, where credentials are; what a call says of it shows nothing more."""
 
     hidden: tuple[str, ...] = ()
+    caches: Path | None = None
+    """Where each workspace has its caches of package managers; without it they go with the sandbox."""
+
     limits: Limits = field(default_factory=Limits)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from duetty.errors import BadArguments, SandboxUnavailable
 from duetty.sandbox import places as known
 from duetty.sandbox.bubblewrap import Mounts, mounts_of
+from duetty.sandbox.caches import cache_directory, cache_variables
 from duetty.sandbox.detect import Support, support
 from duetty.sandbox.guarding import hidden_places, other_paths
 from duetty.sandbox.landlock import rules_behind_mounts, rules_of
@@ -30,6 +31,9 @@ PYTHON = str(Path(sys.executable).resolve())
 
 OWN_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """For bubblewrap and the launcher. What the command gets could make them run other code."""
+
+OWN_CACHES = Path("/tmp/caches")  # noqa: S108 - the sandbox's own
+"""Of a sandbox that has no workspace, and so nothing that outlives it."""
 
 NO_WORKSPACE = tuple(map(Path, ("/proc", "/sys", "/dev")))
 """Devices, processes and settings of the machine: made of files, and nothing to work in."""
@@ -77,6 +81,12 @@ def wrap(
     inside = {key: value for key, value in env.items() if key not in known.DROPPED_ENVIRONMENT}
     launcher = [PYTHON, "-I", "-S", str(LAUNCHER), str(spec_fd), "--", *confined(argv)]
     spec: dict[str, object] = {"limits": _named(order.limits), "drops_capabilities": False}
+    caches: Path | None = OWN_CACHES if level == "bubblewrap" else places.private
+    if order.caches is not None and workspaces:
+        caches = cache_directory(order.caches, workspaces)
+        places = replace(places, shown=(*places.shown, caches))
+    if caches is not None:
+        inside |= cache_variables(env, caches, workspaces)
     if level == "landlock":
         if places.private is not None:
             places.private.mkdir(mode=0o700, exist_ok=True)

@@ -5,8 +5,6 @@ from duetty.session.capture import CapturedKey, owner_name
 from duetty.session.elements import Elements
 from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
-from duetty.session.gate import Judge, Question
-from duetty.session.gates import SOMEBODY
 from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeping import Keeping
 from duetty.session.matching import Needle
@@ -15,23 +13,21 @@ from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
+from duetty.session.typed_text import edited_text, ends_line, plain_text
 from duetty.session.viewers import Size, Viewer, ViewerKind
 from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, wait_state, wait_text
 from duetty.vt import grid_dump, html_page, screen_json, scrollback_json, spans_of, svg_of
 
 __all__ = [
-    "SOMEBODY",
     "Block",
     "CapturedKey",
     "Elements",
     "FirstIdle",
     "Follower",
-    "Judge",
     "Keeping",
     "Needle",
     "OpenRequest",
     "OutputText",
-    "Question",
     "Registry",
     "Run",
     "RunAnswer",
@@ -41,12 +37,15 @@ __all__ = [
     "Viewer",
     "ViewerKind",
     "cast_lines",
+    "edited_text",
+    "ends_line",
     "follow",
     "grid_dump",
     "html_page",
     "keep_state",
     "output_lines",
     "owner_name",
+    "plain_text",
     "screen_json",
     "scrollback_json",
     "spans_of",

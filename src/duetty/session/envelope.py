@@ -11,7 +11,6 @@ from typing import Any
 from duetty.blocks import Phase, Progress
 from duetty.calls import Actor
 from duetty.session.block import Block
-from duetty.session.gate import Question
 from duetty.vt import Terminal
 
 _MAGIC = b"DUETTY1\n"
@@ -26,8 +25,6 @@ class Envelope:
     progress: Progress
     open_block: Block | None = None
     """The command line that runs: who typed it, when and where, no mark tells again."""
-    question: Question | None = None
-    """What the shell has asked and waits for."""
 
     def pack(self) -> bytes:
         head = json.dumps(
@@ -35,7 +32,6 @@ class Envelope:
                 "progress": self.progress._asdict(),
                 "carry": self.carry.decode("latin-1"),
                 "open_block": _packed(self.open_block) if self.open_block else None,
-                "question": _packed(self.question) if self.question else None,
             }
         ).encode()
         return b"".join((_MAGIC, len(head).to_bytes(4, "big"), head, self.terminal))
@@ -78,13 +74,12 @@ def parse_envelope(data: bytes) -> Envelope | None:
             carry=str(head["carry"]).encode("latin-1"),
             progress=Progress(**progress),
             open_block=Block(**fields) if (fields := _unpacked(head, "open_block")) else None,
-            question=Question(**fields) if (fields := _unpacked(head, "question")) else None,
         )
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _packed(made: Block | Question) -> dict[str, Any]:
+def _packed(made: Block) -> dict[str, Any]:
     """With who made it, and without what their credential allows: that is nobody's history."""
     return {**asdict(made), "actor": {"kind": made.actor.kind, "name": made.actor.name}}
 

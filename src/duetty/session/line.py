@@ -103,6 +103,6 @@ class Line:
             case MarkKind.INPUT if self._ahead:
                 self._ahead = False
                 return True
-            case MarkKind.INPUT | MarkKind.OUTPUT | MarkKind.QUESTION:
+            case MarkKind.INPUT | MarkKind.OUTPUT:
                 pass
         return False

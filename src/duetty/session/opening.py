@@ -85,7 +85,6 @@ def plan(
     default_shell: str,
     nonce: str,
     scratch: Path,
-    gate: Path | None,
 ) -> Launch:
     """Which process to start for this request.
 
@@ -94,7 +93,7 @@ def plan(
     """
     cwd = _expanded(request.cwd or env.get("HOME") or "/", env)
     argv = _argv(request.command, env, default_shell)
-    injection = integrate(argv, env, nonce=nonce, scratch=scratch, gate=gate)
+    injection = integrate(argv, env, nonce=nonce, scratch=scratch)
     is_shell = injection.shell is not None
     if not request.integration:
         injection = Injection(argv=argv, env=env, shell=None, reason="turned off by a setting")

@@ -7,7 +7,7 @@ from duetty.ids import SessionId
 
 @dataclass(slots=True, kw_only=True)
 class Profile:
-    """Name, tags and size change; the rest is as opened."""
+    """Name, tags, size and workspace change; the rest is as opened."""
 
     id: SessionId
     name: str
@@ -32,6 +32,12 @@ class Profile:
     is_shell: bool = False
     sandbox: str = "none"
     """What it runs in: none, landlock or bubblewrap."""
+
+    network: bool = True
+    """Whether that lets it reach the network."""
+
+    workspace: str = ""
+    """What an agent may change here without a question; a person may set another."""
 
     owner: str | None = None
     """Identity of the actor that opened it; None for one of an earlier version."""

@@ -14,11 +14,6 @@ _SETTINGS = bytes(60)
 _LOCAL = struct.Struct("@12xI")
 """The fourth word, the local modes. `tcgetattr` makes a list of objects of all of it, for each key."""
 
-_SPECIAL = slice(17, 36)
-"""Behind the line discipline's number: the characters that the terminal, or a line editor by it, takes."""
-
-_TEXT = frozenset(b"\r\n") | frozenset(range(0x20, 0x7F)) | frozenset(range(0x80, 0x100))
-
 _TIOCGPTPEER = 0x5441
 
 
@@ -29,20 +24,6 @@ def line_settings(fd: int) -> tuple[bool, bool]:
     except OSError:
         return True, True
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
-
-
-def are_keys_plain(fd: int) -> bool:
-    """Whether text and line ends are nothing but that here: no `stty kill ^M`, which makes of Enter a key that drops
-    the line.
-    """
-    try:
-        settings = fcntl.ioctl(fd, termios.TCGETS, _SETTINGS)
-    except OSError:
-        return False
-    return not any(
-        character in _TEXT and number not in (termios.VMIN, termios.VTIME)
-        for number, character in enumerate(settings[_SPECIAL])
-    )
 
 
 def set_window_size(fd: int, *, cols: int, rows: int) -> None:

@@ -36,6 +36,8 @@ def session_record(session: Session) -> SessionRecord:
         exit_signal=session.exit_signal,
         sandbox=profile.sandbox,
         owner=profile.owner,
+        workspace=profile.workspace or None,
+        network=profile.network,
     )
 
 

@@ -49,8 +49,6 @@ from duetty.keeper.client import Exited, KeptSession, OpenOrder
 from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
 from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.ending import Ending
-from duetty.session.gate import Gate, Judge
-from duetty.session.gates import Gates
 from duetty.session.handing import wait_handed_over
 from duetty.session.keeping import Keeping, Whom
 from duetty.session.lane import Lane
@@ -72,9 +70,10 @@ from duetty.session.restoring import profile_of, recall_blocks, records, restore
 from duetty.session.session import Session
 from duetty.session.sidecar import write_sidecar
 from duetty.session.viewers import Viewers, size_rule
-from duetty.shell import MarkScanner, armed_path
+from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
+from duetty.workspaces import workspace_of
 
 PRIVATE = ".tmp"
 """Ends the name of a directory that a sandbox's programs have for themselves."""
@@ -112,7 +111,6 @@ class Registry:
         self._tasks = tasks
         self._element_files = ElementFiles(tasks)
         self._lane = Lane()
-        self._gates = Gates(scratch, tasks, lambda: self.judge)
         self._ending = Ending(keeping)
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
@@ -127,9 +125,6 @@ class Registry:
         self._restored = False
         self.degraded: dict[str, str] = {}
         """Part and reason of what does not work as promised."""
-
-        self.judge: Judge | None = None
-        """Decides on lines that agents type; set before the first session is opened."""
 
         self.on_ended: Callable[[Session], None] = lambda session: None
         """Told as soon as a session's process is gone."""
@@ -162,6 +157,11 @@ class Registry:
     def home(self) -> str:
         """Where a session starts that names no directory."""
         return self._environment.get("HOME") or "/"
+
+    @property
+    def caches(self) -> Path:
+        """Where package managers in sandboxes keep what they downloaded."""
+        return self.hidden[0] / "caches"
 
     @property
     def alive(self) -> int:
@@ -233,7 +233,6 @@ class Registry:
             default_shell=self._settings.session_shell,
             nonce=nonce,
             scratch=scratch,
-            gate=self._gates.path(id_) if self.judge is not None else None,
         )
         directory = self._journals / id_
         journal: Journal | None = None
@@ -245,9 +244,6 @@ class Registry:
                 clock=self._clock,
             )
             scratch.touch(mode=0o600)
-            if launch.injection.has_gate:
-                gate = Gate(self._gates.path(id_), nonce=nonce)
-                gate.make(always=self._settings.policy_profile == "strict")
             wrapped = await self._wrapped(request, launch, id_)
             opened = await self._keeping.open(
                 OpenOrder(
@@ -295,6 +291,8 @@ class Registry:
             is_shell=launch.is_shell,
             sandbox=wrapped.level,
             owner=request.owner,
+            network=wrapped.level == "none" or request.sandbox.network,
+            workspace=workspace_of(launch.cwd, self.home),
         )
         session = Session(
             profile,
@@ -324,10 +322,9 @@ class Registry:
         argv, env = tuple(launch.injection.argv), launch.injection.env
         if request.sandbox.asked == "none":
             return Wrapped(level="none", argv=argv, env=env)
-        gate = self._gates.path(id_)
         places = Places(
             hidden=self.hidden,
-            shown=(self._scratch / id_, gate, armed_path(gate)),
+            shown=(self._scratch / id_,),
             private=self._private(id_),
         )
         return await anyio.to_thread.run_sync(
@@ -353,7 +350,6 @@ class Registry:
         session.chronicle.on_closed = lambda block: self._store.save_block(
             block_record(block, session.profile), block_text(block, session)
         )
-        self._gates.open(session)
 
     def _on_event(self, session: Session, event: Event) -> None:
         """What a list of sessions shows changes with what happens in each."""
@@ -387,7 +383,6 @@ class Registry:
 
     def _remove_scratch(self, id_: SessionId) -> None:
         (self._scratch / id_).unlink(missing_ok=True)
-        self._gates.remove(id_)
         remove_trees(self._private(id_))
 
     def _private(self, id_: str) -> Path:
@@ -440,6 +435,10 @@ class Registry:
         self._by_name[name] = session
         self._save(session)
         self.log.append(SessionRenamed(id=session.profile.id, name=name, old_name=old_name))
+
+    def set_workspace(self, session: Session, workspace: str) -> None:
+        session.profile.workspace = workspace
+        self._save(session)
 
     def retag(self, session: Session, tags: set[str]) -> None:
         before = session.profile.tags

@@ -67,7 +67,6 @@ def restored(
     session.line.is_touched = True  # nobody knows who typed what
     if envelope is not None:
         session.chronicle.open_block = envelope.open_block
-        session.question = envelope.question
     times = Times(journal.times(tail.base, tail.end), default_ns=profile.created_at_ns)
     at = int(tail.base)
     for size in (*tail.sizes, None):
@@ -151,4 +150,6 @@ def profile_of(record: SessionRecord) -> Profile:
         is_shell=is_shell(record.command),
         sandbox=record.sandbox,
         owner=record.owner,
+        workspace=record.workspace or "",
+        network=record.network,
     )

@@ -24,6 +24,7 @@ from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
 from duetty.session.session import Session
+from duetty.shell import EXACT_LINE, needs_exact_line
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
 
@@ -333,11 +334,13 @@ class Run:
     def _type(self, text: str) -> None:
         session = self.session
         self.typed = True
+        is_changed = self._at_prompt and needs_exact_line(session.profile.shell, text)
+        key = EXACT_LINE if is_changed else b""
         if self._needs_paste(text):
-            session.paste(text, actor=self.actor, judged=True)
+            session.write(key + session.pasted(text), actor=self.actor, judged=True)
             session.write(b"\r", actor=self.actor, judged=True)
         else:
-            session.write(text.encode() + b"\r", actor=self.actor, judged=True)
+            session.write(key + text.encode() + b"\r", actor=self.actor, judged=True)
 
     def _needs_paste(self, text: str) -> bool:
         """Several lines; keys that the editor would obey (Tab); or so much that it would redraw for long."""
@@ -415,24 +418,11 @@ class Run:
             case "prompt" if not self._at_prompt and state.known_by == "kernel":
                 if self._held():
                     return "input"
-            case "prompt" if self._is_refused():
-                if self._held():
-                    return "mark"
             case _:
                 self._held_since_s = None
         if not self._at_prompt and quiet_s >= self.quiet_s:
             return "idle"
         return None
-
-    def _is_refused(self) -> bool:
-        """A history expansion that fails: bash shows its prompt again, and announces none."""
-        session = self.session
-        return (
-            self._at_prompt
-            and session.profile.shell == "bash"
-            and session.phase is Phase.INPUT
-            and session.input_end > self._offset
-        )
 
     def _held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation

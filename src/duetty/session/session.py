@@ -33,15 +33,12 @@ from duetty.session.capture import Keyboard
 from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
-from duetty.session.gate import Gate, Question
 from duetty.session.lane import Lane
 from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
-    are_keys_plain,
     drop_unread,
-    foreground_program,
     has_output,
     is_still_the_shell,
     line_settings,
@@ -53,6 +50,7 @@ from duetty.session.pump import InputQueue
 from duetty.session.reading import Reading
 from duetty.session.replies import Replies
 from duetty.session.times import Times
+from duetty.session.typed_text import TypedText
 from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.surface import Frame, compose
@@ -70,6 +68,8 @@ _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 
 UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
+
+_AT_PROMPT = frozenset({Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION})
 
 NOBODY = Actor(kind="person", name="unknown")
 
@@ -99,13 +99,7 @@ class Session:
         self.exit_code: int | None = None
         self.exit_signal: int | None = None
         self.exited_at_ns: int | None = None
-        self.gate: Gate | None = None
-        """Where the shell asks before it runs a line; None if it does not."""
-
-        self.question: Question | None = None
-        """What the shell has asked and not been answered yet."""
-
-        self.on_question: Callable[[Question | None], None] | None = None
+        self.typed = TypedText()
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
@@ -302,7 +296,7 @@ class Session:
     # --- what is done to it ---------------------------------------------------
 
     def write(self, data: bytes, *, actor: Actor, judged: bool = False) -> None:
-        """Bytes to the program, verbatim. `judged`: what they make the shell run was decided on.
+        """Bytes to the program, verbatim. `judged`: a run types them.
 
         Raises:
             SessionExited: if there is no program any more.
@@ -310,12 +304,8 @@ class Session:
         """
         if self._input is None:
             raise SessionExited(self.name, self.exit_code)
-        if self.gate is not None and not judged:
-            now_s = self._clock.monotonic_s()
-            self.gate.expect(data, actor=actor, now_s=now_s, is_line_empty=self._is_line_empty)
-        elif self.gate is not None:
-            self.gate.note_run(data, self._is_line_empty)
         self._input.write(data)
+        self.typed.add(data, actor)
         if self._lane is not None and not judged:
             self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
         if not judged:
@@ -328,8 +318,28 @@ class Session:
         self.activity.touch()
         self.pulse.fire()
 
+    @property
+    def is_at_prompt(self) -> bool:
+        """A shell that announces its lines reads what is typed, as far as is known."""
+        phase = self._tracker.phase
+        if phase is Phase.ENTERED:  # fish asks for the rest of a line without a word
+            return self.profile.shell == "fish" and self.line.is_settled
+        return phase in _AT_PROMPT
+
+    def line_so_far(self, actor: Actor) -> str | None:
+        """All of the shell's line that this actor's next text goes on with; None if that is not known."""
+        if (text := self.typed.by(actor)) is not None:
+            return text
+        if not self._is_line_empty():
+            return None
+        self.typed.clear()
+        return ""
+
     def _is_line_empty(self) -> bool:
-        return self._is_all_read() and self.shown_line() == ""
+        if not self._is_all_read():
+            return False
+        shown = self.shown_line()
+        return not self.line.half_typed if shown is None else shown == ""
 
     def _is_all_read(self) -> bool:
         """The shell waits for a line, and has all that was written to it."""
@@ -413,36 +423,6 @@ class Session:
         if progress.phase is not Phase.INPUT:
             return ""
         return self.chronicle.shown_text(progress.prompt_end, progress.input_end)
-
-    def is_prompt_missing(self) -> bool:
-        """A line ended a while ago, and the shell has said nothing since."""
-        gate = self.gate
-        return gate is not None and gate.is_prompt_missing(self._clock.monotonic_s())
-
-    def are_keys_taken(self) -> bool:
-        """A program has the terminal, key by key, and has read all that was written."""
-        if self._tracker.phase is not Phase.RUNNING or self.echo_and_canonical()[1]:
-            return (
-                False  # of a line that is assembled, the kernel does not count what has no end yet
-            )
-        # In this order: what was read before the program was seen was not left to the shell.
-        name = foreground_program(self._fd) if self._has_no_unread() else None
-        return name is not None and not name.startswith(self.profile.shell or "")
-
-    def is_shell_reading_keys(self) -> bool:
-        """The shell itself reads keys within a line that runs: `read -e`, `vared`, a shell in the shell."""
-        return (
-            self._tracker.phase is Phase.RUNNING
-            and not self.echo_and_canonical()[1]
-            and is_still_the_shell(self._fd, self.profile.shell or "")
-        )
-
-    def is_settled_at_prompt(self) -> bool:
-        """The shell waits for a line, and has had time to show all that agents wrote to it."""
-        gate = self.gate
-        return (
-            gate is not None and gate.has_settled(self._clock.monotonic_s()) and self._is_all_read()
-        )
 
     def resize(self, *, cols: int, rows: int) -> None:
         """Change the size of the surface; panels keep their rows, the program has the rest."""
@@ -533,7 +513,6 @@ class Session:
             carry=self._scanner.carry,
             progress=self._tracker.progress,
             open_block=self.open_block,
-            question=self.question,
         )
         cols, rows = self.terminal_size
         self.journal.turn_over(
@@ -614,51 +593,10 @@ class Session:
                 case Closed():
                     self.chronicle.closed(change, at_ns=at_ns, actor=self.actor)
         if mark.trusted and not mark.secondary:
-            if self.gate is not None:
-                self._watch_gate(self.gate, mark)
-            if self.question is not None and mark.kind is MarkKind.QUESTION:
-                # A shell that waits for an answer asks nothing: whoever has got hold of the nonce does.
-                self.log.append(Degraded(part="gate", reason="a question came while one waits"))
-                return
-            was_asked, self.question = self.question is not None, None
-            if mark.kind is MarkKind.QUESTION:
-                self._ask(mark)
-                return
-            if was_asked and self.on_question is not None:
-                self.on_question(None)
+            if mark.kind in (MarkKind.PROMPT, MarkKind.OUTPUT):
+                self.typed.clear()
             if self.line.marked(mark.kind, before):
                 self.enter()
-
-    def _watch_gate(self, gate: Gate, mark: Mark) -> None:
-        """A gate that does not work says so."""
-        reason = None
-        if mark.kind is MarkKind.PROMPT:
-            reason = gate.note_prompt(gated=mark.gated, now_s=self._clock.monotonic_s())
-        elif mark.kind is MarkKind.OUTPUT:
-            reason = gate.note_output()
-        elif mark.kind is MarkKind.DONE:
-            gate.note_done(self._clock.monotonic_s())
-        if reason is not None:
-            self.log.append(Degraded(part="gate", reason=reason))
-
-    def _ask(self, mark: Mark) -> None:
-        """The shell wants to know whether it may run a line, and waits."""
-        gate, run_line, line = self.gate, self.line.text, mark.command_line
-        agent = None
-        if gate is not None:
-            agent = gate.take_actor()
-            line = gate.line_of(mark, are_keys_plain=lambda: are_keys_plain(self._fd))
-            run_line = run_line if run_line is not None and gate.is_judged(run_line) else None
-        self.question = Question(
-            id=mark.question or "",
-            line=line,
-            history=mark.command_line if line is None else None,
-            expanded=mark.expanded,
-            run_line=run_line,
-            actor=agent or self.actor,
-        )
-        if self.on_question is not None:
-            self.on_question(self.question)
 
     def output_start(self) -> int | None:
         """Where the output of the command line that runs now begins; None if none does."""

@@ -5,26 +5,21 @@ static files, written from the published sequences (OSC 133 and kitty's fields).
 """
 
 from duetty.shell.confining import confined
-from duetty.shell.gate import ASK, PASS, answer_line, armed_path
+from duetty.shell.exact import EXACT_LINE, needs_exact_line
 from duetty.shell.injection import NONCE_FD, Injection, Shell, integrate
 from duetty.shell.marks import MAX_SEQUENCE_BYTES, Mark, MarkKind, MarkScanner, strip_nonce
-from duetty.shell.telling import line_as_read, plain_text
 
 __all__ = [
-    "ASK",
+    "EXACT_LINE",
     "MAX_SEQUENCE_BYTES",
     "NONCE_FD",
-    "PASS",
     "Injection",
     "Mark",
     "MarkKind",
     "MarkScanner",
     "Shell",
-    "answer_line",
-    "armed_path",
     "confined",
     "integrate",
-    "line_as_read",
-    "plain_text",
+    "needs_exact_line",
     "strip_nonce",
 ]

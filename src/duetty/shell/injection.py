@@ -21,9 +21,6 @@ NONCE_FD = 9
 
 Shell = Literal["bash", "zsh", "fish", "sh"]
 
-GATED: frozenset[Shell] = frozenset({"bash", "zsh", "fish"})
-"""Shells with a hook between a complete line and its execution."""
-
 _SCRIPTS = Path(__file__).parent / "scripts"
 
 _FLAGS = re.compile(r"-[il]+|--login|--interactive")
@@ -49,8 +46,6 @@ class Injection:
     """Whose marks to expect; None if there will be none."""
     reason: str | None = None
     """Why there will be none."""
-    has_gate: bool = False
-    """It asks before it runs a line."""
 
 
 def integrate(
@@ -60,16 +55,12 @@ def integrate(
     nonce: str,
     scripts: Path | None = None,
     scratch: Path | None = None,
-    gate: Path | None = None,
 ) -> Injection:
     """Start the same shell, with marks; or, if it is not a plain interactive shell, start it as it is.
 
     `scratch` names a file on a memory file system that belongs to this
     session alone, made and removed by the caller. bash needs it to tell the
     text of a command line: without it, marks of bash carry none.
-
-    `gate` is where a shell that has a hook for it asks before it runs a line
-    (see `gate`); `has_gate` tells whether this one does.
 
     Raises:
         ValueError: the nonce is not of letters and digits.
@@ -109,16 +100,7 @@ def integrate(
         return Injection(argv=argv, env=env, reason="the path of the scripts would be expanded")
     if shell == "bash" and scratch is not None:
         new_env["_DUETTY_SCRATCH"] = str(scratch)
-    has_gate = gate is not None and shell in GATED
-    if has_gate:
-        new_env["_DUETTY_GATE"] = str(gate)
-    return Injection(
-        argv=new_argv,
-        env=new_env,
-        handed={NONCE_FD: nonce + "\n"},
-        shell=shell,
-        has_gate=has_gate,
-    )
+    return Injection(argv=new_argv, env=new_env, handed={NONCE_FD: nonce + "\n"}, shell=shell)
 
 
 def _bash(

@@ -8,18 +8,11 @@ makes a mark trusted. Knows nothing of blocks, time or the emulator.
 
     A   a prompt begins            B   the prompt ends, input begins
     C   a command line runs        D   it ended; the first field is its exit code
-    Q   may this line run? The shell waits for the answer: see `gate`
 
     nonce=<nonce>       the mark is trusted
     k=s                 continuation prompt (A, B)
     cmdline=<quoted>    the command line, as `${x@Q}` of bash or `${(qqqq)x}` of zsh writes it
     cmdline_url=<url>   the same, percent-encoded
-    expanded=           the same with aliases expanded, where the shell can tell (Q)
-    id=<word>           which question (Q)
-    lines=<number>      in how many lines the shell read this one, where the text may not tell (Q)
-    cut=1               the text is only the beginning (Q)
-    sure=1              the text is of this line, and of no other; else only what was typed can tell (Q)
-    gate=1              the hook that asks is in place at this prompt (A)
     t=<seconds>         when, by the machine's clock, with a fraction (C, D)
     took=<ms>           how long the line ran, where the shell tells that instead (D)
     cwd=, cwd_url=      the directory, likewise
@@ -55,9 +48,7 @@ _SECONDS = re.compile(rb"([0-9]{9,11})[.,]([0-9]{1,9})\Z")
 
 _COUNT = re.compile(rb"[0-9]{1,12}\Z")
 
-_CMDLINE, _CWD, _EXPANDED = (
-    (name, name + b"_url", name + b"_raw") for name in (b"cmdline", b"cwd", b"expanded")
-)
+_CMDLINE, _CWD = ((name, name + b"_url", name + b"_raw") for name in (b"cmdline", b"cwd"))
 """A text may come in three ways of writing."""
 
 _BEL, _ESC, _BACKSLASH = b"\x07\x1b\\"
@@ -68,7 +59,6 @@ class MarkKind(StrEnum):
     INPUT = "B"
     OUTPUT = "C"
     DONE = "D"
-    QUESTION = "Q"
 
 
 _KINDS = {kind.value.encode(): kind for kind in MarkKind}
@@ -88,23 +78,11 @@ class Mark(NamedTuple):
     exit_code: int | None = None
     command_line: str | None = None
     cwd: str | None = None
-    expanded: str | None = None
-    """The command line with its aliases expanded."""
-    question: str | None = None
-    """Which question a `QUESTION` is."""
     at_ns: int | None = None
     """When the shell says it was."""
     took_ns: int | None = None
     """How long the line ran, of a `DONE` that tells it; a shell that counts whole milliseconds
     tells nothing of a line that took less than one."""
-    gated: bool = False
-    """A `PROMPT` whose shell will ask before it runs the line."""
-    lines: int | None = None
-    """In how many lines the shell read a command line that it tells from its history."""
-    cut: bool = False
-    """The command line is only the beginning of it."""
-    sure: bool = False
-    """The command line is what history has of this one, and of no other."""
 
 
 class MarkScanner:
@@ -192,16 +170,8 @@ class MarkScanner:
             exit_code=_exit_code(fields) if kind is MarkKind.DONE else None,
             command_line=_text(named, _CMDLINE),
             cwd=_text(named, _CWD),
-            expanded=_text(named, _EXPANDED),
-            question=named.get(b"id", b"").decode("ascii", "replace")
-            if kind is MarkKind.QUESTION
-            else None,
             at_ns=_at_ns(named.get(b"t", b"")),
             took_ns=_took_ns(named.get(b"took", b"")),
-            gated=named.get(b"gate") == b"1",
-            lines=_count(named.get(b"lines")),
-            cut=named.get(b"cut") == b"1",
-            sure=named.get(b"sure") == b"1",
         )
 
 
@@ -217,13 +187,6 @@ def strip_nonce(data: bytes, nonce: str) -> bytes:
 
 def _exit_code(fields: Sequence[bytes]) -> int | None:
     return int(fields[0]) if fields and _EXIT_CODE.match(fields[0]) else None
-
-
-def _count(number: bytes | None) -> int | None:
-    """What is no number is none that a text could have."""
-    if number is None:
-        return None
-    return int(number) if _COUNT.match(number) else -1
 
 
 def _at_ns(seconds: bytes) -> int | None:

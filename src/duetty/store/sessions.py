@@ -32,17 +32,22 @@ class SessionRecord:
     owner: str | None = None
     """Identity of the actor that opened it."""
 
+    workspace: str | None = None
+    network: bool = True
+    """Whether its sandbox, if it has one, lets it reach the network."""
+
 
 _COLUMNS = (
     "id, name, command, shell, integration, nonce, tags, cols, rows, cwd,"
-    " created_at_ns, pid, tty, exited_at_ns, exit_code, exit_signal, sandbox, owner"
+    " created_at_ns, pid, tty, exited_at_ns, exit_code, exit_signal, sandbox, owner,"
+    " workspace, network"
 )
 
 
 def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
     connection.execute(
         f"INSERT OR REPLACE INTO sessions ({_COLUMNS})"  # noqa: S608 - constant
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             record.id,
             storable(record.name),
@@ -62,6 +67,8 @@ def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
             record.exit_signal,
             record.sandbox,
             storable_or_none(record.owner),
+            storable_or_none(record.workspace),
+            record.network,
         ),
     )
 
@@ -79,4 +86,6 @@ def sessions(connection: sqlite3.Connection) -> list[SessionRecord]:
 
 def _record(row: dict[str, Any]) -> SessionRecord:
     row["command"], row["tags"] = to_strings(row["command"]), to_strings(row["tags"])
+    if "network" in row:
+        row["network"] = bool(row["network"])
     return SessionRecord(**row)

@@ -97,6 +97,11 @@ class UpdateParams(SessionParams):
     name: str | None = Field(None, description="new name")
     add_tags: list[str] = Field(default_factory=list)
     remove_tags: list[str] = Field(default_factory=list)
+    workspace: SystemText | None = Field(
+        None,
+        description="absolute directory in which agents change files unasked, empty for none;"
+        " only a person can set it",
+    )
 
 
 class ResizeParams(SessionParams):

@@ -31,6 +31,9 @@ class SessionInfo(Result):
     exit_code: int | None
     exit_signal: str | None
     sandbox: str = Field("none", description="what it runs in: none, landlock or bubblewrap")
+    workspace: str | None = Field(
+        None, description="directory in which agents change files unasked; null for none"
+    )
     degraded: str | None = Field(description="what no longer works as promised, and why")
 
 
@@ -211,10 +214,6 @@ class RunResult(Result):
     generation: int
     match: str | None
     screen: Screen | None
-    approval: str | None = Field(
-        default=None,
-        description="id of the question to a person that the line waits for; it has not run yet",
-    )
     approved: Approved | None = Field(
         default=None, description="how a person answered for it; null where none was asked"
     )
@@ -258,6 +257,13 @@ class ServerStatus(Result):
     sessions: int
     exited_sessions: int
     uptime_s: float
+    guardrail: Literal["open", "guarded", "strict"] = Field(
+        description="the profile by which policy judges what agents ask to run"
+    )
+    boundary: Literal["none", "landlock", "bubblewrap", "unavailable"] = Field(
+        description="the sandbox of new sessions; `unavailable`: one is set that this machine cannot give"
+    )
+    confined_sessions: int = Field(description="of the open ones, those in a sandbox")
     standing_approvals: int = Field(description="answers of people that cover later calls")
     degraded: dict[str, str]
     """Part and reason of everything that does not work as promised."""

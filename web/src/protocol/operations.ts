@@ -18,6 +18,12 @@ export interface ServerStatus {
   sessions: number;
   exited_sessions: number;
   uptime_s: number;
+  /** the profile by which policy judges what agents ask to run */
+  guardrail: "open" | "guarded" | "strict";
+  /** the sandbox of new sessions; `unavailable`: one is set that this machine cannot give */
+  boundary: "none" | "landlock" | "bubblewrap" | "unavailable";
+  /** of the open ones, those in a sandbox */
+  confined_sessions: number;
   /** answers of people that cover later calls */
   standing_approvals: number;
   degraded: Record<string, string>;
@@ -174,6 +180,8 @@ export interface SessionInfo {
   exit_signal: string | null;
   /** what it runs in: none, landlock or bubblewrap */
   sandbox: string;
+  /** directory in which agents change files unasked; null for none */
+  workspace: string | null;
   /** what no longer works as promised, and why */
   degraded: string | null;
 }
@@ -195,6 +203,8 @@ export interface UpdateParams {
   name?: string | null;
   add_tags?: string[];
   remove_tags?: string[];
+  /** absolute directory in which agents change files unasked, empty for none; only a person can set it */
+  workspace?: string | null;
 }
 
 export interface ResizeParams {
@@ -776,8 +786,6 @@ export interface RunResult {
   generation: number;
   match: string | null;
   screen: ScreenShape | null;
-  /** id of the question to a person that the line waits for; it has not run yet */
-  approval: string | null;
   /** how a person answered for it; null where none was asked */
   approved: Approved | null;
 }
@@ -1718,7 +1726,7 @@ export interface Operations {
   "session.list": { params: ListParams; result: SessionInfo[] };
   /** One session: name, process, size, tags, state and how it is known. */
   "session.get": { params: SessionParams; result: SessionInfo };
-  /** Rename a session, add and remove tags; all of it or nothing. */
+  /** Rename a session, add and remove tags, set its workspace; all of it or nothing. */
   "session.update": { params: UpdateParams; result: SessionInfo };
   /** Change the size of a session's terminal. */
   "session.resize": { params: ResizeParams; result: SessionInfo };

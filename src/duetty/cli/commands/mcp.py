@@ -9,6 +9,7 @@ import os
 import sys
 
 from duetty.cli.bridge import Bridge
+from duetty.cli.confining import add_sandbox, host_confinement
 from duetty.cli.cut_off import cut_off_answer
 from duetty.cli.first_answers import FirstAnswers
 from duetty.cli.spawning import SpawnedServer
@@ -48,6 +49,7 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str) -> None:
         default=None if default != argparse.SUPPRESS else default,
         help="vocabulary to speak: wsh, command, or both with a comma (default: as the server is set)",
     )
+    add_sandbox(parser, default=default if default == argparse.SUPPRESS else None)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -71,12 +73,15 @@ def _bridge(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     paths = find_paths(os.environ, instance=arguments.instance)
+    sandbox, workspaces = host_confinement(arguments)
     bridge = Bridge(
         paths.mcp_socket,
         start_server=lambda: SpawnedServer(paths.instance),
         stdin=sys.stdin.fileno(),
         stdout=sys.stdout.fileno(),
         dialect=arguments.dialect,
+        sandbox=sandbox,
+        workspaces=workspaces,
         cut_off=cut_off_answer,
         first_answer=FirstAnswers(lambda: arguments.dialect or _default_dialects(paths)),
     )

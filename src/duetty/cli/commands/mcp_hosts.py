@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duetty.cli import jsonc
-from duetty.errors import BadArguments, StateUnwritable
+from duetty.errors import BadArguments, SandboxUnavailable, StateUnwritable
 
 Entry = dict[str, object]
 
@@ -144,6 +144,8 @@ def run(arguments: argparse.Namespace) -> int:
     backup = _write(path, after, existed=path.exists())
     print(f"Wrote {path}." + (f" The old one is {backup}." if backup else ""))
     print(host.after)
+    if arguments.sandbox and host.project_file is None and not arguments.workspace:
+        print(f"{host.title} works in no directory of its own: --workspace DIR names one to write.")
     return 0
 
 
@@ -167,11 +169,35 @@ def _entry(host: Host, arguments: argparse.Namespace) -> Entry:
     entry: Entry = {
         **host.extra,
         "command": words[0],
-        "args": [*words[1:], "mcp", *named, *spoken],
+        "args": [*words[1:], "mcp", *named, *spoken, *_confined(arguments)],
     }
     if "DUETTY_HOME" in os.environ:
         entry["env"] = {"DUETTY_HOME": os.environ["DUETTY_HOME"]}
     return entry
+
+
+def _confined(arguments: argparse.Namespace) -> list[str]:
+    """How the host says that all that it opens runs in a sandbox.
+
+    Raises:
+        SandboxUnavailable: if this machine cannot give it: nothing would ever start.
+    """
+    from duetty.sandbox import support
+
+    asked: str = arguments.sandbox or "none"
+    workspaces = [str(Path(each).absolute()) for each in arguments.workspace or ()]
+    if asked == "none":
+        if workspaces:
+            raise BadArguments("--workspace is about a sandbox", hint="add --sandbox")
+        return []
+    offered = support()
+    given = {"bubblewrap": offered.bubblewrap is not None, "landlock": offered.has_landlock}
+    if not (any(given.values()) if asked == "any" else given[asked]):
+        raise SandboxUnavailable(
+            f"this machine cannot give the sandbox {asked!r}", hint="`duetty doctor` says why"
+        )
+    level = [] if asked == "any" else [asked]
+    return [*(word for each in workspaces for word in ("--workspace", each)), "--sandbox", *level]
 
 
 # --- the text of a configuration ------------------------------------------------------

@@ -26,8 +26,11 @@ class _Host:
 
     def __init__(self, arguments: argparse.Namespace) -> None:
         spoken = ["--dialect", arguments.dialect] if arguments.dialect else []
+        kept = [] if arguments.sandbox is None else [f"--sandbox={arguments.sandbox}"]
+        kept += [f"--workspace={each}" for each in arguments.workspace or ()]
+        words = ["mcp", "--instance", arguments.instance, *spoken, *kept]
         self.process = subprocess.Popen(  # noqa: S603 - ourselves
-            [sys.executable, "-m", "duetty", "mcp", "--instance", arguments.instance, *spoken],
+            [sys.executable, "-m", "duetty", *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

@@ -11,6 +11,7 @@ from duetty.cli.reach import add_instance, paths_of
 from duetty.client import Client
 from duetty.config import Paths, load_settings, make_private
 from duetty.errors import InstanceBusy
+from duetty.ops.sandboxing import boundary_of
 from duetty.server import Announcement, Server, is_locked, log_to
 
 REPLACE_S = 15.0
@@ -85,8 +86,14 @@ def run(arguments: argparse.Namespace) -> int:
     server = Server(
         paths, loaded.settings, environment=dict(os.environ), ephemeral=arguments.ephemeral
     )
+    settings = loaded.settings
+    safety = f"guardrail: {settings.policy_profile} · boundary: {boundary_of(settings)}"
+    if settings.session_sandbox == "none":
+        safety += " (`duetty mcp install HOST --sandbox` sets one for an agent)"
     server.run(
-        announce=lambda said: None if arguments.quiet else _announce(said, arguments.instance)
+        announce=lambda said: (
+            None if arguments.quiet else _announce(said, arguments.instance, safety)
+        )
     )
     return 0
 
@@ -106,13 +113,14 @@ def _replace(paths: Paths) -> None:
         time.sleep(0.01)
 
 
-def _announce(said: Announcement, instance: str) -> None:
+def _announce(said: Announcement, instance: str, safety: str) -> None:
     executable = Path(sys.argv[0]).absolute()
     words = [str(executable)] if executable.name == "duetty" else [sys.executable, "-m", "duetty"]
     command = " ".join(words)
     block = {"mcpServers": {"duetty": _host_entry(words, instance)}}
     lines = [
         f"Duetty is running at {said.url}",
+        safety,
         "",
         f"  In a browser (works once):  {said.link}",
         f"  Token for HTTP clients:     {command} token",

@@ -1,6 +1,7 @@
 """`duetty status`."""
 
 import argparse
+from typing import Any
 
 from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import age, as_json, visible
@@ -33,6 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"  server   pid {status['pid']}, up {age(int(status['uptime_s'] * 1000))}")
     print(f"  keeper   pid {status['keeper_pid'] or '-'}")
     print(f"  sessions {status['sessions']} open, {status['exited_sessions']} exited")
+    print(f"  safety   {_safety(status)}")
     print(f"  state    {paths_of(arguments).state}")
     if status["standing_approvals"]:
         print(f"  standing {status['standing_approvals']} approvals: duetty approvals standing")
@@ -43,3 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
     for part, reason in status["degraded"].items():
         print(f"  degraded {part}: {reason}")
     return 0
+
+
+def _safety(status: dict[str, Any]) -> str:
+    """Which of the two is on: what judges lines, and what holds."""
+    said = f"guardrail: {status['guardrail']} · boundary: {status['boundary']}"
+    if status["boundary"] == "none" and status["confined_sessions"]:
+        return f"{said} ({status['confined_sessions']} of {status['sessions']} sessions have one)"
+    return said

@@ -23,12 +23,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
+from duetty.calls import Confinement
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain import PlainCall, odd_json, plain_call, progress_json
 from duetty.edges.mcp.sdk import request_key
-from duetty.errors import DuettyError
+from duetty.errors import BadArguments, DuettyError
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """A longer message ends the connection; the bridge refuses it before."""
@@ -36,7 +37,8 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 BAD_ID = "Invalid request: an id is a string or a whole number"
 
 HELLO = "duetty/hello"
-"""What the bridge asks first: it tells the dialects, and the directory in which the host works."""
+"""What the bridge asks first: it tells the dialects, the directory in which the host works, and the
+sandbox in which everything runs that the host opens."""
 
 
 Out = SessionMessage | bytes
@@ -78,6 +80,13 @@ class Lines:
         while (message := await _next_message(read, answers)) is not None:
             if isinstance(message, t.JSONRPCRequest) and message.method == HELLO:
                 caller, names = _introduced(caller, message)
+                try:
+                    caller = _confined(caller, message)
+                except BadArguments as error:
+                    # Not served bare: whoever means to be confined says so rightly, or goes.
+                    await answers.send(_refusal(t.INVALID_PARAMS, error.message, message.id))
+                    await _next_message(read, answers)
+                    return
                 await answers.send(await self._greeting(message, names))
                 continue
             served = await self.served_for(names)
@@ -221,6 +230,27 @@ def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str 
         replace(caller, cwd=cwd) if isinstance(cwd, str) and cwd else caller,
         names if isinstance(names, str) and names else None,
     )
+
+
+def _confined(caller: Caller, message: t.JSONRPCRequest) -> Caller:
+    """The caller in the sandbox that the connection is opened with.
+
+    Said once, it holds: the host's own program could say hello again behind the bridge.
+
+    Raises:
+        BadArguments: if it is none that there is.
+    """
+    params: dict[str, Any] = message.params or {}
+    if caller.actor.confined is not None or params.get("sandbox") is None:
+        return caller
+    match params:
+        case {"sandbox": "any" | "landlock" | "bubblewrap" as sandbox, "workspaces": [*given]} if (
+            all(isinstance(each, str) for each in given)
+        ):
+            confined = Confinement(sandbox=sandbox, workspaces=tuple(map(str, given)))
+        case _:
+            raise BadArguments("no sandbox of that kind can be asked for")
+    return replace(caller, actor=replace(caller.actor, confined=confined))
 
 
 async def _next_message(

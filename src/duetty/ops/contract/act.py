@@ -24,6 +24,7 @@ from duetty.ops.contract.gate import check_headless
 from duetty.ops.contract.request import Request, checked
 from duetty.ops.contract.routing import MATRIX
 from duetty.ops.contract.steps import Doing
+from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.wire.contract import Metadata, TerminalAnswer, TerminalParams
@@ -143,6 +144,7 @@ ACT = Operation(
     name="terminal.act",
     summary="The terminal contract: execute, read_output, terminate, list, in one request shape.",
     effect=Effect.CONTROL,
+    judged=PLAIN,
     params=TerminalParams,
     result=TerminalAnswer,
     run=_act,

@@ -227,11 +227,10 @@ def timed_out(
     target: TargetInfo | None = None,
     still_running: bool = False,
     approval: object = None,
-    is_held: bool = False,
     partial: Partial | None = None,
     reason: str = Deadline.code,
 ) -> TimedOut:
-    """With everything that may be known. `is_held`: its shell has a line, and waits for a person."""
+    """With everything that may be known."""
     return TimedOut(
         message,
         hint=hint,
@@ -241,9 +240,6 @@ def timed_out(
         approval=approval,
         partial=(partial or Partial())._asdict(),
         timeout_ms=timeout_ms,
-        # Typed, and held by the shell: another attempt would stand in line behind it.
-        retriable=not is_held,
-        retry="after_answer" if is_held else TimedOut.retry,
     )
 
 

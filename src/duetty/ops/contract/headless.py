@@ -85,7 +85,7 @@ def _is_allowed(doing: Doing, line: str, cwd: str) -> bool:
         cwd=cwd,
         command_line=line,
     )
-    return isinstance(doing.services.deciding.decide(judged).decision, Allow)
+    return isinstance(doing.services.deciding.judging.decide(judged).decision, Allow)
 
 
 async def read_output(doing: Doing) -> Outcome:

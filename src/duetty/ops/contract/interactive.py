@@ -111,6 +111,7 @@ def _free_session(doing: Doing) -> Session | None:
         for each in sessions_of(doing.services, doing.actor)
         if DIALECT in each.profile.tags
         and each.profile.owner == doing.actor.identity
+        and (doing.actor.confined is None or each.profile.sandbox != "none")
         and each.has_marks
         and each.state().word == "prompt"
         and not each.run_lock.locked()
@@ -168,15 +169,11 @@ async def _run(doing: Doing, session: Session, *, opened: bool) -> Outcome:
     except ApprovalUnanswered:
         raise  # nothing was typed
     except Deadline as error:
-        # Never typed: what a shell holds there until a person answers is another's.
-        approval = doing.services.deciding.asked_line(session)
         raise timed_out(
             error.message,
             hint=_BUSY,
             target=_target(session),
             timeout_ms=doing.timeout_ms,
-            approval=approval,
-            is_held=approval is not None,
             reason=SessionBusy.code,
         ) from error
     if ran.completed_by == "deadline":
@@ -203,18 +200,11 @@ def _status(ran: Any) -> Any:
 
 def _timed_out(doing: Doing, session: Session, message: str, *, output: str | None) -> TimedOut:
     hint = "look with read_output, or give it up with terminate; execute would type it again"
-    if (approval := doing.services.deciding.asked_line(session)) is not None:
-        message = (
-            f"it waits for a person: approval {approval} has no answer yet, and it has not run"
-        )
-        hint = "do not send it again: it runs when a person says yes; read_output shows what became of it"
     return timed_out(
         message,
         hint=hint,
         target=_target(session),
-        still_running=approval is None,
-        approval=approval,
-        is_held=approval is not None,
+        still_running=True,
         partial=Partial(output=output),
         timeout_ms=doing.timeout_ms,
     )

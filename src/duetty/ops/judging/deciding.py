@@ -1,14 +1,13 @@
 """The way of a call between validation and effect: decided, asked about if need be, recorded.
 
-Every dispatch goes through `Deciding.passing`; a line that a shell is about to run
-because an agent typed it comes through `judge_line`. Nothing else leads to a session.
+Every dispatch goes through `Deciding.passing`. Nothing else leads to a session.
 """
 
 import json
 import os
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
@@ -20,31 +19,31 @@ from duetty.blocks import Phase
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
-from duetty.errors import DuettyError, PolicyDenied, SessionExited, SessionNotFound
-from duetty.events import Degraded
-from duetty.ops.judging.judge import TYPED_LINE, Judging
-from duetty.ops.judging.made import Made, as_deny, denied, edited_of, question_of, seen, told
-from duetty.ops.judging.own_things import OwnThings
-from duetty.ops.judging.recording import (
-    COMMAND_LINES,
-    RAW_INPUT,
-    Doing,
-    is_secret_input,
-    recorded_arguments,
+from duetty.errors import DuettyError, PolicyDenied, SessionBusy, SessionExited, SessionNotFound
+from duetty.ops.judgements import CallsTool, RunsLine, Types
+from duetty.ops.judging.decided import (
+    Decided,
+    as_deny,
+    decision_record,
+    denied,
+    edited_of,
+    judged_record,
+    question_of,
 )
-from duetty.ops.judging.typed_lines import ends_line, is_at_gate
+from duetty.ops.judging.judge import Judging, Typing
+from duetty.ops.judging.own_things import OwnThings
+from duetty.ops.judging.recording import Doing, is_secret_input, recorded_arguments
 from duetty.ops.rulebook.book import Rulebook
-from duetty.policy import Allow, Ask, Deny, Judged, Profile, decide
-from duetty.session import SOMEBODY, Registry, Session
-from duetty.session import Question as LineQuestion
+from duetty.policy import Allow, Ask, Deny, Judged, Profile, RuleSet, decide
+from duetty.session import Registry, Session, ends_line
 from duetty.store import ApprovalRecord
 from duetty.wire.base import Params
 
-NEXT_PROMPT_S = 10.0
+PROMPT_S = 10.0
 """How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
 
-DRAWN_S = 0.5
-"""How long a prompt is drawn at most."""
+TURN_S = 10.0
+"""How long a typed line waits for a run that has the session's prompt."""
 
 RECORDED = frozenset({Effect.INPUT, Effect.CONTROL})
 TYPING = "input.type"
@@ -64,12 +63,12 @@ class Passage:
     exit_code: int | None = None
 
 
-Again = Callable[[str], Made]
+Again = Callable[[str], Decided]
 """The decision on the same call with another command line."""
 
 
-class Deciding(Judging):
-    """Judges, asks and records."""
+class Deciding:
+    """Has calls judged, asks about them and records them."""
 
     def __init__(
         self,
@@ -81,24 +80,29 @@ class Deciding(Judging):
         trail: Trail,
         book: Rulebook,
     ) -> None:
-        super().__init__(
-            profile=Profile(settings.policy_profile), book=book, clock=clock, home=registry.home
-        )
+        self.judging = Judging(settings=settings, book=book, clock=clock, home=registry.home)
+        self.judging.own_things = OwnThings(registry.hidden, registry.home)
+        self.judging.own_pids = lambda: (os.getpid(), registry.keeper_pid or os.getpid())
+        self.check_tool: Callable[[str, str], None] = lambda upstream, tool: None
+        """Raises what a call would fail with anyway: nobody is asked about such a call."""
+
         self._settings = settings
-        self.own_shell = settings.process_shell
-        self.own_things = OwnThings(registry.hidden, registry.home)
-        self.own_pids = lambda: (os.getpid(), registry.keeper_pid or os.getpid())
         self._clock = clock
         self._registry = registry
         self._approvals = approvals
         self._trail = trail
-        self._told_of_lines: dict[str, list[Callable[[DuettyError], None]]] = {}
         approvals.judge = self._judge_edited
         approvals.name_of = self._name_of
         approvals.has_ended = self._has_ended
         registry.on_ended = lambda session: approvals.withdraw(session.profile.id)
-        if self.profile is not Profile.OPEN:
-            registry.judge = self.judge_line
+
+    @property
+    def profile(self) -> Profile:
+        return self.judging.profile
+
+    @property
+    def rules(self) -> RuleSet:
+        return self.judging.rules
 
     # --- a call -------------------------------------------------------------------
 
@@ -116,71 +120,46 @@ class Deciding(Judging):
         Raises:
             PolicyDenied, ApprovalRejected, ApprovalExpired, ApprovalUnanswered, AuditUnavailable:
                 nothing ran.
+            SessionBusy: a run has the prompt, or the line changed meanwhile; nothing was typed.
             DuettyError: what `check` found wrong, before a person would have been asked.
         """
-        recorded = self._is_recorded(operation)
         session = self._session(params)
-        raw = operation.name in RAW_INPUT
-        if raw and session is not None and call.actor.kind != "person" and not _is_asking(session):
-            await self._next_prompt(session)
-            await session.look()  # whether a program reads what is typed, or the shell will
-        secret = (
-            session is not None
-            and (raw or operation.name == "command.run")
-            and is_secret_input(session, raw=raw)
+        typing, secret = await self._typing(call, operation, params, session)
+        decided = self.judging.of_call(
+            call, operation, params, session, typing=typing, secret=secret
         )
-        made = self.of_call(call, operation, params, session, secret=secret)
-        if raw and session is not None and isinstance(made.decision, Allow):
-            self.typed(call.actor, session, operation.name, params)
-        if not recorded and isinstance(made.decision, Allow):
-            yield Passage(params)
+        passage = Passage(params)
+        if not self._is_recorded(operation) and isinstance(decided.decision, Allow):
+            async with self._turn(call, session, typing):
+                yield passage
             return
         # Recorded calls, and whatever is refused.
-        can_ask = self._can_ask(made, session, host)
+        can_ask = self._can_ask(decided, session, host)
         call_id = secrets.token_hex(6)
         if operation.effect in RECORDED:
             self._trail.check()
         self._record_call(
-            call_id, call, operation, params, session, made, secret=secret, can_ask=can_ask
+            call_id, call, operation, params, session, decided, secret=secret, can_ask=can_ask
         )
         began_s = self._clock.monotonic_s()
         outcome = "cancelled"
-        passage = Passage(params)
-        approval: str | None = None
-        edited: str | None = None
         try:
-            match made.decision:
+            match decided.decision:
                 case Allow():
-                    passage.params = _canonical(params, made)
+                    passage.params = _canonical(params, decided)
                 case Deny():
-                    raise denied(made.decision, made.judged)
+                    raise denied(decided.decision, decided.judged)
                 case Ask():
-                    if operation.name == "upstreams.call" and made.judged.tool is not None:
-                        self.check_tool(*made.judged.tool)
-                    if session is None and isinstance(name := _session_name(params), str):
-                        raise SessionNotFound(name)
-                    await check()
-                    made = replace(made, said=getattr(params, "why", None))
-                    again = self._again(call, operation, params, session, made, secret=secret)
-                    granted = await self._ask(
-                        made,
-                        session,
-                        host,
-                        call_id,
-                        again,
-                        can_ask=can_ask,
-                        patience_s=call.patience_s,
+                    await self._check(operation, params, session, decided, check)
+                    decided = replace(decided, said=getattr(params, "why", None))
+                    again = self._again(call, operation, params, session, decided)
+                    await self._ask_about(
+                        passage, call, operation, session, decided, host, call_id, again, can_ask
                     )
-                    approval, edited = granted.approval, granted.command_line
-                    if raw and session is not None:
-                        self.typed(call.actor, session, operation.name, params)
-                    passage.granted = granted
-                    passage.params = self._approved(operation, params, session, granted)
-                    if edited is not None:
-                        passage.params = _canonical(passage.params, again(edited))
                 case _:
-                    assert_never(made.decision)
-            yield passage
+                    assert_never(decided.decision)
+            async with self._turn(call, session, typing):
+                yield passage
             outcome = "done"
         except DuettyError as error:
             outcome = error.code
@@ -189,56 +168,115 @@ class Deciding(Judging):
             outcome = "internal_error"
             raise
         finally:
-            ended: dict[str, object] = {
-                "call": call_id,
-                "actor": {"kind": call.actor.kind, "name": call.actor.name},
-                "operation": operation.name,
-                "session": None if session is None else session.name,
-                "outcome": outcome,
-                "duration_ms": round((self._clock.monotonic_s() - began_s) * 1000, 3),
-            }
-            if passage.exit_code is not None:
-                ended["exit_code"] = passage.exit_code
-            if approval is not None:
-                ended["approval"] = approval
-            if edited is not None:
-                ended["edited"] = edited
-            self._trail.record("outcome", **ended)
+            self._record_outcome(call_id, call, operation, session, passage, outcome, began_s)
 
-    def _again(
+    async def _typing(
+        self, call: Call, operation: Doing, params: Any, session: Session | None
+    ) -> tuple[Typing | None, bool]:
+        """What a call types, and whether that is not shown."""
+        if session is None:
+            return None, False
+        match operation.judged:
+            case Types():
+                if call.actor.kind != "person" and self.profile is not Profile.OPEN:
+                    await _next_prompt(session)
+                    await session.look()  # whether a program reads what is typed
+                typing = self.judging.typing(call.actor, operation, params, session)
+                return typing, is_secret_input(session, raw=True)
+            case RunsLine():
+                return None, is_secret_input(session, raw=False)
+            case _:
+                return None, False
+
+    @asynccontextmanager
+    async def _turn(
+        self, call: Call, session: Session | None, typing: Typing | None
+    ) -> AsyncGenerator[None]:
+        """An agent's line at a prompt is typed as a run's is: in its turn, and as it was judged.
+
+        Raises:
+            SessionBusy: if a run keeps the prompt, or somebody typed meanwhile.
+        """
+        if (
+            session is None
+            or typing is None
+            or not (typing.at_prompt and typing.ends_line)
+            or call.actor.kind == "person"
+            or self.profile is Profile.OPEN
+        ):
+            yield
+            return
+        with anyio.move_on_after(TURN_S) as bound:
+            await session.run_lock.acquire()
+        if bound.cancelled_caught:
+            raise SessionBusy(
+                f"a run has the prompt of {session.name!r}",
+                hint="wait for it, or interrupt it, then call again",
+                details={"state": session.state().word},
+            )
+        try:
+            if typing.so_far is not None and session.line_so_far(call.actor) != typing.so_far:
+                raise SessionBusy(
+                    f"somebody typed at the prompt of {session.name!r} meanwhile",
+                    hint="let them finish, or clear the line with the key Ctrl-C, then call again",
+                    details={"state": session.state().word},
+                )
+            yield
+        finally:
+            session.run_lock.release()
+
+    async def _check(
         self,
-        call: Call,
         operation: Doing,
         params: Any,
         session: Session | None,
-        made: Made,
-        *,
-        secret: bool,
+        decided: Decided,
+        check: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Nobody is asked about a call that would fail anyway."""
+        if isinstance(operation.judged, CallsTool) and operation.effect is Effect.CONTROL:
+            assert decided.judged.tool is not None
+            self.check_tool(*decided.judged.tool)
+        if session is None and isinstance(name := _session_name(params), str):
+            raise SessionNotFound(name)
+        if (
+            session is not None
+            and session.is_exited
+            and not isinstance(operation.judged, CallsTool)
+        ):
+            raise SessionExited(session.name, session.exit_code)
+        await check()
+
+    async def _ask_about(
+        self,
+        passage: Passage,
+        call: Call,
+        operation: Doing,
+        session: Session | None,
+        decided: Decided,
+        host: HostAsk | None,
+        call_id: str,
+        again: Again,
+        can_ask: bool,
+    ) -> None:
+        granted = await self._ask(
+            decided, session, host, call_id, again, can_ask=can_ask, patience_s=call.patience_s
+        )
+        passage.granted = granted
+        passage.params = self._approved(operation, passage.params, session, granted)
+        if granted.command_line is not None:
+            passage.params = _canonical(passage.params, again(granted.command_line))
+
+    def _again(
+        self, call: Call, operation: Doing, params: Any, session: Session | None, decided: Decided
     ) -> Again:
-        def again(line: str) -> Made:
-            if operation.name not in COMMAND_LINES:  # typed: nothing runs in its place
-                return self.decide(replace(made.judged, command_line=line))
-            changed = params.model_copy(update={COMMAND_LINES[operation.name]: line})
-            return self.of_call(call, operation, changed, session, secret=secret, leaves=False)
+        def again(line: str) -> Decided:
+            if not isinstance(operation.judged, RunsLine):  # typed: nothing runs in its place
+                return self.judging.decide(replace(decided.judged, command_line=line))
+            changed = params.model_copy(update={operation.judged.line: line})
+            return self.judging.of_call(call, operation, changed, session)
 
         return again
-
-    async def _next_prompt(self, session: Session) -> None:
-        """A shell that has just been started, or ended a line, has not said yet that it asks; wait until it does."""
-        gate = session.gate
-        if gate is None or self.profile is Profile.OPEN:
-            return
-        with anyio.move_on_after(NEXT_PROMPT_S):
-            while not gate.has_begun or session.phase is Phase.DONE:
-                if session.exited_at_ns is not None:
-                    return
-                await session.pulse.wait()
-            # While it is drawn, the terminal itself still edits the line, and takes keys for its own.
-            with anyio.move_on_after(DRAWN_S):
-                while session.phase is Phase.PROMPT:
-                    await session.pulse.wait()
-            return
-        session.log.append(Degraded(part="gate", reason="the shell has drawn no prompt that asks"))
 
     def keys_rest_on(self, actor: Actor, session: Session) -> tuple[object, ...] | None:
         """What the decision on keys that this actor types depends on, and all that it depends on.
@@ -248,14 +286,15 @@ class Deciding(Judging):
         """
         if actor.kind != "person" or self._settings.audit_reads:
             return None
-        return self._digest, session.cwd, frozenset(session.profile.tags), session.gate is None
+        return self.judging.digest, session.cwd, frozenset(session.profile.tags)
 
     def lets_keys(self, actor: Actor, session: Session, data: bytes) -> bool:
         """Whether an agent's keys need no call of their own: they end no line, and are allowed."""
-        text = data.decode("utf-8", "replace")
-        if self._settings.audit_reads or ends_line(text):
+        if self._settings.audit_reads or ends_line(data):
             return False
-        return isinstance(self.of_keys(actor, session, text).decision, Allow)
+        return isinstance(self.judging.of_keys(actor, session, data), Allow)
+
+    # --- recording --------------------------------------------------------------------
 
     def refused(self, call: Call, operation: Doing, error: DuettyError) -> None:
         """Record a call that got no further than its credential, its arguments or its own gate."""
@@ -277,14 +316,14 @@ class Deciding(Judging):
         operation: Doing,
         params: Params,
         session: Session | None,
-        made: Made,
+        decided: Decided,
         *,
         secret: bool,
         can_ask: bool,
     ) -> None:
         arguments = recorded_arguments(operation, params, secret=secret)
-        if made.judged.command_line is not None:
-            arguments.pop(COMMAND_LINES.get(operation.name, ""), None)  # it stands in `judged`
+        if decided.judged.command_line is not None and isinstance(operation.judged, RunsLine):
+            arguments.pop(operation.judged.line, None)  # it stands in `judged`
         fields: dict[str, object] = {
             "call": call_id,
             **_caller(call),
@@ -292,11 +331,37 @@ class Deciding(Judging):
             "session_id": None if session is None else session.profile.id,
             "sandbox": None if session is None else session.profile.sandbox,
             "arguments": arguments,
-            "decision": told(made, can_ask=can_ask),
+            "decision": decision_record(decided, can_ask=can_ask),
         }
-        if made.judged.command_line is not None or made.judged.tool is not None:
-            fields["judged"] = seen(made)
+        if decided.judged.command_line is not None or decided.judged.tool is not None:
+            fields["judged"] = judged_record(decided)
         self._trail.record("call", **fields)
+
+    def _record_outcome(
+        self,
+        call_id: str,
+        call: Call,
+        operation: Doing,
+        session: Session | None,
+        passage: Passage,
+        outcome: str,
+        began_s: float,
+    ) -> None:
+        ended: dict[str, object] = {
+            "call": call_id,
+            "actor": {"kind": call.actor.kind, "name": call.actor.name},
+            "operation": operation.name,
+            "session": None if session is None else session.name,
+            "outcome": outcome,
+            "duration_ms": round((self._clock.monotonic_s() - began_s) * 1000, 3),
+        }
+        if passage.exit_code is not None:
+            ended["exit_code"] = passage.exit_code
+        if passage.granted is not None:
+            ended["approval"] = passage.granted.approval
+            if passage.granted.command_line is not None:
+                ended["edited"] = passage.granted.command_line
+        self._trail.record("outcome", **ended)
 
     def _session(self, params: Any) -> Session | None:
         name = _session_name(params)
@@ -322,15 +387,15 @@ class Deciding(Judging):
 
     # --- asking ---------------------------------------------------------------------
 
-    def _can_ask(self, made: Made, session: Session | None, host: HostAsk | None) -> bool:
-        if not isinstance(made.decision, Ask):
+    def _can_ask(self, decided: Decided, session: Session | None, host: HostAsk | None) -> bool:
+        if not isinstance(decided.decision, Ask):
             return True
         name, id_ = (None, None) if session is None else (session.name, session.profile.id)
         return self._approvals.attendance.can_ask(host, session=name, session_id=id_)
 
     async def _ask(
         self,
-        made: Made,
+        decided: Decided,
         session: Session | None,
         host: HostAsk | None,
         call_id: str,
@@ -339,10 +404,8 @@ class Deciding(Judging):
         can_ask: bool,
         patience_s: float | None = None,
     ) -> Granted:
-        assert isinstance(made.decision, Ask)
-        if session is not None and session.is_exited and _is_typed(made.judged):
-            raise SessionExited(session.name, session.exit_code)
-        asked = question_of(made, session)
+        assert isinstance(decided.decision, Ask)
+        asked = question_of(decided, session)
 
         def judge(line: str) -> Edited:
             return edited_of(again(line), asked, session)
@@ -356,15 +419,15 @@ class Deciding(Judging):
             and not self._approvals.remembers(question)
             and not await self._approvals.attendance.comes_back(session=question.session)
         ):
-            without = decide(made.judged, made.rules, made.profile, can_ask=False)
-            refusal = without if isinstance(without, Deny) else as_deny(made.decision)
-            raise denied(refusal, made.judged, nobody=True)
+            without = decide(decided.judged, decided.rules, decided.profile, can_ask=False)
+            refusal = without if isinstance(without, Deny) else as_deny(decided.decision)
+            raise denied(refusal, decided.judged, nobody=True)
         granted = await self._approvals.obtain(
             question, call=call_id, host=host, patience_s=patience_s
         )
         # It may have waited for minutes: rules that came meanwhile count.
         now = (
-            self.decide(made.judged)
+            self.judging.decide(decided.judged)
             if granted.command_line is None
             else again(granted.command_line)
         )
@@ -383,9 +446,11 @@ class Deciding(Judging):
         """
         changed: dict[str, object] = {}
         if granted.command_line is not None:
-            if operation.name not in COMMAND_LINES:
-                raise _instead(granted.command_line)
-            changed[COMMAND_LINES[operation.name]] = granted.command_line
+            if not isinstance(operation.judged, RunsLine):
+                raise PolicyDenied(
+                    f"run this instead: {granted.command_line}", hint="a person changed the line"
+                )
+            changed[operation.judged.line] = granted.command_line
         if session is not None:
             name = self._name_of(session.profile.id)
             if name is None:
@@ -394,120 +459,32 @@ class Deciding(Judging):
                 changed["session"] = name
         return params.model_copy(update=changed) if changed else params
 
-    # --- lines that agents type ---------------------------------------------------
-
-    async def judge_line(self, session_name: str, question: LineQuestion) -> str | None:
-        """What a shell asks before it runs a line that an agent had a part in."""
-        session = self._registry.find(session_name)
-        call_id = secrets.token_hex(6)
-        if question.actor == SOMEBODY:
-            # Asked of the server before us, who knew.
-            asker = self._approvals.asker_left(session.profile.id, TYPED_LINE)
-            question = replace(question, actor=asker or SOMEBODY)
-        made = self.of_line(session, question)
-        can_ask = self._can_ask(made, session, None)
-        actor = {"kind": question.actor.kind, "name": question.actor.name}
-        self._trail.check()
-        self._trail.record(
-            "call",
-            call=call_id,
-            actor=actor,
-            operation=TYPED_LINE,
-            session=session.name,
-            session_id=session.profile.id,
-            sandbox=session.profile.sandbox,
-            decision=told(made, can_ask=can_ask),
-            judged=seen(made),
-        )
-        outcome = "cancelled"
-        try:
-            match made.decision:
-                case Allow():
-                    pass
-                case Deny():
-                    raise denied(made.decision, made.judged)
-                case Ask():
-
-                    def again(line: str) -> Made:
-                        return self.of_line(session, replace(question, line=line, expanded=None))
-
-                    granted = await self._ask(made, session, None, call_id, again, can_ask=can_ask)
-                    if granted.command_line is not None:
-                        raise _instead(granted.command_line)
-                case _:
-                    assert_never(made.decision)
-            outcome = "done"
-        except DuettyError as error:
-            outcome = error.code
-            for hear in self._told_of_lines.get(session.profile.id, ()):
-                hear(error)
-            raise
-        finally:
-            self._trail.record(
-                "outcome",
-                call=call_id,
-                actor=actor,
-                operation=TYPED_LINE,
-                session=session.name,
-                outcome=outcome,
-            )
-        return None
-
-    @contextmanager
-    def refusals(self, session: Session, told: Callable[[DuettyError], None]) -> Generator[None]:
-        """While inside, `told` hears why a line that the session's shell asked about does not run."""
-        listening = self._told_of_lines.setdefault(session.profile.id, [])
-        listening.append(told)
-        try:
-            yield
-        finally:
-            listening.remove(told)
-            if not listening:
-                self._told_of_lines.pop(session.profile.id, None)
-
-    def asked_line(self, session: Session) -> str | None:
-        """The question that the session's shell waits with, if it waits for a person."""
-        return next(
-            (
-                each.id
-                for each in self._approvals.pending()
-                if each.session_id == session.profile.id and each.operation == TYPED_LINE
-            ),
-            None,
-        )
-
-    # --- a line that a person changed ---------------------------------------------
-
     def _judge_edited(self, record: ApprovalRecord, line: str) -> Edited:
         """Of a question whose call ended with an earlier server: by what is kept of it."""
         if record.context is None:
             return Edited(denied="what it was asked for is not known any more")
         judged = Judged.from_json(json.loads(record.context))
-        return edited_of(self.decide(replace(judged, command_line=line)), record, None)
+        return edited_of(self.judging.decide(replace(judged, command_line=line)), record, None)
 
 
-def _is_asking(session: Session) -> bool:
-    """It waits at a prompt, at which it has said whether it asks."""
-    return is_at_gate(session) and session.phase not in (Phase.DONE, Phase.PROMPT)
+async def _next_prompt(session: Session) -> None:
+    """A shell that is starting, or that has just ended a line, is given the time to draw its prompt."""
+    starting = session.profile.shell is not None and session.phase is Phase.SILENT
+    if not starting and session.phase not in (Phase.DONE, Phase.PROMPT):
+        return
+    with anyio.move_on_after(PROMPT_S):
+        while session.phase in (Phase.SILENT, Phase.DONE, Phase.PROMPT) and not session.is_exited:
+            await session.pulse.wait()
 
 
 def _session_name(params: Any) -> object:
     return getattr(params, "session", None)
 
 
-def _is_typed(judged: Judged) -> bool:
-    return judged.operation in ("command.run", TYPED_LINE) or judged.operation in RAW_INPUT
-
-
-def _instead(line: str) -> PolicyDenied:
-    """What was typed cannot be taken back and typed anew."""
-    return PolicyDenied(f"run this instead: {line}", hint="a person changed the line")
-
-
-def _canonical(params: Any, made: Made) -> Any:
+def _canonical(params: Any, decided: Decided) -> Any:
     """What was judged is what runs, word for word, where that is rebuilt."""
-    decision = made.decision
-    if not isinstance(decision, Allow) or decision.canonical is None or not made.is_rebuilt:
+    decision = decided.decision
+    if not isinstance(decision, Allow) or decision.canonical is None or not decided.is_rebuilt:
         return params
     canonical = decision.canonical
     return params.as_proven(canonical.text, canonical.argv, by_name=decision.reason == "proven")

@@ -19,7 +19,6 @@ from duetty.policy import (
     RuleSet,
     analyse,
     decide,
-    fish_commands,
 )
 
 OWN_FILES = "rule:own-files"
@@ -68,9 +67,6 @@ class OwnThings:
         )
 
     def _touches(self, judged: Judged, line: str) -> bool:
-        if judged.shell == "fish" and "\\" in line:
-            # fish has names for letters: as other shells would write it.
-            line = "; ".join(fish_commands(line) or [line])
         plain = re.sub(r"/(?:\./|/)+", "/", _QUOTES.sub("", line))
         words = self._words(plain)
         if any(_may_be_token(plain[start:end]) for start, end in words):
@@ -123,7 +119,7 @@ def _without(text: str, places: Sequence[tuple[int, int]]) -> str:
 def _is_about(line: str, pids: Sequence[int], shell: str) -> bool:
     """Whether a process of these numbers is sent a signal, or taken apart."""
     numbers = {f"{sign}{pid}" for pid in pids for sign in ("", "-")}
-    if not any(str(pid) in line for pid in pids) and (shell != "fish" or "\\" not in line):
+    if not any(str(pid) in line for pid in pids):
         return False
     return any(
         words and words[0].rpartition("/")[2] in _SIGNALS and numbers & set(words[1:])

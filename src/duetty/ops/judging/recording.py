@@ -1,4 +1,4 @@
-"""What the audit trail is told of a call's arguments: enough to know what happened, no secrets.
+"""What the trail records of a call's arguments: enough to know what happened, no secrets.
 
 Never the values of environment variables, never standard input, never what is
 typed where nothing is shown.
@@ -10,6 +10,7 @@ from typing import Protocol, cast
 from duetty.audit import MAX_TEXT
 from duetty.blocks import Phase
 from duetty.calls import Effect
+from duetty.ops.judgements import CallsTool, Judgement, RunsLine, Types
 from duetty.session import Session
 from duetty.wire.base import Params
 
@@ -19,19 +20,6 @@ RAW_CHARS = 256
 OTHER_CHARS = 200
 MAX_ITEMS = 20
 
-RAW_INPUT = frozenset({"input.write", "input.press", "input.paste", "input.type"})
-COMMAND_LINES = {
-    "command.run": "input",
-    "process.run": "command",
-    "process.start": "command",
-    "session.open": "command",
-}
-"""Operations that run a command line, and the argument that has it."""
-
-TOOL_CALLS = {"upstreams.call": "tool", "upstreams.prompt": "prompt", "upstreams.read": "uri"}
-"""Operations that reach an upstream, and the argument that names what of it."""
-
-_TYPED = frozenset({"data", "text", "keys", "input"})
 _CONTENT = frozenset({"stdin", "spans", "draw", "overlays", "panels", "operations"})
 _NAMES_ONLY = frozenset({"env"})
 _SECRET = frozenset({("server.add", "token")})
@@ -45,6 +33,8 @@ class Doing(Protocol):
     def name(self) -> str: ...
     @property
     def effect(self) -> Effect: ...
+    @property
+    def judged(self) -> Judgement: ...
 
 
 def is_secret_input(session: Session, *, raw: bool) -> bool:
@@ -60,28 +50,35 @@ def is_secret_input(session: Session, *, raw: bool) -> bool:
 
 def recorded_arguments(operation: Doing, params: Params, *, secret: bool) -> dict[str, object]:
     """`secret`: what is typed is not shown, and not kept."""
-    runs = COMMAND_LINES.get(operation.name)
+    typed, tool_arguments = None, None
+    match operation.judged:
+        case RunsLine(line=name) | Types(text=name):
+            typed = name
+        case CallsTool(arguments=name):
+            tool_arguments = name
+        case _:
+            pass
     found: dict[str, object] = {}
     for name in sorted(params.model_fields_set - {"session"}):
         value: object = getattr(params, name)
         if value is None:
             continue
         if name in _NAMES_ONLY and isinstance(value, Mapping):
-            found[name] = sorted(str(key) for key in cast("Mapping[str, object]", value))[
-                :MAX_ITEMS
-            ]
+            names = sorted(str(key) for key in cast("Mapping[str, object]", value))
+            found[name] = names[:MAX_ITEMS]
         elif (operation.name, name) in _SECRET:
             found[name] = {"withheld": "it is a secret"}
-        elif secret and (operation.name in RAW_INPUT or name == runs) and name in _TYPED:
+        elif name == typed and secret:
             found[name] = {"withheld": "it is typed where nothing is shown"}
+        elif name == typed:
+            runs = isinstance(operation.judged, RunsLine)
+            found[name] = _bounded(value, MAX_TEXT if runs else RAW_CHARS)
+        elif name == tool_arguments:
+            found[name] = _tool_arguments(cast("Mapping[str, object]", value))
         elif name in _CONTENT:
             found[name] = {"length": len(cast("str | list[object]", value))}
-        elif name == runs:
-            found[name] = _bounded(value, MAX_TEXT)
-        elif operation.name in TOOL_CALLS and name == "arguments":
-            found[name] = _tool_arguments(cast("Mapping[str, object]", value))
         else:
-            found[name] = _bounded(value, RAW_CHARS if name in _TYPED else OTHER_CHARS)
+            found[name] = _bounded(value, OTHER_CHARS)
     return found
 
 
@@ -90,8 +87,8 @@ def _tool_arguments(given: Mapping[str, object]) -> dict[str, object]:
     shown: dict[str, object] = {}
     for name, value in list(given.items())[:MAX_ITEMS]:
         secret = any(word in name.lower() for word in _SECRET_WORDS)
-        told = {"withheld": "it is named like a secret"} if secret else _bounded(value, RAW_CHARS)
-        shown[name[:OTHER_CHARS]] = told
+        kept = {"withheld": "it is named like a secret"} if secret else _bounded(value, RAW_CHARS)
+        shown[name[:OTHER_CHARS]] = kept
     return shown
 
 

@@ -1,22 +1,19 @@
 """What comes to a program besides its command line and can make it run other code.
 
-Policy judges lines. Variables that programs take code or programs from, and text
-that is fed to a shell, are doors beside it: they are judged here, on the same path.
+Policy judges lines. Where only what is proven runs, variables that programs take code from count
+too; and text that is fed to a shell is a line wherever it comes from.
 """
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from shlex import quote
 from shutil import which
 from typing import NamedTuple, cast
 
-from duetty.ops.judging.shell_hooks import is_hook
 from duetty.policy import analyse
 from duetty.policy.scanning.wrappers import reads_commands_from_stdin
 from duetty.wire.base import Params
-from duetty.wire.params import OpenParams
 from duetty.wire.processes import StartProcessParams
 
 CODE_VARIABLES = frozenset(
@@ -24,32 +21,10 @@ CODE_VARIABLES = frozenset(
      "IFS", "CDPATH", "GLOBIGNORE", "FPATH",
      "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS",
      "PAGER", "MANPAGER", "LESSOPEN", "LESSCLOSE", "EDITOR", "VISUAL", "BROWSER", "SUDO_ASKPASS",
-     "SSH_ASKPASS", "VIMINIT", "EXINIT", "INPUTRC", "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH"}
+     "SSH_ASKPASS", "VIMINIT", "EXINIT", "INPUTRC", "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH",
+     "PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"}
 )  # fmt: skip
 _CODE = re.compile(r"(LD_|DYLD_|BASH_FUNC_|GIT_|PYTHON|PERL|_DUETTY_|npm_config_|CARGO_)")
-
-PLAIN_VARIABLES = frozenset(
-    {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONIOENCODING", "PYTHONUTF8", "PYTHONHASHSEED",
-     "PYTHONFAULTHANDLER", "PYTHONNOUSERSITE", "PYTHONSAFEPATH", "PYTHONDEVMODE", "PYTHONOPTIMIZE",
-     "PYTHONTRACEMALLOC", "PYTHONCOERCECLOCALE", "PYTHONASYNCIODEBUG", "PYTHONNODEBUGRANGES",
-     "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE",
-     "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "GIT_COMMITTER_DATE",
-     "GIT_TERMINAL_PROMPT", "GIT_SSL_CAINFO", "GIT_OPTIONAL_LOCKS",
-     "CARGO_TERM_COLOR", "CARGO_TERM_PROGRESS_WHEN", "CARGO_INCREMENTAL", "CARGO_NET_OFFLINE"}
-)  # fmt: skip
-"""Of the families above, those that hold a switch, a name or data: no program, file of code or option."""
-
-PROMPTS = frozenset({"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT", "RPROMPT"})
-
-SHELL_VARIABLES = frozenset(
-    {"HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS", "XDG_CACHE_HOME",
-     "TERMINFO", "TERMINFO_DIRS", "TERMCAP", "fpath", "module_path", "MODULE_PATH"}
-)  # fmt: skip
-"""Where an interactive shell looks for its files: keys, functions and completions. Besides what its lines
-and prompts depend on."""
-
-HISTORY_VARIABLES = frozenset({"HISTFILE", "HISTFILESIZE", "HISTTIMEFORMAT"})
-"""Where and how long lines are kept: no line runs by them, and none is asked about otherwise."""
 
 HARMLESS_VARIABLES = frozenset(
     {"LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CI", "COLUMNS", "LINES"}
@@ -106,52 +81,23 @@ def line_for(shell: str, line: str) -> str:
     return f"{quote(shell)} -c {quote(line)}"
 
 
-def running_variables(
-    params: Params, *, strict: bool, inherited: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Those given that may make a program run other code than its command line says.
-
-    `inherited`: what a program has anyway, which is nothing new where it is given again.
+def unknown_variables(params: Params) -> dict[str, str]:
+    """Those given that are not known to change only how things are shown: where only what is proven
+    runs, any other may make a program run other code than its command line says.
     """
-    if not _takes_variables(type(params)):
-        return {}
     given: object = getattr(params, "env", None)
     if not isinstance(given, Mapping) or not given:
         return {}
-    variables = cast("Mapping[str, str]", given)
-    known: Mapping[str, str] = {} if strict or inherited is None else inherited
-    opens = isinstance(params, OpenParams)
     return {
         name: value
-        for name, value in variables.items()
-        if (_may_run(name, value, strict) or (opens and _moves_shell(name)))
-        and known.get(name) != value
+        for name, value in cast("Mapping[str, str]", given).items()
+        if name not in HARMLESS_VARIABLES and not name.startswith("LC_")
     }
-
-
-@cache
-def _takes_variables(kind: type[Params]) -> bool:
-    return "env" in kind.model_fields
-
-
-def _may_run(name: str, value: str, strict: bool) -> bool:
-    if strict:
-        return name not in HARMLESS_VARIABLES and not name.startswith("LC_")
-    if name in PROMPTS:
-        return "$(" in value or "`" in value  # a prompt is expanded each time it is drawn
-    return name not in PLAIN_VARIABLES and (name in CODE_VARIABLES or _CODE.match(name) is not None)
-
-
-def _moves_shell(name: str) -> bool:
-    """Whether an interactive shell would read other files by it, or other lines than are asked about."""
-    if name in HARMLESS_VARIABLES or name in HISTORY_VARIABLES or name in PROMPTS:
-        return False
-    return name in SHELL_VARIABLES or name.startswith("fish_") or is_hook(name)
 
 
 def runs_code(name: str) -> bool:
     """Whether programs take code, programs or options from a variable of this name."""
-    return name in CODE_VARIABLES or name in PROMPTS or _CODE.match(name) is not None
+    return name in CODE_VARIABLES or _CODE.match(name) is not None
 
 
 class Fed(NamedTuple):

@@ -11,20 +11,18 @@
 #   A  _duetty_draw, with `cwd` if it has control characters. Not PS1, which is drawn more than once.
 #   B  PS1, after the user's text
 #   C  _duetty_run, the first of preexec_functions, with the command line
-#   Q  the same before it, where there is a gate. Its end counts as an interrupt, which takes the line
-#      back, unless the very yes came: whatever breaks in there (a function or a command that is gone,
-#      hidden or readonly), the line does not run.
 # PS1 and PS2 carry the marks while a line is edited, and are the user's own while a command runs;
 # PROMPT_EOL_MARK the other way round.
 # _duetty_draw is the last of precmd_functions: zsh keeps `$?`, `$_` and `pipestatus` for the user's
 # next line whatever these do. Should it not get there (the lists were changed, one of them broke
 # off), `sched` runs it after them all and before the prompt; that costs one line its `pipestatus`.
+#
+# A run's line is exact text: before one that history expansion could change, or that has a comment,
+# the server presses a key of ours (see `shell/exact.py`), which sets both options until the next prompt.
 
 builtin unset _duetty_nonce
 { IFS= builtin read -r _duetty_nonce <&9; exec 9<&- } 2>/dev/null
 builtin typeset -g +x _duetty_nonce
-builtin typeset -gr +x _duetty_gate=${_DUETTY_GATE-}
-builtin unset _DUETTY_GATE
 
 if [[ -n ${_DUETTY_ZDOTDIR+set} ]]; then
     builtin export ZDOTDIR=$_DUETTY_ZDOTDIR
@@ -35,7 +33,9 @@ fi
 
 if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>/dev/null; then
     builtin typeset -gi +x _duetty_ran=0 _duetty_drawing=1
-    builtin typeset -g +x _duetty_histcmd= _duetty_exported= _duetty_eol_was= _duetty_yes=
+    builtin typeset -g +x _duetty_histcmd= _duetty_exported= _duetty_eol_was=
+    builtin typeset -g +x _duetty_histchars=
+    builtin typeset -gi +x _duetty_comments=0
     builtin typeset -g +x _duetty_eol=$'%{\e]133;D;%?;nonce='$_duetty_nonce$';t=%D{%s.%6.};cwd_raw=%/\a%}'
     builtin typeset -ga +x _duetty_mark
     _duetty_mark=(
@@ -65,8 +65,13 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
 
     _duetty_done() {
         builtin local code=$?
+        [[ -n $_duetty_histchars ]] && _duetty_inexactly
+        _duetty_ended $code
+    }
+
+    _duetty_ended() {
         builtin emulate -L zsh -o no_xtrace
-        _duetty_end $code
+        _duetty_end $1
         _duetty_later
     }
 
@@ -90,12 +95,10 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         _duetty_end $code
         _duetty_arrange
         _duetty_bare
+        _duetty_bind
         builtin local cwd=
         [[ $PWD == *[[:cntrl:]]* ]] && cwd=';cwd='${(qqqq)PWD}
-        # _duetty_arrange has just put the hook in place: each prompt tells that it is, and whole.
-        builtin local gated=
-        [[ -n $_duetty_gate ]] && _duetty_whole && gated=';gate=1'
-        builtin print -rn -- $'\e]133;A'$gated';nonce='$_duetty_nonce$cwd$'\a' >/dev/tty 2>/dev/null
+        builtin print -rn -- $'\e]133;A;nonce='$_duetty_nonce$cwd$'\a' >/dev/tty 2>/dev/null
         # What `sched` runs leaves its `$?` to the user's next line.
         [[ -o prompt_percent ]] || return back
         [[ ${(t)PS1} == *export* ]] && _duetty_exported+=1 && builtin typeset -g +x PS1
@@ -105,48 +108,28 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
         return back
     }
 
-    # Ask whether the line may run that zsh is about to run.
-    _duetty_ask() {
-        builtin local id=$RANDOM${(%):-%D{%s%9.}} cmdline= expanded= answer=
-        if [[ -e $_duetty_gate.armed && $(<$_duetty_gate.armed) == 2 ]]; then
-            _duetty_yes=yes
-            return 0
-        fi
-        builtin local text=${1:-$3}
-        # What aliases make of it is told too, or nothing is: the line alone would say too little.
-        (( $#text && $#text <= 4096 && $#3 <= 8192 )) && cmdline=';cmdline='${(qqqq)text}
-        (( $#3 && $#3 <= 8192 )) && expanded=';expanded='${(qqqq)3}
-        {
-            builtin print -rn -- $'\e]133;Q;nonce='$_duetty_nonce';id='$id$cmdline$expanded$'\a' >/dev/tty
-            IFS= builtin read -r -t 604800 answer
-        } 2>/dev/null <>$_duetty_gate
-        if [[ $answer == "$_duetty_nonce $id allow" ]]; then
-            _duetty_yes=yes
-            return 0
-        fi
-        # What is no answer to this question is nobody's business: it may hold the nonce.
-        [[ $answer == "$_duetty_nonce $id deny "* ]] || answer=
-        answer=${answer#"$_duetty_nonce $id deny "}
-        builtin print -r -- ${answer:-duetty: nobody answered, so this line was not run} >/dev/tty
-        return 1
+    # The key that a run presses before its line. Not by the option bang_hist: zsh has read that when
+    # the line is edited. By characters that no line has.
+    _duetty_exactly() {
+        if [[ -z $_duetty_histchars ]]; then _duetty_histchars=$histchars; histchars=$'\1\1#'; fi
+        if [[ ! -o interactive_comments ]]; then builtin setopt interactive_comments; _duetty_comments=1; fi
+    }
+
+    # Called by no function with `emulate -L`, which would take it back.
+    _duetty_inexactly() {
+        if [[ -n $_duetty_histchars ]]; then histchars=$_duetty_histchars; _duetty_histchars=; fi
+        if (( _duetty_comments )); then builtin setopt no_interactive_comments; _duetty_comments=0; fi
+    }
+
+    _duetty_bind() {
+        [[ -o zle ]] && (( ! $+widgets[_duetty_exactly] )) || return 0
+        builtin zle -N _duetty_exactly
+        builtin local keymap
+        for keymap in emacs viins vicmd; do builtin bindkey -M $keymap '\e[133;9~' _duetty_exactly; done
     }
 
     _duetty_run() {
-        if [[ -n $_duetty_gate ]]; then
-            {
-                _duetty_yes=
-                # A function of this name would stand in for every builtin here.
-                if (( ! ${+functions[builtin]} )); then
-                    builtin emulate -L zsh -o no_xtrace
-                    _duetty_ask "$@"
-                fi
-            } always {
-                # Nothing here can be hidden or switched off.
-                [[ $_duetty_yes == yes && $TRY_BLOCK_ERROR == 0 ]] || TRY_BLOCK_INTERRUPT=1
-            }
-        else
-            builtin emulate -L zsh -o no_xtrace
-        fi
+        builtin emulate -L zsh -o no_xtrace
         builtin local text=${1:-$3} cmdline=
         (( $#text && $#text <= 4096 )) && cmdline=';cmdline='${(qqqq)text}
         builtin print -rn -- $'\e]133;C;nonce='$_duetty_nonce';t='${(%):-%D{%s.%6.}}$cmdline$'\a' >/dev/tty 2>/dev/null
@@ -185,24 +168,6 @@ if [[ -o interactive && -n ${_duetty_nonce-} ]] && builtin zmodload zsh/sched 2>
             preexec_functions=(_duetty_run ${preexec_functions:#_duetty_run})
         fi
     }
-
-    # Whether all that asks is as it was made, and nothing stands in its way.
-    _duetty_whole() {
-        builtin local name= text=
-        for name in $_duetty_names; do text+=$functions[$name]$'\n'; done
-        [[ $text == "$_duetty_text" && ${preexec_functions[1]-} == _duetty_run ]] || return 1
-        [[ -z ${dis_builtins[(I)(builtin|emulate|local|print|read|sched|typeset|unset)]} ]] || return 1
-        [[ ${(t)TRY_BLOCK_INTERRUPT} == integer* && ${(t)TRY_BLOCK_INTERRUPT}${(t)_duetty_yes} != *readonly* ]] || return 1
-        (( ! ${+functions[builtin]} && (FUNCNEST < 0 || FUNCNEST > 20) )) || return 1
-        # Where functions nest no deeper than none, nothing asks: what it is at the first prompt it stays.
-        [[ ${(t)FUNCNEST} == *readonly* ]] || builtin typeset -gr FUNCNEST
-    }
-
-    builtin typeset -ga +x _duetty_names
-    _duetty_names=(${(ok)functions[(I)_duetty_*]})
-    builtin typeset -g +x _duetty_text=
-    for _duetty_yes in $_duetty_names; do _duetty_text+=$functions[$_duetty_yes]$'\n'; done
-    builtin typeset -gr _duetty_names _duetty_text
 
     builtin sched +0 '_duetty_draw "$_"'
 fi

@@ -1,4 +1,4 @@
-"""A decision that was made, with what it takes to make it again, ask about it and record it."""
+"""A decision with what it takes to make it again, ask about it and record it."""
 
 import json
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ STRICTNESS: dict[type[Decision], int] = {Allow: 0, Ask: 1, Deny: 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class Decided:
     judged: Judged
     rules: RuleSet
     digest: str
@@ -48,10 +48,6 @@ class Made:
     """What for, in the caller's own words."""
 
     @property
-    def is_unread(self) -> bool:
-        return isinstance(self.decision, Ask) and self.decision.reason == "not_provable"
-
-    @property
     def is_rebuilt(self) -> bool:
         """Whether what runs is made of the words that were judged: a process of its own, in the strict gate."""
         judged = self.judged
@@ -60,7 +56,7 @@ class Made:
             "process."
         )
 
-    def unproven(self, why: str) -> "Made":
+    def unproven(self, why: str) -> "Decided":
         """Asked about, whatever was found before."""
         decision = Ask(
             rule=f"profile:{self.profile}",
@@ -69,7 +65,7 @@ class Made:
         )
         return replace(self, decision=decision, besides="")
 
-    def also_about(self, what: str, told: str = "") -> "Made":
+    def also_about(self, what: str, told: str = "") -> "Decided":
         """A question that says this too, and whose answer is for this and nothing else."""
         decision = self.decision
         if not isinstance(decision, Ask):
@@ -79,12 +75,12 @@ class Made:
         besides = sha256(f"{self.besides}\n{what}".encode("utf-8", "surrogatepass")).hexdigest()
         return replace(self, decision=decision, besides=besides)
 
-    def refused(self, why: str) -> "Made":
+    def refused(self, why: str) -> "Decided":
         """Denied where a person would be asked."""
         assert isinstance(self.decision, Ask)
         return replace(self, decision=as_deny(replace(self.decision, detail=why)))
 
-    def withheld(self) -> "Made":
+    def withheld(self) -> "Decided":
         """Typed at a password prompt: judged like any line, and nowhere kept or shown as one."""
         decision = self.decision
         if not isinstance(decision, Allow):
@@ -130,14 +126,16 @@ def _classes(ask: Ask, every: Analysis | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*ask.classes, *every.scan.classes)))
 
 
-def edited_of(made: Made, asked: Question | ApprovalRecord, session: Session | None) -> Edited:
+def edited_of(
+    decided: Decided, asked: Question | ApprovalRecord, session: Session | None
+) -> Edited:
     """What a changed line does that the question did not say."""
-    decision = made.decision
+    decision = decided.decision
     if isinstance(decision, Allow):
         return Edited()
     if isinstance(decision, Deny):
         return Edited(denied=decision.detail)
-    now = question_of(made, session)
+    now = question_of(decided, session)
     fresh = tuple(each for each in now.classes if each not in asked.classes)
     is_known = now.rule == asked.rule or (now.classes and not fresh)
     if not fresh and is_known:
@@ -150,17 +148,19 @@ def edited_of(made: Made, asked: Question | ApprovalRecord, session: Session | N
     )
 
 
-def question_of(made: Made, session: Session | None) -> Question:
-    ask, judged = made.decision, made.judged
+def question_of(decided: Decided, session: Session | None) -> Question:
+    ask, judged = decided.decision, decided.judged
     assert isinstance(ask, Ask)
     line = judged.command_line
-    every = None if line is None else analyse_whole(line, judged.cwd, judged.shell)
+    every = (
+        None if line is None else analyse_whole(line, judged.cwd, judged.shell, judged.workspace)
+    )
     classes = _classes(ask, every)
     grave = any(CLASSES[each].grave for each in classes if each in CLASSES)
     reason, operation = ask.detail, judged.operation
     if judged.tool is not None:
         operation = f"mcp__{judged.tool[0]}__{judged.tool[1]}"
-        reason = f"{reason}. Arguments, in the agent's words: {made.arguments}"
+        reason = f"{reason}. Arguments, in the agent's words: {decided.arguments}"
     return Question(
         operation=operation,
         actor=judged.actor,
@@ -172,26 +172,26 @@ def question_of(made: Made, session: Session | None) -> Question:
         rule=ask.rule,
         classes=classes,
         suggestion=ask.instead or None,
-        said=made.said,
+        said=decided.said,
         context=None if line is None else json.dumps(judged.to_json()),
-        policy=f"{made.digest}{made.besides}",
-        can_stand=every is not None and not grave and not made.besides and every.doubt is None,
+        policy=f"{decided.digest}{decided.besides}",
+        can_stand=every is not None and not grave and not decided.besides and every.doubt is None,
     )
 
 
-def told(made: Made, *, can_ask: bool) -> dict[str, object]:
+def decision_record(decided: Decided, *, can_ask: bool) -> dict[str, object]:
     """The decision as the trail keeps it, with what it takes to make it again."""
-    kept = to_json(made.decision, canonical=made.is_rebuilt)
+    kept = to_json(decided.decision, canonical=decided.is_rebuilt)
     if isinstance(detail := kept.get("detail"), str):
         kept["detail"] = detail[:MAX_DETAIL]
-    kept |= {"profile": str(made.profile), "policy": made.digest, "can_ask": can_ask}
+    kept |= {"profile": str(decided.profile), "policy": decided.digest, "can_ask": can_ask}
     return kept
 
 
-def seen(made: Made) -> dict[str, object]:
+def judged_record(decided: Decided) -> dict[str, object]:
     """What policy saw. A line that is too long to be kept is too long to be read there too."""
-    kept = made.judged.to_json()
-    line = made.judged.command_line
+    kept = decided.judged.to_json()
+    line = decided.judged.command_line
     if line is not None and len(line) > MAX_TEXT:
         digest = sha256(line.encode("utf-8", "surrogatepass")).hexdigest()
         kept |= {"command_line": line[:MAX_TEXT], "chars": len(line), "sha256": digest}

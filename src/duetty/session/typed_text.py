@@ -1,0 +1,96 @@
+"""What was typed since the last prompt, as far as it is known to the letter.
+
+An agent's Enter is judged by the line that it ends. Text that one actor typed at an empty prompt is
+that line. A key that edits, recalls or completes makes it unknown, and so does somebody else's key:
+nothing here rebuilds a line editor.
+"""
+
+import re
+
+from duetty.calls import Actor
+from duetty.shell import EXACT_LINE
+
+MAX_CHARS = 1 << 20
+"""A longer line is not known."""
+
+LINE_END = re.compile(rb"[\r\n\x0f]|\x18\x05")
+"""What makes a shell take its line: Enter, and Ctrl-O and Ctrl-X Ctrl-E of bash."""
+
+_PASTE = re.compile(r"\x1b\[200~(.*?)(?:\x1b\[201~|\Z)", re.DOTALL)
+_PASTED = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)", re.DOTALL)
+_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)?")
+_OTHER_KEY = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+def plain_text(data: bytes) -> str | None:
+    """The text that these bytes put on a line, line ends as line feeds; None if they do anything else."""
+    text = data.replace(EXACT_LINE, b"").decode("utf-8", "replace")
+    pasted = _PASTE.sub("", text)
+    if "\t" in pasted or _OTHER_KEY.search(pasted) or _OTHER_KEY.search(_PASTE.sub(r"\1", text)):
+        return None
+    return _with_line_feeds(_PASTE.sub(r"\1", text))
+
+
+def edited_text(data: bytes) -> str:
+    """The text in these bytes, with what Backspace and Ctrl-U take away; other keys are left out."""
+    kept: list[str] = []
+    for char in _with_line_feeds(_SEQUENCE.sub("", data.decode("utf-8", "replace"))):
+        match char:
+            case "\x7f" | "\x08":
+                del kept[-1:]
+            case "\x15" | "\x03":
+                while kept and kept[-1] != "\n":
+                    kept.pop()
+            case _ if char.isprintable() or char in "\n\t":
+                kept.append(char)
+            case _:
+                pass
+    return "".join(kept)
+
+
+def ends_line(data: bytes) -> bool:
+    """Whether a shell's line editor would take its line: a line end in a paste is only text."""
+    return LINE_END.search(_PASTED.sub(b"", data)) is not None
+
+
+def _with_line_feeds(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x0f", "\n")
+
+
+class TypedText:
+    """Of one session; begins anew with each prompt, and with each line that runs."""
+
+    __slots__ = ("_actor", "is_known", "text")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        self.text = ""
+        self.is_known = True
+        """Whether the text is all that was typed: no other key, and one actor."""
+
+        self._actor: tuple[str, str] | None = None
+
+    def add(self, data: bytes, actor: Actor) -> None:
+        typist = (actor.kind, actor.name)
+        if self._actor not in (None, typist):
+            self.is_known = False
+        self._actor = typist
+        text = plain_text(data)
+        if text is None:
+            self.is_known = False
+            text = edited_text(data)
+        self.text += text
+        if len(self.text) > MAX_CHARS:
+            self.text, self.is_known = self.text[-MAX_CHARS:], False
+
+    def by(self, actor: Actor) -> str | None:
+        """The text, if it is known and this actor's; None otherwise, or where there is none."""
+        is_own = self._actor == (actor.kind, actor.name)
+        return self.text if self.text and self.is_known and is_own else None
+
+    @property
+    def begun(self) -> str:
+        """Since the last line end: for a program, which reads line by line."""
+        return self.text.rpartition("\n")[2]
