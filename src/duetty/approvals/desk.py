@@ -228,15 +228,6 @@ class Approvals:
         self.standing.use(standing)
         return Granted(approval=standing.id, by=standing.created_by, is_standing=True)
 
-    def asker_left(self, session_id: str, operation: str) -> Actor | None:
-        """Who asked this about a session through an earlier server, if that is open or was granted since."""
-        left = [waiting.record for waiting in self._waiting.values() if not waiting.asked]
-        for record in (*left, *self._kept.values()):
-            if (record.session_id, record.operation) == (session_id, operation):
-                kind = "node" if record.actor_kind == "node" else "agent"
-                return Actor(kind=kind, name=record.actor_name)
-        return None
-
     def remembers(self, question: Question) -> bool:
         """Whether it was asked through an earlier server, and is open or was granted since."""
         return question.digest in self._kept or any(

@@ -21,10 +21,10 @@ const DOES: Record<string, string> = {
   "command.run": "asks to run a command",
   "process.run": "asks to run a command",
   "process.start": "asks to start a command",
-  "input.line": "typed a line and asks to run it",
   "session.open": "asks to open a session",
 };
 
+const isTyped = (info: ApprovalInfo) => info.operation.startsWith("input.");
 const nameOf = (actor: string) => actor.slice(actor.indexOf(":") + 1) || actor;
 
 interface CardProps {
@@ -45,7 +45,7 @@ export function Card({ info, focus = false, beside = false }: CardProps) {
     if (before.current && !waits && card.current?.contains(document.activeElement) === false && document.activeElement === document.body) card.current.focus();
     before.current = waits;
   }, [waits]);
-  const does = DOES[info.operation] ?? `asks for ${info.operation}`;
+  const does = DOES[info.operation] ?? (isTyped(info) ? "asks to type a line" : `asks for ${info.operation}`);
   return (
     <article ref={card} class={css.card} tabIndex={-1} data-approval={info.id} data-state={info.state} aria-label={`${nameOf(info.actor)} ${does}`}>
       <header>
@@ -263,7 +263,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               )}
             </p>
           )}
-          <p class={parts.hint}>It is judged again; {info.operation === "input.line" ? "the shell drops the line, and the agent is told what to run instead." : "the agent is told that you changed it."}</p>
+          <p class={parts.hint}>It is judged again; {isTyped(info) ? "nothing is typed, and the agent is told what to run instead." : "the agent is told that you changed it."}</p>
         </div>
       )}
       {mode === "allow" && (
