@@ -110,6 +110,20 @@ def test_a_yes_for_a_time_is_shown_wherever_a_person_looks_until_it_is_taken_bac
     assert [each["approval"] for each in covered] == [standing["id"]] * 2
 
 
+def test_a_question_is_taken_back_when_new_rules_refuse_its_line(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)["id"]
+
+    written = server.client.get("/policy/rules/text")
+    denies = '[[policy.rules]]\nname = "no"\ndecide = "deny"\ncommand = ["touch **"]\n'
+    server.client.put("/policy/rules/text", {"text": denies, "base": written["hash"]})
+    call.over()
+
+    assert (call.status, call.answer["error"]["code"]) == (403, "policy_denied")
+    assert outcomes(server, approval) == ["withdrawn"]
+    assert not (server.home / "made").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
