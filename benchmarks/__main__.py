@@ -15,6 +15,7 @@ from pathlib import Path
 
 import anyio
 
+from benchmarks.guardrail import write_into
 from benchmarks.machine import describe
 from benchmarks.measure import Effort
 from benchmarks.report import Line, Table, table_markdown
@@ -36,6 +37,7 @@ NAMES = (
     "sandbox",
 )
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+README = Path(__file__).parent.parent / "README.md"
 
 HEAD = """\
 # Benchmarks
@@ -161,6 +163,8 @@ def _report(
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("\n".join(parts), encoding="utf-8")
     print(f"written: {path}")
+    if path == REPORT and "policy" not in failed and write_into(README):
+        print(f"written: {README}")
 
 
 def _summary(tables: Sequence[Table], missed: Sequence[str], failed: Sequence[str]) -> str:

@@ -144,12 +144,13 @@ def test_a_bare_session_is_read_and_not_typed_into(server: ServerProcess, projec
 
 
 @needs_both
+@pytest.mark.parametrize("asked", [None, "none", "any"])
 def test_a_host_cannot_take_the_sandbox_off_by_another_greeting(
-    server: ServerProcess, project: Path, tmp_path: Path
+    server: ServerProcess, project: Path, tmp_path: Path, asked: str | None
 ) -> None:
+    about = {"cwd": str(project), "sandbox": asked, "workspaces": [str(tmp_path)]}
     with hosted(server, "--sandbox", cwd=project) as host:
-        again = host.ask("duetty/hello", {"cwd": "/", "sandbox": "none"})
-        host.ask("duetty/hello", {"cwd": "/", "sandbox": "any", "workspaces": ["/"]})
+        again = host.ask("duetty/hello", about)
         host.shake_hands()
         escaped = _escapes(host, tmp_path)
 

@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from duetty.errors import BadArguments
+from duetty.workspaces import workspace_of
 
 
 def add_sandbox(parser: argparse.ArgumentParser, *, default: str | None = None) -> None:
@@ -36,13 +37,10 @@ def host_confinement(arguments: argparse.Namespace) -> tuple[str | None, list[st
     if arguments.workspace:
         return arguments.sandbox, [str(Path(each).absolute()) for each in arguments.workspace]
     try:
-        here = Path.cwd()
+        here = workspace_of(str(Path.cwd()), str(Path.home()))
     except OSError:
-        return arguments.sandbox, []  # it was removed under us
-    root = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
-    outside = {Path("/"), Path.home().resolve()}
-    chosen = next((each for each in (root, here) if each not in outside), None)
-    return arguments.sandbox, [] if chosen is None else [str(chosen)]
+        here = ""  # it was removed under us
+    return arguments.sandbox, [here] if here else []
 
 
 def confinement(arguments: argparse.Namespace, *, here: bool = True) -> dict[str, object]:

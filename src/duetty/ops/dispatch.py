@@ -81,13 +81,8 @@ class Dispatcher:
         try:
             node, call = named_server(operation, call, self._services)
             params = self._permitted(call, operation)
-            keep_confined(
-                call.actor,
-                operation,
-                params,
-                self._services.registry,
-                elsewhere=node is not None,
-            )
+            elsewhere = node is not None
+            keep_confined(call.actor, operation, params, self._services, elsewhere=elsewhere)
         except DuettyError as error:
             if operation.malformed is not None and isinstance(error, Refused):
                 told = operation.malformed(error)

@@ -1,6 +1,7 @@
 """Operations on policy: what is in force, and what it would say."""
 
 import re
+from pathlib import Path
 from typing import Literal, cast
 
 from duetty.calls import Actor, Effect
@@ -28,6 +29,7 @@ from duetty.policy.proving.specs import Refuted
 from duetty.wire.approvals import PolicyAnswer, PolicyCheckParams, PolicyInfo, PolicyRule
 from duetty.wire.params import Nothing
 from duetty.wire.rules import FoundInfo, PolicyWhy, PolicyWhyParams, RuleMatch
+from duetty.workspaces import workspace_of
 
 _TOOL = re.compile(r"mcp__([^_](?:[^_]|_(?!_))*)__(.+)")
 
@@ -51,6 +53,7 @@ async def _check(params: PolicyCheckParams, services: Services, actor: Actor) ->
         actor=Actor(kind="agent", name=actor.name),
         mode=Mode(params.mode),
         cwd=params.cwd,
+        workspace=workspace_of(params.cwd, str(Path.home())),
         command_line=params.command,
     )
     decision = services.deciding.judging.decide(judged).decision
@@ -75,7 +78,11 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
         rules=None if params.text is None else _rules_of(params.text, services),
     )
     decision = made.decision
-    analysis = None if params.command is None else analyse_whole(params.command, params.cwd)
+    analysis = (
+        None
+        if params.command is None
+        else analyse_whole(params.command, params.cwd, workspace=judged.workspace)
+    )
     said = to_json(decision)
     return PolicyWhy(
         decision=said["decision"],  # type: ignore[arg-type]  # one of the three words
@@ -128,6 +135,7 @@ def _judged(params: PolicyWhyParams, actor: Actor) -> Judged:
         mode=Mode(params.mode),
         tags=frozenset(params.tags),
         cwd=params.cwd,
+        workspace=workspace_of(params.cwd, str(Path.home())),
         command_line=params.command,
         tool=tool,
     )

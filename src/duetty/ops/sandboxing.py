@@ -10,6 +10,7 @@ from duetty.calls import Actor, Effect
 from duetty.config import Settings
 from duetty.errors import NotFound, PolicyDenied
 from duetty.ops.operation import Operation
+from duetty.ops.services import Services
 from duetty.sandbox import ASKED, Asked, Level, Limits, SandboxOrder, support
 from duetty.session import Registry
 
@@ -64,11 +65,11 @@ def keep_confined(
     actor: Actor,
     operation: Operation[Any, Any],
     params: Any,
-    registry: Registry,
+    services: Services,
     *,
     elsewhere: bool,
 ) -> None:
-    """A confined connection neither types into a bare session nor does anything on another server.
+    """A confined connection changes neither what runs bare nor anything on another server.
 
     `elsewhere`: the call is for another server, whose sandboxes nobody here answers for.
 
@@ -77,20 +78,26 @@ def keep_confined(
     """
     if actor.confined is None or operation.effect not in (Effect.INPUT, Effect.CONTROL):
         return
-    where = "another server"
-    if not elsewhere:
-        try:
-            session = registry.find(getattr(params, "session", None) or "")
-        except NotFound:
-            return  # there is none, or none is meant: then a new one is confined
-        if session.profile.sandbox != "none":
-            return
-        where = f"{session.profile.name!r}, which has no sandbox"
-    raise PolicyDenied(
-        f"this connection is confined to a sandbox, and the call is for {where}",
-        hint="open a session of its own: that one has the sandbox",
-        details={"reason": "denied_by_rule", "rule": CONNECTION},
-    )
+    where = "another server" if elsewhere else _bare(params, services)
+    if where is not None:
+        raise PolicyDenied(
+            f"this connection is confined to a sandbox, and the call is for {where}",
+            hint="open a session of its own: that one has the sandbox",
+            details={"reason": "denied_by_rule", "rule": CONNECTION},
+        )
+
+
+def _bare(params: Any, services: Services) -> str | None:
+    """The session or process that a call is for, if it has no sandbox; what is not there yet will have one."""
+    session, process = getattr(params, "session", None), getattr(params, "process", None)
+    try:
+        if isinstance(session, str) and services.registry.find(session).profile.sandbox == "none":
+            return f"session {session!r}, which has no sandbox"
+        if isinstance(process, str) and services.processes.find(process).sandbox == "none":
+            return f"process {process!r}, which has no sandbox"
+    except NotFound:
+        return None  # the operation says so
+    return None
 
 
 def boundary_of(settings: Settings) -> Level | Literal["unavailable"]:

@@ -20,7 +20,6 @@ from duetty.policy.decisions import (
 )
 from duetty.policy.rules import Names, Rule, RuleSet, load_rules, rule_lines
 from duetty.policy.scanning.catalogue import CATALOGUE, CLASSES, DestructiveClass
-from duetty.policy.scanning.fish import fish_commands
 
 __all__ = [
     "CATALOGUE",
@@ -42,7 +41,6 @@ __all__ = [
     "analyse",
     "analyse_whole",
     "decide",
-    "fish_commands",
     "load_rules",
     "question_about",
     "rule_lines",

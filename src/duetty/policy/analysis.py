@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from duetty.policy.proving.recogniser import Line, Unproven, recognise
 from duetty.policy.proving.specs import Proof, Refuted, prove
-from duetty.policy.scanning.scan import FISH, Scan, scan_fish, scan_line, scan_text
+from duetty.policy.scanning.reading import Scan
+from duetty.policy.scanning.scan import FISH, scan_line, scan_text
 from duetty.policy.values import new
 
 REMEMBERED = 4_096
@@ -50,31 +51,22 @@ def analyse(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> A
 
 
 def analyse_whole(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> Analysis:
-    """The same with every class that can be found, for people and for rules that name classes.
-
-    A decision needs one to ask; whoever allows some must know of all.
-    """
-    found = analyse(text, cwd, shell, workspace)
-    return analyse_anew(text, cwd, shell, workspace, whole=True) if found.scan.findings else found
+    """The same: every class that can be found is looked for."""
+    return analyse(text, cwd, shell, workspace)
 
 
-def analyse_anew(
-    text: str, cwd: str = "", shell: str = "", workspace: str = "", *, whole: bool = False
-) -> Analysis:
+def analyse_anew(text: str, cwd: str = "", shell: str = "", workspace: str = "") -> Analysis:
     recognised = recognise(text)
-    is_fish = shell == FISH
-    if is_fish and isinstance(recognised, Line) and FISH not in recognised.shells:
+    if shell == FISH and isinstance(recognised, Line) and FISH not in recognised.shells:
         recognised = Unproven(text, (_OTHERWISE, 0))
-    proof = None if isinstance(recognised, Unproven) else prove(recognised, cwd)
-    if isinstance(proof, Proof):
+    proof = None if type(recognised) is Unproven else prove(recognised, cwd)
+    if type(proof) is Proof:
         return new(Analysis, (recognised, proof, _NOTHING))
     try:
-        if not isinstance(recognised, Unproven):
-            scan = scan_line(recognised, cwd, whole=whole, shell=FISH if is_fish else "")
-        elif is_fish:
-            scan = scan_fish(text, cwd, whole=whole)
+        if type(recognised) is Unproven:
+            scan = scan_text(text, cwd, workspace=workspace, shell=shell)
         else:
-            scan = scan_text(text, cwd, whole=whole)
+            scan = scan_line(recognised, cwd, workspace=workspace, shell=shell)
     except Exception:  # noqa: BLE001 - a scan that fails has read nothing, and that is said
         scan = _FAILED
     return new(Analysis, (recognised, proof, scan))

@@ -5,7 +5,7 @@ can be made again from the trail.
 """
 
 from duetty.calls import Effect
-from duetty.policy.analysis import Analysis, analyse, analyse_whole
+from duetty.policy.analysis import Analysis, analyse
 from duetty.policy.decisions import (
     Allow,
     Ask,
@@ -20,8 +20,8 @@ from duetty.policy.proving.recogniser import Command, Line, Unproven
 from duetty.policy.proving.specs import Proof, Refuted, prove
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.scanning.catalogue import CLASSES
-from duetty.policy.scanning.findings import Scan
-from duetty.policy.scanning.scan import FISH, HISTORY, scan_line
+from duetty.policy.scanning.reading import Scan
+from duetty.policy.scanning.scan import scan_line, scan_typed
 from duetty.policy.values import new
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
@@ -92,15 +92,17 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
     if analysis is None:
         return _without_command_line(call, profile, rule)
     if call.into_program:
-        return _into_program(analysis, profile, rule)
+        return _into_program(call, profile, rule)
     recognised, proof, scan = analysis
     if type(proof) is Proof:
         return Allow(rule=_spec_of(proof), reason="proven", canonical=_canonical(analysis))
     if profile is _OPEN:
         return Allow(rule=rule, reason="by_profile", classes=scan.classes)
+    if call.sandbox and profile is _GUARDED:
+        return _contained(call, scan)
     if scan.findings:
         return _catalogued(scan)
-    if (doubt := _unread(call, analysis)) is not None:
+    if (doubt := analysis.doubt) is not None:
         return Ask(rule=rule, reason="not_provable", detail=doubt)
     if profile is _GUARDED:
         return _ALLOWED_UNASKED
@@ -110,18 +112,30 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
     return Ask(rule=rule, reason="not_allowlisted", detail=proof.why)
 
 
-def _into_program(analysis: Analysis, profile: Profile, rule: str) -> Decision:
+def _into_program(call: Judged, profile: Profile, rule: str) -> Decision:
     """What reads the line is a program, so nothing is proven and doubt says nothing."""
     if profile is _STRICT:
         return _RAW
-    scan = analysis.scan
-    if profile is _OPEN or not scan.findings:
-        return Allow(rule=rule, reason="by_profile", classes=scan.classes)
-    return _catalogued(scan)
+    scan = scan_typed(call.command_line or "", call.cwd, workspace=call.workspace)
+    if profile is _GUARDED and scan.findings:
+        return _contained(call, scan) if call.sandbox else _catalogued(scan)
+    return Allow(rule=rule, reason="by_profile", classes=scan.classes)
+
+
+def _contained(call: Judged, scan: Scan) -> Decision:
+    """In a sandbox only what goes through its edge asks."""
+    passing = [
+        each
+        for each in scan.findings
+        if each.name == "workspace_delete" or (each.leaves and call.sandbox == "open")
+    ]
+    if passing:
+        return _catalogued(scan._replace(findings=tuple(passing)))
+    return Allow(rule="sandbox:contained", reason="by_profile", classes=scan.classes)
 
 
 def _catalogued(scan: Scan) -> Ask:
-    name, what = scan.findings[0]
+    name, what, _ = scan.findings[0]
     by, detail, instead = _CATALOGUED[name]
     return Ask(
         rule=by, reason="destructive", detail=detail + what, classes=scan.classes, instead=instead
@@ -188,17 +202,9 @@ def _by_rules(
     return _allowed(call, analysis, allowing, decision)
 
 
-def _unread(call: Judged, analysis: Analysis) -> str | None:
-    """What of the line could not be read; a shell that has put its history in does so once."""
-    unreadable = analysis.scan.unreadable
-    if unreadable and call.is_expanded:
-        unreadable = tuple(each for each in unreadable if each != HISTORY)
-    return unreadable[0] if unreadable else None
-
-
 def _doubt(call: Judged, analysis: Analysis) -> str | None:
     """Why some command of the line may not have been seen."""
-    unread = _unread(call, analysis)
+    unread = analysis.doubt
     if unread is None and isinstance(analysis.recognised, Unproven) and analysis.scan.classes:
         # A scan that has found something does not ask the grammar whether the rest is valid.
         return analysis.recognised.why
@@ -220,17 +226,14 @@ def _allowed(
         if named and not call.is_raw_input:
             return Allow(rule=f"rule:{named[0].name}", reason="allowed_by_rule")
         return decision
-    line = analysis.recognised
-    if not isinstance(line, Line) or analysis.doubt is not None:
+    line, scan = analysis.recognised, analysis.scan
+    if not isinstance(line, Line) or scan.unreadable:
         return decision
-    by_command = [rule for rule in rules if rule.command]
     used: dict[Command, list[Rule]] = {}
     for command in line.commands:
-        if found := [rule for rule in by_command if rule.matches_words(command.words)]:
+        if found := [rule for rule in rules if rule.command and rule.matches_words(command.words)]:
             used[command] = found
-            if analysis.scan.findings and not _knows_all(found, command, call.shell):
-                return decision
-    if not used:
+    if not used or (scan.findings and not _know_all(used, call, scan)):
         return decision
     commands = line.commands
     if len(used) < len(set(commands)):
@@ -239,32 +242,29 @@ def _allowed(
         if isinstance(proof, Refuted):
             return decision
         commands = proof.hardened
-    known = {name for found in used.values() for rule in found for name in rule.even_destructive}
-    classes = analysis.scan.classes
-    if classes:
-        if not known:
-            return decision
-        # The scan may have stopped at the first class of a command: here each of them counts.
-        assert call.command_line is not None
-        every = analyse_whole(call.command_line, call.cwd, call.shell, call.workspace)
-        classes = every.scan.classes
-        if every.doubt is not None or not known.issuperset(classes):
-            return decision
     first, *_ = used.values()
     return Allow(
         rule=f"rule:{first[0].name}",
         reason="allowed_by_rule",
-        classes=classes,
+        classes=scan.classes,
         canonical=Canonical(commands, line.joins, line.shells),
     )
 
 
-def _knows_all(rules: list[Rule], command: Command, shell: str) -> bool:
-    """Whether the rules for one command name what it does by itself: those for others do not count."""
-    alone = scan_line(
-        Line((command,), (), frozenset()), whole=True, shell=FISH if shell == FISH else ""
-    )
-    return all(any(name in rule.even_destructive for rule in rules) for name in alone.classes)
+def _know_all(used: dict[Command, list[Rule]], call: Judged, scan: Scan) -> bool:
+    """Whether the rules for each command name what it does by itself, and together what the line does."""
+    for command, rules in used.items():
+        alone = scan_line(
+            Line((command,), (), frozenset()), call.cwd, workspace=call.workspace, shell=call.shell
+        )
+        if not _named(rules).issuperset(alone.classes):
+            return False
+    together = [rule for rules in used.values() for rule in rules]
+    return _named(together).issuperset(scan.classes)
+
+
+def _named(rules: list[Rule]) -> set[str]:
+    return {name for rule in rules for name in rule.even_destructive}
 
 
 def question_about(call: Judged, asked: Ask) -> str:

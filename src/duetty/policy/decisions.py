@@ -56,8 +56,6 @@ class Judged:
     """Server and tool, for a call that goes to an upstream."""
     is_destructive: bool = False
     """The tool's own server says that it destroys; it is believed where that tightens."""
-    is_expanded: bool = False
-    """The shell that will run the line told it, when it had put in what the history has."""
     shell: str = ""
     """The one that reads the line, by its program's name; empty where any may."""
     workspace: str = ""
@@ -80,7 +78,6 @@ class Judged:
             "is_raw_input": self.is_raw_input,
             "tool": list(self.tool) if self.tool else None,
             "is_destructive": self.is_destructive,
-            **({"is_expanded": True} if self.is_expanded else {}),
             **({"shell": self.shell} if self.shell else {}),
             **({"workspace": self.workspace} if self.workspace else {}),
             **({"sandbox": self.sandbox} if self.sandbox else {}),
@@ -106,7 +103,6 @@ class Judged:
             is_raw_input=bool(kept["is_raw_input"]),
             tool=(tool[0], tool[1]) if tool else None,
             is_destructive=kept.get("is_destructive") is True,
-            is_expanded=kept.get("is_expanded") is True,
             shell=str(kept.get("shell", "")),
             workspace=str(kept.get("workspace", "")),
             sandbox=str(kept.get("sandbox", "")),

@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 from duetty.policy.analysis import analyse
 from duetty.policy.proving.recogniser import Line
-from duetty.policy.scanning.commands import program_name
-from duetty.policy.scanning.reading import UNKNOWN
-from duetty.policy.scanning.scan import HISTORY
+from duetty.policy.scanning.reading import UNKNOWN, program_name
 
 MAX_DIRECTORIES = 256
 """Beyond that it cannot be told any more where a line is."""
@@ -47,8 +45,8 @@ class Entered(NamedTuple):
     """Whether it may be somewhere else besides."""
 
 
-def entered(line: str | None, cwd: str, *, is_expanded: bool = False, shell: str = "") -> Entered:
-    """`is_expanded`: a shell has put in what its history has. `shell`: who reads the line."""
+def entered(line: str | None, cwd: str, *, shell: str = "") -> Entered:
+    """`shell`: who reads the line."""
     if line is None:
         return Entered((cwd,))
     analysis = analyse(line, cwd, shell)
@@ -59,9 +57,7 @@ def entered(line: str | None, cwd: str, *, is_expanded: bool = False, shell: str
         return Entered((cwd,))  # nothing runs where it goes
     targets: list[str] = []
     left = 0
-    is_open = "CDPATH" in line or any(
-        each != HISTORY or not is_expanded for each in analysis.scan.unreadable
-    )
+    is_open = "CDPATH" in line or bool(analysis.scan.unreadable)
     for words in analysis.commands:
         if not words:
             continue

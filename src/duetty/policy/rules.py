@@ -18,12 +18,13 @@ allows means what it says.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import translate
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from json import dumps
 from posixpath import normpath
 from typing import Literal, cast, get_args
@@ -99,9 +100,7 @@ class Rule:
             return None
         if not self.cwd:
             return self
-        places, is_open = entered(
-            call.command_line, call.cwd, is_expanded=call.is_expanded, shell=call.shell
-        )
+        places, is_open = entered(call.command_line, call.cwd, shell=call.shell)
         if self.decide == "allow":
             return self if not is_open and all(map(self.is_about, places)) else None
         if any(map(self.is_about, places)):
@@ -274,61 +273,60 @@ def _rule(table: object, number: int, *, where: str, project: bool) -> Rule:
 
 
 def _check(rule: Rule, *, project: bool) -> None:
-    where, said = rule.where, f"rule {rule.name!r}: "
-    if project and rule.decide == "allow":
-        raise _bad(
-            where,
-            f"{said}a project's rules may deny and ask, not allow",
-            near="move it to your own config.toml",
-        )
-    if wrong := [mode for mode in rule.mode if mode not in list(Mode)]:
-        raise _bad(where, f"{said}no mode {wrong[0]!r}", near=f"there are {', '.join(Mode)}")
-    if wrong := [each for each in rule.even_destructive if each not in CLASSES]:
-        raise _bad(where, f"{said}no class {wrong[0]!r}", near=_nearest(wrong[0], tuple(CLASSES)))
-    if rule.even_destructive and rule.decide != "allow":
-        raise _bad(where, f'{said}even_destructive goes with decide = "allow"')
-    if wrong := [each for each in rule.even_destructive if CLASSES[each].grave]:
-        raise _bad(where, f"{said}no rule can allow {wrong[0]!r}: a person answers each time")
-    if wrong := [each for each in rule.tool if not _TOOL.fullmatch(each)]:
-        raise _bad(
-            where,
-            f"{said}{wrong[0]!r} is not a tool pattern",
-            near="write mcp__SERVER__TOOL, with * within a part",
-        )
+    problems = _problems(rule, project=project), _class_problems(rule), _command_problems(rule)
+    for problem, near in chain(*problems):
+        raise _bad(rule.where, f"rule {rule.name!r}: {problem}", near=near)
+
+
+def _problems(rule: Rule, *, project: bool) -> Iterator[tuple[str, str | None]]:
+    """What is wrong with a rule, and what to write instead."""
+    allows = rule.decide == "allow"
+    if project and allows:
+        near = "move it to your own config.toml"
+        yield "a project's rules may deny and ask, not allow", near
+    if allows and not (rule.command or rule.tool or rule.operation):
+        yield "an allowing rule names a command, a tool or an operation", None
     if rule.tool and rule.command:
-        raise _bad(
-            where,
-            f"{said}a call of a tool has no command line, so it would never hold",
-            near="write two rules, one with tool and one with command",
-        )
-    if wrong := [each for each in rule.cwd if not each.startswith("/")]:
-        raise _bad(where, f"{said}cwd must be an absolute directory, not {wrong[0]!r}")
-    if wrong := [
-        each
-        for each in rule.actor
-        if each.partition(":")[0] not in ("agent", "person", "node", "*")
-    ]:
-        raise _bad(
-            where,
-            f"{said}{wrong[0]!r} is no actor",
-            near="write agent, person or node, with :NAME where one is meant",
-        )
+        near = "write two rules, one with tool and one with command"
+        yield "a call of a tool has no command line, so it would never hold", near
+    for mode in rule.mode:
+        if mode not in list(Mode):
+            yield f"no mode {mode!r}", f"there are {', '.join(Mode)}"
+    for tool in rule.tool:
+        if not _TOOL.fullmatch(tool):
+            near = "write mcp__SERVER__TOOL, with * within a part"
+            yield f"{tool!r} is not a tool pattern", near
+    for directory in rule.cwd:
+        if not directory.startswith("/"):
+            yield f"cwd must be an absolute directory, not {directory!r}", None
+    for actor in rule.actor:
+        if actor.partition(":")[0] not in ("agent", "person", "node", "*"):
+            near = "write agent, person or node, with :NAME where one is meant"
+            yield f"{actor!r} is no actor", near
+
+
+def _class_problems(rule: Rule) -> Iterator[tuple[str, str | None]]:
+    for name in rule.even_destructive:
+        if name not in CLASSES:
+            yield f"no class {name!r}", _nearest(name, tuple(CLASSES))
+        elif rule.decide != "allow":
+            yield 'even_destructive goes with decide = "allow"', None
+        elif CLASSES[name].grave:
+            yield f"no rule can allow {name!r}: a person answers each time", None
+
+
+def _command_problems(rule: Rule) -> Iterator[tuple[str, str | None]]:
     for pattern in rule.command:
         words = pattern.split()
         if not words:
-            raise _bad(where, f"{said}an empty command pattern")
-        if any(word[0] in "'\"" for word in words):
-            raise _bad(
-                where,
-                f"{said}{pattern!r} has quotes, which a word has no more when it is compared",
-                near="write ? for a blank within a word",
-            )
-        if "**" in words[:-1] or any("**" in word for word in words if word != "**"):
-            raise _bad(where, f"{said}** stands for any more words and can only be the last")
-        if rule.decide == "allow" and words[0] in ("*", "**"):
-            raise _bad(where, f"{said}an allowing rule names the program")
-    if rule.decide == "allow" and rule.command == () and rule.tool == () and rule.operation == ():
-        raise _bad(where, f"{said}an allowing rule names a command, a tool or an operation")
+            yield "an empty command pattern", None
+        elif any(word[0] in "'\"" for word in words):
+            near = "write ? for a blank within a word"
+            yield f"{pattern!r} has quotes, which a word has no more when it is compared", near
+        elif "**" in words[:-1] or any("**" in word for word in words if word != "**"):
+            yield "** stands for any more words and can only be the last", None
+        elif rule.decide == "allow" and words[0] in ("*", "**"):
+            yield "an allowing rule names the program", None
 
 
 def _check_names(rule: Rule, names: Names) -> None:

@@ -19,6 +19,7 @@ def _ours(*commands: str) -> list[str]:
     return [f"{called} {command}" for called in _CALLED for command in commands]
 
 
+# fmt: off
 SHIPPED: dict[str, object] = {
     "rules": [
         {
@@ -26,22 +27,12 @@ SHIPPED: dict[str, object] = {
             "decide": "deny",
             "actor": ["agent", "node"],
             "command": _ours(
-                "approve **",
-                "decline **",
-                "approvals revoke **",
-                "upstreams trust **",
-                "upstreams on **",
-                "upstreams off **",
-                "upstreams add **",
-                "upstreams remove **",
-                "upstreams restart **",
+                "approve **", "decline **", "approvals revoke **", "upstreams trust **", "upstreams on **", "upstreams off **",
+                "upstreams add **", "upstreams remove **", "upstreams restart **",
             ),
             "matches": [
-                "duetty approve 1",
-                "cd x && duetty decline 2 --note no",
-                "python3 -X utf8 -m duetty approve 1",
-                "pipx run duetty -L x approve 1",
-                "/opt/venv/bin/python /opt/venv/bin/duetty approve 1",
+                "duetty approve 1", "cd x && duetty decline 2 --note no", "python3 -X utf8 -m duetty approve 1",
+                "pipx run duetty -L x approve 1", "/opt/venv/bin/python /opt/venv/bin/duetty approve 1",
             ],
             "not_matches": ["duetty approvals", "duetty list", "duetty upstreams tools"],
             "why": "an agent cannot answer for a person",
@@ -52,40 +43,21 @@ SHIPPED: dict[str, object] = {
             "actor": ["agent", "node"],
             "command": [
                 *_ours(
-                    "server **",
-                    "stop **",
-                    "persist on **",
-                    "persist off **",
-                    "token **",
-                    "servers add **",
-                    "servers remove **",
-                    "keeper **",
+                    "server **", "stop **", "persist on **", "persist off **", "token **", "servers add **", "servers remove **", "keeper **",
                 ),
-                "python* -m duetty.* **",
-                "python* -mduetty.* **",
-                "pkill *duetty* **",
-                "killall *duetty* **",
-                "systemctl stop *duetty* **",
-                "systemctl restart *duetty* **",
-                "systemctl kill *duetty* **",
-                "systemctl edit *duetty* **",
-                "systemctl disable *duetty* **",
-                "systemctl mask *duetty* **",
+                "python* -m duetty.* **", "python* -mduetty.* **", "pkill *duetty* **", "killall *duetty* **",
+                *(f"systemctl {verb} *duetty* **" for verb in ("stop", "restart", "kill", "edit", "disable", "mask")),
             ],
             "matches": [
-                "duetty token",
-                "duetty -L x stop",
-                "DUETTY_POLICY_PROFILE=open setsid duetty server --replace",
-                "python3 -m duetty stop",
-                "uvx duetty persist off",
-                "uv tool run duetty stop",
-                "pkill -9 -f duetty.*server",
+                "duetty token", "duetty -L x stop", "DUETTY_POLICY_PROFILE=open setsid duetty server --replace", "python3 -m duetty stop",
+                "uvx duetty persist off", "uv tool run duetty stop", "pkill -9 -f duetty.*server",
             ],
             "not_matches": ["duetty status", "duetty persist", "duetty servers", "pkill -f pytest"],
             "why": "the server, its tokens and what it is set to are a person's",
         },
     ]
 }
+# fmt: on
 
 SHIPPED_RULES = load_rules(SHIPPED, "shipped")
 

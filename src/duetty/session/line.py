@@ -28,6 +28,8 @@ class Line:
         "_ahead",
         "_clock",
         "_entered_s",
+        "_interrupted_at",
+        "_interrupted_s",
         "echoed",
         "entered_at_ns",
         "half_ahead",
@@ -60,10 +62,30 @@ class Line:
         self._ahead = False
         """It was sent before the prompt for it was drawn."""
 
+        self._interrupted_at: int | None = None
+        self._interrupted_s = 0.0
+
     @property
     def is_settled(self) -> bool:
         """The shell has had the time to begin with the line."""
         return self._clock.monotonic_s() - self._entered_s > SETTLE_S
+
+    def interrupted(self, prompts: int) -> None:
+        """Ctrl-C was typed when the shell had drawn so many prompts: a signal, which nobody reads."""
+        self._interrupted_at, self._interrupted_s = prompts, self._clock.monotonic_s()
+
+    def is_interrupting(self, prompts: int) -> bool:
+        """The shell may not have heard of that yet: it draws another prompt when it has."""
+        if self._interrupted_at is not None and prompts > self._interrupted_at:
+            self._interrupted_at = None
+        passed_s = self._clock.monotonic_s() - self._interrupted_s
+        return self._interrupted_at is not None and passed_s <= SETTLE_S
+
+    def take_deaf(self, prompts: int) -> bool:
+        """Whether it drew none, after all that time; said once."""
+        is_deaf = self._interrupted_at is not None and prompts <= self._interrupted_at
+        self._interrupted_at = None
+        return is_deaf
 
     def assembled(self, data: bytes, phase: Phase) -> None:
         """Keys went to a terminal that assembles lines itself."""

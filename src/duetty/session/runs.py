@@ -40,10 +40,6 @@ PROMPT_READY_S = 1.0
 PASTE_READY_S = 0.3
 """How long a paste of several lines waits for the line editor to ask for it bracketed."""
 
-REST_LOOK_S = 0.005
-REST_LOOKS = 200
-"""How often, and how many times, a shell is looked at that somebody has typed at."""
-
 LONG_LINE_CHARS = 400
 """zsh redraws for each typed character: ten thousand of them take a second, pasted they take none."""
 
@@ -254,16 +250,9 @@ class Run:
         """Keys may be on their way that make the shell draw a prompt, which would be taken for the
         end of this line. False when something else has begun meanwhile.
         """
-        session, phase = self.session, self.session.phase
-        if phase in (Phase.RUNNING, Phase.SILENT):
+        if self.session.phase in (Phase.RUNNING, Phase.SILENT):
             return True
-        for _ in range(REST_LOOKS):
-            if session.is_exited or await session.is_at_rest():
-                return True
-            await session.pulse.nap(REST_LOOK_S)
-            if session.phase is not phase:
-                return False
-        return True
+        return await self.session.wait_rest()
 
     def _check_empty(self) -> None:
         """Refuse to type into somebody's half line."""

@@ -61,6 +61,10 @@ log = logging.getLogger("duetty.session")
 INTERRUPT = b"\x03"
 """What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
 
+REST_LOOK_S = 0.005
+REST_LOOKS = 200
+"""How often, and how many times, a shell is looked at that somebody has typed at."""
+
 ECHO_BYTES = 64
 """What a key, or a few of them, make a program print."""
 
@@ -205,8 +209,10 @@ class Session:
 
     @property
     def is_continuing(self) -> bool:
-        """The shell asks for the rest of a line."""
-        return self._tracker.phase is Phase.CONTINUATION
+        """The shell asks for the rest of a line; fish does so without a word."""
+        phase = self._tracker.phase
+        is_silent = phase is Phase.ENTERED and self.profile.shell == "fish"
+        return phase is Phase.CONTINUATION or (is_silent and self.line.is_settled)
 
     @property
     def has_marks(self) -> bool:
@@ -308,6 +314,8 @@ class Session:
         self.typed.add(data, actor)
         if self._lane is not None and not judged:
             self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
+        if INTERRUPT in data:
+            self.line.interrupted(self.prompts)
         if not judged:
             self.line.is_touched = True
             if self.profile.shell == "sh" and self.echo_and_canonical()[1]:
@@ -321,37 +329,50 @@ class Session:
     @property
     def is_at_prompt(self) -> bool:
         """A shell that announces its lines reads what is typed, as far as is known."""
-        phase = self._tracker.phase
-        if phase is Phase.ENTERED:  # fish asks for the rest of a line without a word
-            return self.profile.shell == "fish" and self.line.is_settled
-        return phase in _AT_PROMPT
+        return self._tracker.phase in _AT_PROMPT or self.is_continuing
 
     def line_so_far(self, actor: Actor) -> str | None:
         """All of the shell's line that this actor's next text goes on with; None if that is not known."""
         if (text := self.typed.by(actor)) is not None:
             return text
-        if not self._is_line_empty():
+        if self._tracker.phase is not Phase.INPUT:
             return None
-        self.typed.clear()
-        return ""
-
-    def _is_line_empty(self) -> bool:
-        if not self._is_all_read():
-            return False
+        if not self.line.is_touched:
+            return ""
+        if not self._has_no_unread():
+            return None
         shown = self.shown_line()
-        return not self.line.half_typed if shown is None else shown == ""
+        if shown is None:
+            shown = "?" if self.line.half_typed else ""
+        settled = self.typed.settle(shown, actor)
+        self.line.is_touched = settled != ""
+        return settled
 
-    def _is_all_read(self) -> bool:
-        """The shell waits for a line, and has all that was written to it."""
-        return self._tracker.phase is Phase.INPUT and self._has_no_unread()
+    async def wait_rest(self) -> bool:
+        """Until the shell has shown what was typed; False when something else has begun meanwhile."""
+        phase = self.phase
+        for _ in range(REST_LOOKS):
+            if self.is_exited or await self.is_at_rest():
+                if self.is_exited or not self.line.take_deaf(self.prompts):
+                    return True
+                # Now and then a shell that is busy drawing takes a Ctrl-C and does nothing about it.
+                self.write(INTERRUPT, actor=self.actor, judged=True)
+            await self.pulse.nap(REST_LOOK_S)
+            if self.phase is not phase:
+                return False
+        return True
 
     def _has_no_unread(self) -> bool:
         is_written = self._input is not None and not self._input.pending_bytes
         return is_written and unread_bytes(self._fd) == 0
 
+    def _is_interrupting(self) -> bool:
+        at_prompt = self._tracker.phase in _AT_PROMPT
+        return at_prompt and self.line.is_interrupting(self.prompts)
+
     async def is_at_rest(self) -> bool:
         """Who has the terminal has read all that was written, said all there is to say, and waits."""
-        if not self._has_no_unread():
+        if not self._has_no_unread() or self._is_interrupting():
             return False
         generation = self.activity.generation
         probe = await self._prober()
@@ -389,6 +410,7 @@ class Session:
             self._lane.hush()
         self.actor = actor
         self.line.is_touched = True
+        self.line.interrupted(self.prompts)
         self.line.assembled(INTERRUPT, self._tracker.phase)
         self.activity.touch()
         if self._input.pending_bytes:
@@ -593,8 +615,10 @@ class Session:
                 case Closed():
                     self.chronicle.closed(change, at_ns=at_ns, actor=self.actor)
         if mark.trusted and not mark.secondary:
-            if mark.kind in (MarkKind.PROMPT, MarkKind.OUTPUT):
+            if mark.kind is MarkKind.OUTPUT:
                 self.typed.clear()
+            elif mark.kind is MarkKind.PROMPT:
+                self.typed.prompt()
             if self.line.marked(mark.kind, before):
                 self.enter()
 

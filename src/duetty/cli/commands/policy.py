@@ -9,7 +9,8 @@ import gc
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -36,10 +37,12 @@ from duetty.policy.proving.recogniser import Unproven
 from duetty.policy.proving.specs import Proof, Refuted
 from duetty.policy.scanning.catalogue import CLASSES
 from duetty.policy.shipped import SHIPPED_RULES, may_hold
+from duetty.workspaces import workspace_of
 
 EXIT_ASKS, EXIT_DENIED = 10, 11
 
 SHELLS = ("bash", "zsh", "fish", "sh")
+SANDBOXES = ("open", "closed")
 
 CHUNK_BYTES = 65_536
 
@@ -85,6 +88,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         each.add_argument("--mode", choices=list(Mode), default=Mode.INTERACTIVE)
         each.add_argument("--cwd", default="", help="where it would run")
         each.add_argument(
+            "--workspace", help="what is the agent's to change (the repository of --cwd, or that)"
+        )
+        each.add_argument(
+            "--sandbox", choices=SANDBOXES, default="", help="confined, with or without a network"
+        )
+        each.add_argument(
             "--shell", choices=SHELLS, default="bash", help="the shell that would read it (bash)"
         )
         each.add_argument(
@@ -95,10 +104,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     judge = _Judge(arguments)
     if arguments.action == "explain":
-        return _explain(" ".join(arguments.command), arguments.cwd, judge)
+        return _explain(" ".join(arguments.command), judge)
     if not arguments.command:
         return _stream(sys.stdin.buffer, judge)
-    decisions = [(line, judge(line, arguments.cwd)) for line in arguments.command]
+    decisions = [(line, judge(judge.call(line))) for line in arguments.command]
     if arguments.jsonl:
         for number, (_, decision) in enumerate(decisions):
             print(f'{{"id": {number}, {_judgement(decision)}}}')
@@ -113,8 +122,11 @@ class _Judge:
     """Profile, mode and rules of one run of the command."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
-        self.answers: dict[tuple[str, str, str], str] = {}
+        self.answers: dict[Judged, str] = {}
         self.shell: str = arguments.shell
+        self.cwd: str = arguments.cwd
+        self.workspace: str | None = arguments.workspace
+        self.sandbox: str = arguments.sandbox
         self.mode = Mode(arguments.mode)
         self.person = _rules(arguments.rules) if arguments.rules else RuleSet()
         self.profile = (
@@ -124,20 +136,27 @@ class _Judge:
         )
         self.rules = SHIPPED_RULES + self.person
 
-    def __call__(self, line: str, cwd: str, shell: str = "") -> Decision:
-        shell = shell or self.shell
-        call = Judged(
+    def call(self, line: str, given: Mapping[str, str] | None = None) -> Judged:
+        """The call that an agent would make; `given`: what a JSON line says of it."""
+        given = given or {}
+        cwd = given.get("cwd", self.cwd)
+        workspace = given.get("workspace", self.workspace)
+        return Judged(
             operation="command.run",
             effect=Effect.INPUT,
             actor=_AGENT,
             mode=self.mode,
             cwd=cwd,
             command_line=line,
-            shell=shell,
+            shell=given.get("shell", self.shell),
+            workspace=_workspace_of(cwd) if workspace is None else workspace,
+            sandbox=given.get("sandbox", self.sandbox),
         )
+
+    def __call__(self, call: Judged) -> Decision:
         can_ask = self.mode is Mode.INTERACTIVE
         rules = self.person
-        if may_hold(analyse(line, cwd, shell)):
+        if may_hold(analyse(call.command_line or "", call.cwd, call.shell, call.workspace)):
             if self.profile is not Profile.OPEN:
                 rules = self.rules
             elif isinstance(
@@ -146,16 +165,21 @@ class _Judge:
                 return shipped  # in the open profile they only deny
         return decide(call, rules, self.profile, can_ask=can_ask)
 
-    def answer(self, identity: object, line: str, cwd: str, shell: str) -> str:
+    def answer(self, identity: object, call: Judged) -> str:
         """As JSON; what was judged before is remembered."""
-        known = self.answers.get((line, cwd, shell))
+        known = self.answers.get(call)
         if known is None:
-            known = _judgement(self(line, cwd, shell))
+            known = _judgement(self(call))
             if len(self.answers) < REMEMBERED:
-                self.answers[line, cwd, shell] = known
+                self.answers[call] = known
         # Most are numbers, which the encoder is slow about.
         shown = str(identity) if type(identity) is int else _json(identity)
         return f'{{"id": {shown}, {known}}}'
+
+
+@lru_cache(maxsize=256)
+def _workspace_of(cwd: str) -> str:
+    return workspace_of(cwd, str(Path.home())) if cwd else ""
 
 
 def _rules(path: Path) -> RuleSet:
@@ -207,15 +231,25 @@ def _judged(raw: bytes, judge: _Judge) -> str:
     if not isinstance(request, dict):
         return _refused(None, "not_an_object", "not a JSON object")
     fields = cast("dict[str, object]", request)
-    identity, line, cwd = fields.get("id"), fields.get("command"), fields.get("cwd")
+    identity, line = fields.get("id"), fields.get("command")
     if not isinstance(line, str):
         return _refused(identity, "no_command", "`command` must be a text")
-    if cwd is not None and not isinstance(cwd, str):
-        return _refused(identity, "bad_cwd", "`cwd` must be a text")
-    shell = fields.get("shell")
-    if shell is not None and shell not in SHELLS:
-        return _refused(identity, "bad_shell", f"`shell` must be one of {', '.join(SHELLS)}")
-    return judge.answer(identity, line, cwd or "", cast("str | None", shell) or "") + "\n"
+    given: dict[str, str] = {}
+    for name, known in _FIELDS.items():
+        value = fields.get(name)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            return _refused(identity, f"bad_{name}", f"`{name}` must be a text")
+        if known and value not in known:
+            message = f"`{name}` must be one of {', '.join(known)}"
+            return _refused(identity, f"bad_{name}", message)
+        given[name] = value
+    return judge.answer(identity, judge.call(line, given)) + "\n"
+
+
+_FIELDS = {"cwd": (), "shell": SHELLS, "workspace": (), "sandbox": SANDBOXES}
+"""What a JSON line may say besides its command, and the words that are known of each."""
 
 
 def _decoded(text: str) -> object:
@@ -266,19 +300,15 @@ def _coloured(text: str, kind: str) -> str:
     return f"\033[{_COLOURS[kind]}m{text}\033[0m" if sys.stdout.isatty() else text
 
 
-def _explain(line: str, cwd: str, judge: _Judge) -> int:
-    from duetty.policy.scanning.tree import drawn
-
-    decision = judge(line, cwd)
+def _explain(line: str, judge: _Judge) -> int:
+    call = judge.call(line)
+    decision = judge(call)
     _show(line, decision)
-    analysis = analyse_whole(line, cwd, judge.shell)
+    analysis = analyse_whole(line, call.cwd, call.shell, call.workspace)
     _explain_words(analysis)
     _explain_scan(analysis)
     if isinstance(decision, Allow) and decision.canonical:
         print(f"\nRuns as\n  {visible(decision.canonical.text)}")
-    print("\nTree (tree-sitter; for people, never to allow)")
-    for row in drawn(line).splitlines():
-        print("  " + visible(row))
     return 0
 
 

@@ -45,6 +45,8 @@ PROMPT_S = 10.0
 TURN_S = 10.0
 """How long a typed line waits for a run that has the session's prompt."""
 
+_DRAWING = (Phase.SILENT, Phase.DONE, Phase.PROMPT)
+
 RECORDED = frozenset({Effect.INPUT, Effect.CONTROL})
 TYPING = "input.type"
 """A person's own keys, one call each; the history has the lines they make."""
@@ -179,7 +181,7 @@ class Deciding:
         match operation.judged:
             case Types():
                 if call.actor.kind != "person" and self.profile is not Profile.OPEN:
-                    await _next_prompt(session)
+                    await _next_prompt(session, call.actor)
                     await session.look()  # whether a program reads what is typed
                 typing = self.judging.typing(call.actor, operation, params, session)
                 return typing, is_secret_input(session, raw=True)
@@ -215,10 +217,12 @@ class Deciding:
                 details={"state": session.state().word},
             )
         try:
-            if typing.so_far is not None and session.line_so_far(call.actor) != typing.so_far:
+            await _next_prompt(session, call.actor)
+            so_far = session.line_so_far(call.actor) if session.is_at_prompt else ""
+            if typing.so_far is not None and so_far != typing.so_far:
                 raise SessionBusy(
-                    f"somebody typed at the prompt of {session.name!r} meanwhile",
-                    hint="let them finish, or clear the line with the key Ctrl-C, then call again",
+                    f"the prompt of {session.name!r} has changed while the line was decided on",
+                    hint="look at the screen; clear the line with the key Ctrl-C, then call again",
                     details={"state": session.state().word},
                 )
             yield
@@ -467,14 +471,19 @@ class Deciding:
         return edited_of(self.judging.decide(replace(judged, command_line=line)), record, None)
 
 
-async def _next_prompt(session: Session) -> None:
-    """A shell that is starting, or that has just ended a line, is given the time to draw its prompt."""
-    starting = session.profile.shell is not None and session.phase is Phase.SILENT
-    if not starting and session.phase not in (Phase.DONE, Phase.PROMPT):
+async def _next_prompt(session: Session, actor: Actor) -> None:
+    """A shell that is starting, or has just ended a line, is given the time to draw its prompt, and
+    one at which others typed the time to show that.
+    """
+    if session.profile.shell is None:
         return
     with anyio.move_on_after(PROMPT_S):
-        while session.phase in (Phase.SILENT, Phase.DONE, Phase.PROMPT) and not session.is_exited:
-            await session.pulse.wait()
+        while True:
+            while session.phase in _DRAWING and not session.is_exited:
+                await session.pulse.wait()
+            is_known = not session.line.is_touched or session.typed.by(actor) is not None
+            if is_known or not session.is_at_prompt or await session.wait_rest():
+                return
 
 
 def _session_name(params: Any) -> object:

@@ -184,7 +184,7 @@ class Judging:
 
     def _judged(self, call: Call, operation: Doing, params: Any, session: Session | None) -> Judged:
         cwd = _cwd(params, session, self._home)
-        confined, network = self._confinement(params, session)
+        confined, network = self._confinement(call.actor, params, session)
         return Judged(
             operation=operation.name,
             effect=operation.effect,
@@ -200,14 +200,15 @@ class Judging:
             is_raw_input=isinstance(operation.judged, Types),
         )
 
-    def _confinement(self, params: Any, session: Session | None) -> tuple[bool, bool]:
+    def _confinement(self, actor: Actor, params: Any, session: Session | None) -> tuple[bool, bool]:
         """Whether it runs in a sandbox, and whether that lets it reach the network."""
         if session is not None:
             return session.profile.sandbox != "none", session.profile.network
         if not hasattr(params, "sandbox"):
             return False, True
         asked = params.sandbox or self._settings.session_sandbox
-        return asked != "none", self._settings.sandbox_network
+        is_confined = asked != "none" or actor.confined is not None
+        return is_confined, self._settings.sandbox_network
 
     def _shell_of(self, call: Call, operation: Doing, params: Any, session: Session | None) -> str:
         """Which shell will read the line."""

@@ -87,10 +87,8 @@ def other_places(judged: Judged, rules: RuleSet) -> list[str]:
     cwd = judged.cwd
     if not cwd.startswith("/"):
         return []
-    line, told = judged.command_line, judged.is_expanded
-    places = (
-        entered(line, cwd, is_expanded=told, shell=judged.shell).places if line is not None else ()
-    )
+    line = judged.command_line
+    places = entered(line, cwd, shell=judged.shell).places if line is not None else ()
     names = [each for each in places if _can_be_named(each)]
     if any(rule.cwd for rule in rules.rules):
         names += [_led_to(each) or each for each in names or [cwd]]

@@ -283,23 +283,25 @@ class _Reading:
             elif kind == _COMMENT:
                 why = "a sign that begins no comment" if glued else None
                 self.shells -= {"zsh"}  # at a prompt it knows none
-            elif self.conditional:
-                why = f"{token[0]!r} within [["
-            elif kind == _JOIN:
-                why = self._join(token[0])
-                glued = False
-            elif kind == _NEWLINE:
-                why = self._newline()
-                glued = False
-            elif kind == _REDIRECT:
-                why = "a redirection without a blank" if glued else self._redirect(token[0])
-                glued = True
             else:
-                why = self._not_literal(token[0], token.start())
+                why = self._between(token, kind, glued)
+                glued = kind == _REDIRECT
             if why or count > MAX_WORDS or len(self.commands) > MAX_COMMANDS:
                 offset = token.start(_TEXT if kind == _PLAIN_FOUND else 0)
                 return why or "too many words or commands", offset
         return self._end()
+
+    def _between(self, token: "re.Match[str]", kind: int | None, glued: bool) -> str | None:
+        """What is no word: joins, line ends, redirections, and what is not literal."""
+        if self.conditional:
+            return f"{token[0]!r} within [["
+        if kind == _JOIN:
+            return self._join(token[0])
+        if kind == _NEWLINE:
+            return self._newline()
+        if kind == _REDIRECT:
+            return "a redirection without a blank" if glued else self._redirect(token[0])
+        return self._not_literal(token[0], token.start())
 
     def _not_literal(self, sign: str, offset: int) -> str:
         if sign in ("'", '"'):
@@ -328,14 +330,19 @@ class _Reading:
             return None
         if "'" in raw or '"' in raw or "\\" in raw:
             return self._quoted(raw)
-        if "*" in raw or "?" in raw:
-            if not _GLOB.fullmatch(raw) or "**" in raw:
-                return "a glob that may become an option or another program's pattern"
-            self.globs += 1
-            if self.globs > MAX_GLOBS or len(raw) > MAX_GLOB_CHARS:
-                return "too many globs, or too long a one"
-            self.words.append(Glob(raw))
-            return None
+        return self._glob(raw) if "*" in raw or "?" in raw else self._sign(raw)
+
+    def _glob(self, raw: str) -> str | None:
+        if not _GLOB.fullmatch(raw) or "**" in raw:
+            return "a glob that may become an option or another program's pattern"
+        self.globs += 1
+        if self.globs > MAX_GLOBS or len(raw) > MAX_GLOB_CHARS:
+            return "too many globs, or too long a one"
+        self.words.append(Glob(raw))
+        return None
+
+    def _sign(self, raw: str) -> str | None:
+        """A word with a sign that some shell may be set up to expand."""
         if raw[0] not in "~^" and _REVISION.fullmatch(raw):
             self.shells -= {"zsh", "fish"} if "{" in raw else {"zsh"}
             self.words.append(raw)

@@ -1,449 +1,656 @@
-"""A tolerant reader of shell text: which commands may be in here, with which words?
+"""Any text as a POSIX shell would read it: its simple commands, wherever they stand.
 
-For the destructive scan only. It may see more than a shell would run and may guess;
-what it cannot read it says (`Reading.unreadable`). Nothing it says ever allows: that
-is the recogniser's business.
-
-Resolved on the way, because disguises live there: quotes, escapes and continuation
-lines, `$'…'`, literal variables and arrays, `$IFS`, braces, `$(echo …)`, functions,
-here-documents, process substitution. Total, and bounded by bytes, words and depth.
+Total, and linear in the text. What is data stays data: the body of a here-document is kept
+for whoever reads it, and of an unquoted one only the substitutions are commands. Nothing is
+traced but variables that the same line sets to a literal.
 """
 
 import re
+from collections.abc import Callable, Sequence
 
-from duetty.policy.scanning.expansions import (
-    MAX_DEPTH,
-    PLAIN,
-    WHOLE_WORD_BEHIND,
-    Variables,
-    WordReader,
+from duetty.policy.scanning.reading import PIPED, UNKNOWN, Reading, Simple, program_name
+
+MAX_CODE = 8192
+"""Of code, not of data: what stands between quotes or in a here-document does not count."""
+
+MAX_DEPTH = 16
+MAX_BRACED = 64
+"""Words that braces may make of one."""
+
+WORD, REDIRECT, OPERATOR, END = range(4)
+
+_NEXT = re.compile(
+    r"""(?:[ \t]|\\\n)*
+    (?: ([A-Za-z0-9_./,:=+@%^~!*?\[\]-]+) (?=[ \t\n;|&)]|\Z)
+      | ([0-9]*(?: &>>? | <<< | <<-? | <> | <& | >> | >\| | >& | [<>](?!\() ))
+      | (\n | && | \|\| | ;;& | ;; | ;& | ; | \|& | \| | & | \( | \) )
+      | (\#[^\n]*) )?""",
+    re.VERBOSE,
 )
-from duetty.policy.scanning.printed import decode_ansi, formatted
-from duetty.policy.scanning.reading import Reading, Redirect, Simple, Word, exact
-from duetty.policy.values import new
+_PLAIN, _REDIRECT, _OPERATOR, _COMMENT = range(1, 5)
 
-MAX_WORDS = 600
-MAX_PRODUCERS = 16
-"""Commands of a pipeline that are remembered with the one they feed."""
-
-MAX_HEREDOCS = 32
-
-_SKIPPED = frozenset(
-    "if then else elif do while until time ! { } fi done esac coproc always begin end not and or noglob nocorrect".split()
+_PIECE = re.compile(
+    r"""([^ \t\n'"\\$`;&|<>()]+) | '([^']*)' | "([^"\\$`]*)" | \\\n | \\(.) | (\$?") | \$'((?:[^'\\]|\\.)*)'
+      | (\$) | (`) | ([<>]\() | (['\\])""",
+    re.VERBOSE | re.DOTALL,
 )
-"""Words of the grammar after which a command may follow."""
+_RUN, _SINGLE, _DOUBLE, _ESCAPED, _OPENS, _ANSI, _DOLLAR, _TICK, _PROCESS, _UNCLOSED = range(1, 11)
 
-_HEADS = ("for", "select", "foreach", "case", "function")
-"""Words of the grammar that are read together with what follows them."""
+_IN_DOUBLE = re.compile(r"""([^"\\$`]+)|\\(["$`\\\n])|(\\)|(")|(\$)|(`)""")
+_IN_BRACES = re.compile(r"""([^"\\$`{}]+)|\\(.)|(\{)|(\})|(\$)|(`)|(")""", re.DOTALL)
+_VARIABLE = re.compile(r"([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\}|([0-9@*#?$!-])|(\((?=\())|(\()|(\{)")
+_ARITHMETIC = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
+_BACKQUOTED = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^]\s]*\])?(\+?)=")
+_EMPTY_PARENTHESES = re.compile(r"[ \t]*\)")
+_PATTERN_LIST = re.compile(r"\([^()\n]*\)")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}|\{(\w+)\.\.(\w+)\}")
 
-_SETTERS = frozenset(
-    "read export declare typeset local readonly unset let getopts mapfile readarray printf set eval source .".split()
+ODD = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f"
+    "\u2800\u3000\u3164\ud800-\udfff\ufeff\uff01-\uff5e\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Builtins after which a variable is not what it was."""
+"""Controls, blanks that are not blanks, invisible and bidirectional marks, full-width twins of ASCII."""
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(\+?)=")
-_BLANK = " \t"
-_STARTS = frozenset("\n#\\0123456789<>&;|()")
-"""What may begin something else than a word."""
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
+)
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "E": "\x1b", "a": "\a"}
 
-_KEYWORDS = _SKIPPED | frozenset(_HEADS)
-_NOT_PLAIN = _KEYWORDS | _SETTERS
-_FIRST_WORD = re.compile(r"[a-z]+(?=[ \t\n;|]|\Z)")
-
-_PLAIN_COMMAND = re.compile(rf"[a-z]+(?: (?!#){PLAIN})*")
-"""One command of words that no shell looks into: most of what is nested, and read at once."""
-
-_OPERATOR = re.compile(r"&&|\|[|&]|;;&|;[;&]")
-"""Operators of more than one sign."""
-
-_IN_CONDITION = re.compile(r"""(?:[^\\'"`$<>\s]|\s(?!\]\](?=[\s;&|)]|\Z)))*\s?""")
-"""Of a `[[ … ]]`, what need not be looked at on the way to its end."""
-
-_SIGN = re.compile(r"[0-9]*(?:&>>|&>|>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
+_SKIPPED = frozenset(["then", "do", "else", "elif", "!"])
+_OPENING = frozenset(["{", "if", "while", "until"])
+_CLOSING = frozenset(["}", "fi", "done", "esac"])
+_HEADED = frozenset(["for", "select", "foreach", "case", "function"])
+_RESERVED = _SKIPPED | _OPENING | _CLOSING | _HEADED | {"[["}
+_BEFORE_GROUP = (["time"], ["time", "-p"], ["coproc"], ["exec"])
+DECLARING = frozenset(["export", "declare", "typeset", "local", "readonly", "set", "env"])
+_FINDERS = frozenset(["which", "command", "type", "whence"])
+_KNOWN = {"HOME": "~", "PWD": ".", "IFS": " ", "TMPDIR": "/tmp/own"}
 
 
-def read(text: str, depth: int = 0, variables: Variables | None = None) -> Reading:
-    """Total: whatever cannot be read is said in the reading."""
-    reading = Reading()
-    if depth > MAX_DEPTH:
-        reading.unreadable.append("nested too deeply")
-        return reading
-    if _PLAIN_COMMAND.fullmatch(text):
-        texts = text.split(" ")
-        if texts[0] not in _NOT_PLAIN and len(texts) < MAX_WORDS:
-            reading.commands.append(Simple(list(map(exact, texts))))
-            reading.sources.add(text)
-            return reading
-    _Reader(text, depth, {} if variables is None else variables, reading).run()
-    return reading
+class UnreadableError(Exception):
+    """The rest of the text cannot be read, and why."""
 
 
-def positional(words: list[str]) -> Variables:
-    """`$1`, `$2` …, `$@` and `$*` for these words."""
-    variables: Variables = {str(number): (word,) for number, word in enumerate(words[:9], 1)}
-    return variables | {"@": tuple(words), "*": tuple(words)}
+class Frame:
+    """One list of commands: a whole text, or what stands in one substitution."""
+
+    __slots__ = ("closed", "feed", "given", "groups", "header", "outer", "pattern", "simple")
+
+    def __init__(self, scope: int, outer: "Frame | None") -> None:
+        self.outer = outer
+        self.simple = Simple(scope=scope)
+        self.feed: list[Simple] = []
+        """Commands before a `|`."""
+        self.given: list[Simple] = []
+        """What is piped into the group at hand."""
+        self.groups: list[tuple[str, int, list[Simple], list[Simple], int]] = []
+        self.closed: list[Simple] | None = None
+        """The commands of a group that has just ended."""
+        self.header = ""
+        """`for`, `case` or `function`, while the words behind it are read."""
+        self.pattern = False
+        """Whether a pattern of `case` is read."""
 
 
-class _Reader(WordReader):
-    __slots__ = ("command", "ends", "heredocs", "last", "piped", "starts")
+def decode_ansi(text: str) -> str:
+    """The inside of `$'…'`."""
 
-    def __init__(self, text: str, depth: int, variables: Variables, reading: Reading) -> None:
-        # As the lower half sets itself up: one is made for every text, and each step counts.
+    def char(found: "re.Match[str]") -> str:
+        digits = found[1] or found[2] or found[3]
+        if digits or found[4]:
+            code = int(digits, 16) if digits else int(found[4], 8)
+            return chr(code) if code < 0x110000 else UNKNOWN
+        return _LETTERS.get(found[5], found[5])
+
+    return _ESCAPE.sub(char, text)
+
+
+class Reader:
+    """Reads one text. Subclasses read it as another shell does."""
+
+    reserved = _RESERVED
+    tokens = _NEXT
+    pieces = _PIECE
+    in_double = _IN_DOUBLE
+
+    def __init__(self, text: str) -> None:
+        self.reading = Reading()
+        self.commands = self.reading.commands
         self.text = text
-        self.at = 0
-        self.depth = depth
-        self.variables = variables
-        self.reading = reading
-        self.word_count = 0
-        self.command = Simple()
-        self.heredocs: list[tuple[Simple, str, bool, bool]] = []
-        self.last: Simple | None = None
-        self.piped = ""
-        self.starts = -1
-        """Where the command at hand begins."""
-        self.ends = 0
-        """Where its last word ends."""
+        self.pos = self.start = self.data = self.depth = self.scope = 0
+        self.frame: Frame | None = None
+        self.variables = dict(_KNOWN)
+        self.quoted = self.split = False
+        """Of the last word: whether some of it was quoted, and whether its value makes several."""
+        self.many: list[str] | None = None
+        self.inner: list[Simple] = []
+        """Commands in the substitutions of the words since a command was given them."""
+        self.awaited: list[tuple[list[Simple], str, bool, bool]] = []
+        """Here-documents that begin at the next line."""
 
-    # --- commands -------------------------------------------------------------
+    def read(self) -> Reading:
+        try:
+            self._list("")
+        except UnreadableError as error:
+            self.reading.unreadable.append(str(error))
+            while self.frame is not None:
+                frame, self.frame = self.frame, self.frame.outer
+                if frame.simple.words or frame.simple.redirects:
+                    self.commands.append(frame.simple)
+        return self.reading
 
-    def run(self) -> None:
-        text = self.text
-        size = len(text)
-        while self.at < size and self.word_count < MAX_WORDS:
-            char = text[self.at]
-            if char in " \t\r":
-                if self.command.words:
-                    self._take_whole_words()
-                else:
-                    self.at += 1
-            elif char not in _STARTS:
-                if self.command.words:
-                    # Not a whole word, or it had been read with the blanks before it.
-                    self._take_word()
-                elif (plain := _FIRST_WORD.match(text, self.at)) and plain[0] not in _KEYWORDS:
-                    # A program with a plain name: no keyword, no assignment.
-                    if self.starts < 0:
-                        self.starts = self.at
-                    self.command.words.append(exact(plain[0]))
-                    self.word_count += 1
-                    self.at = self.ends = plain.end()
-                else:
-                    self._take_word()
-            elif char == "\n":
-                self.at += 1
-                self._separate(";")
-                self._bodies()
-            elif char == "#":
-                end = text.find("\n", self.at)
-                self.at = len(text) if end < 0 else end
-            elif text.startswith(("\\\n",), self.at):
-                self.at += 2
-            elif (sign := _SIGN.match(text, self.at)) and not text.startswith(
-                ("<(", ">("), self.at
-            ):
-                self._redirect(sign)
-            elif char in ";&|":
-                self._operator(char)
-            elif char in "()" and not text.startswith(("<(", ">("), self.at):
-                self._parenthesis(char)
+    # --- lists of commands ------------------------------------------------------------
+
+    def _list(self, end: str, given: Sequence[Simple] = ()) -> None:
+        if self.depth >= MAX_DEPTH:
+            raise UnreadableError("nested too deeply")
+        self.depth += 1
+        frame = self.frame = Frame(self.scope, self.frame)
+        frame.given = [*given]
+        while True:
+            kind, text = self._next()
+            if kind == WORD:
+                self._on_word(frame, text)
+            elif kind == OPERATOR:
+                if text == ")" and end and not frame.pattern and not _is_in_subshell(frame):
+                    break
+                self._on_operator(frame, text)
+            elif kind == REDIRECT:
+                self._on_redirect(frame, text)
+            elif end:
+                raise UnreadableError("a parenthesis that is not closed")
             else:
-                self._take_word()
-        if self.word_count >= MAX_WORDS:
-            self.reading.unreadable.append("too many words")
-        self._separate("")
-        if self.heredocs:
-            self._bodies()
+                break
+        self._end_command(frame, "")
+        if self.awaited and not end:
+            self._here_documents()
+        self.frame = frame.outer
+        self.depth -= 1
 
-    def _take_whole_words(self) -> None:
-        """The words behind this blank that are whole, or else only the blank."""
-        text, words, begins = self.text, self.command.words, self.at
-        at = begins
-        room = MAX_WORDS - self.word_count
-        while room and (whole := WHOLE_WORD_BEHIND.match(text, at)):
-            # As `exact` makes it.
-            words.append(new(Word, (whole[whole.lastindex or 0], False, (), False)))
-            at = whole.end()
-            room -= 1
-        if at == begins:
-            self.at += 1
-        else:
-            self.at = self.ends = at
-            self.word_count = MAX_WORDS - room
-
-    def _operator(self, char: str) -> None:
-        found = _OPERATOR.match(self.text, self.at)
-        operator = found[0] if found else char
-        self.at += len(operator)
-        self._separate("|" if operator == "|&" else operator)
-
-    def _parenthesis(self, char: str) -> None:
-        text = self.text
-        if (
-            char == "("
-            and text.startswith("((", self.at)
-            and not self.command.words
-            and self._arithmetic(self.at + 2)
-        ):
-            if self.piped != "|":
-                self.piped = ")"
+    def _on_word(self, frame: Frame, text: str) -> None:
+        if frame.pattern:
+            if text == "esac":
+                frame.pattern = False
+                self._close(frame)
             return
-        if char == "(" and self.command.words:
-            rest = text[self.at + 1 :].lstrip(_BLANK)
-            if rest.startswith(")") and len(self.command.words) == 1:
-                # A function: its body is read like any other command.
-                self.reading.functions.add(self.command.words[0].text)
-                self.command = Simple()
-                self.at = len(text) - len(rest) + 1
+        if frame.closed is not None:
+            self._end_command(frame, ";")
+        simple = frame.simple
+        if not simple.words and not frame.header:
+            if text in self.reserved and not self.quoted and not simple.assigned:
+                self._reserved(frame, text)
                 return
-            self.reading.unreadable.append("a parenthesis where no shell expects one")
-        self.at += 1
-        self._separate("(" if char == "(" else ")")
-
-    def _separate(self, operator: str) -> None:
-        """End the command; remember what the next one is joined by."""
-        command = self.command
-        if command.words or command.assignments or command.redirects:
-            command.joined_by = command.joined_by or self.piped
-            if self.piped == "|":
-                command.producers = [
-                    *(self.last.producers[-MAX_PRODUCERS:] if self.last else []),
-                    self.last,
-                ]
-            if command.assignments or (command.words and command.words[0].text in _SETTERS):
-                self._assign(command)
-            self.reading.commands.append(command)
-            if self.starts >= 0:
-                self.reading.sources.add(self.text[self.starts : self.ends])
-            self.last = command
-            self.piped = operator
-        elif operator in ("|", "&&", "||"):
-            # `{ …; } | sh`, `done | sh`: fed by something that has no one name.
-            if self.piped in (")", "}", ";") and operator == "|":
-                self.last = None
-            elif self.piped not in (")", "}"):
-                self.reading.unreadable.append(f"nothing before {operator}")
-            self.piped = operator
-        elif operator and not (self.piped == "|" and operator == "("):
-            self.piped = operator if self.piped != "|" else self.piped
-        if operator:  # else the text ends here
-            self.command = Simple()
-            self.starts = -1
-
-    def _assign(self, command: Simple) -> None:
-        if command.words and command.words[0].text in _SETTERS:
-            self._forget(command)
-        for name, value in command.assignments:
-            known = (value.text,) if value.known else None
-            if name in self.variables and self.variables[name] != known:
-                known = None  # which of the two it is, only a shell knows
-            self.variables[name] = known
-
-    def _forget(self, command: Simple) -> None:
-        """A builtin that may give any variable a new value."""
-        name, *texts = (word.text for word in command.words)
-        if all(word.known for word in command.words) and self._set(name, texts, command):
+            if "=" in text and self._assigns(simple, text):
+                return
+        elif text == "{" and simple.words[-1] == "]]":
+            self._end_command(frame, ";")  # zsh: if [[ … ]] { … }
+            self._open(frame, text)
             return
-        if name in ("eval", "source", "."):
-            self.variables.update(dict.fromkeys(self.variables))
-        # `declare -n a=b`: the value is another variable's name.
-        refers = any(word.text[:1] == "-" and "n" in word.text for word in command.words[1:])
-        for word in command.words[1:]:
-            name, sign, value = word.text.partition("=")
-            if sign and word.known and not refers and name not in self.variables:
-                self.variables[name] = (value,)
-            else:
-                self.variables[name.partition("[")[0]] = None
-
-    def _set(self, name: str, texts: list[str], command: Simple) -> bool:
-        """Whether what the builtin sets could be read: `set -- …`, `printf -v`, `read … <<<`."""
-        if name == "set" and texts[:1] == ["--"]:
-            self.variables |= positional(texts[1:])
-        elif name == "set" and texts and texts[0][:1] not in ("-", "+"):
-            self.variables |= positional(texts)
-        elif name == "printf" and texts[:1] == ["-v"] and len(texts) > 2:
-            self.variables[texts[1]] = (formatted(decode_ansi(texts[2]), texts[3:]),)
-        elif name == "read" and len(command.bodies) == 1 and not command.producers:
-            names = [text for text in texts if text[:1] != "-"]
-            values = command.bodies[0].split(None, max(len(names) - 1, 0))
-            for number, each in enumerate(names):
-                known = self.variables.get(each, ()) == ()
-                self.variables[each] = (values[number],) if known and number < len(values) else None
-                if number < len(values):
-                    command.assignments.append((each, exact(values[number])))
+        if self.inner:
+            simple.inner += self.inner
+            self.inner = []
+        if self.many is not None:
+            simple.words += self.many
+            self.many = None
         else:
+            simple.words.append(text)
+        if frame.header:
+            self._headed(frame)
+
+    def _reserved(self, frame: Frame, text: str) -> None:
+        if text in _OPENING:
+            self._open(frame, text)
+        elif text in _CLOSING:
+            self._end_command(frame, ";")
+            self._close(frame)
+        elif text in _HEADED:
+            frame.header = text
+            if text != "function":
+                self._open(frame, text)
+        elif text == "[[":
+            self._condition(frame.simple)
+
+    def _headed(self, frame: Frame) -> None:
+        """The words of `for NAME in …`, `case WORD in`, `function NAME`."""
+        words = frame.simple.words
+        if frame.header == "function":
+            self.reading.functions.add(words[0])
+        elif frame.header == "case" and words[-1] == "in" and len(words) > 1:
+            frame.pattern = True
+        else:
+            return
+        self._drop(frame)
+
+    def _drop(self, frame: Frame) -> None:
+        """Leave a header out; what it substitutes was read already."""
+        words = frame.simple.words
+        if frame.header in ("for", "select", "foreach") and words:
+            items = words[2:]
+            self.variables[words[0]] = items[0] if len(items) == 1 else UNKNOWN
+        frame.header = ""
+        frame.simple = Simple(scope=self.scope)
+
+    def _condition(self, simple: Simple) -> None:
+        simple.words.append("[[")
+        while True:
+            kind, text = self._next()
+            if kind == END:
+                raise UnreadableError("a condition that is not closed")
+            if kind == WORD:
+                simple.words.append(text)
+                if text == "]]":
+                    simple.inner += self.inner
+                    self.inner, self.many = [], None
+                    return
+
+    def _assigns(self, simple: Simple, text: str) -> bool:
+        found = _ASSIGNED.match(self.text, self.start)
+        if found is None:
             return False
+        value = text.partition("=")[2]
+        simple.assigned.append((found[1], UNKNOWN if found[2] or found[3] else value))
+        simple.inner += self.inner
+        self.inner, self.many = [], None
         return True
 
-    # --- redirections and here-documents -----------------------------------------
-
-    def _redirect(self, sign: "re.Match[str]") -> None:
-        kind = sign[0].lstrip("0123456789")
-        self.at = sign.end()
-        while self.at < len(self.text) and self.text[self.at] in _BLANK:
-            self.at += 1
-        if kind in ("<<", "<<-"):
-            start = self.at
-            words = self._word()
-            delimiter = words[0].text if words else ""
-            quoted = any(char in self.text[start : self.at] for char in "'\"\\")
-            if len(self.heredocs) >= MAX_HEREDOCS:
-                self.reading.unreadable.append("too many here-documents")
-                self.at = len(self.text)
-                return
-            self.heredocs.append((self.command, delimiter, quoted, kind == "<<-"))
-            self.command.redirects.append(Redirect(kind, Word(delimiter)))
+    def _on_operator(self, frame: Frame, sign: str) -> None:
+        if sign == "(":
+            self._parenthesis(frame)
+        elif sign == ")":
+            if frame.pattern:
+                frame.pattern = False
+            elif _is_in_subshell(frame):
+                self._end_command(frame, ";")
+                while frame.groups and frame.groups[-1][0] != "(":
+                    self._close(frame)
+                self._close(frame)
+            else:
+                raise UnreadableError("a parenthesis where no shell expects one")
+        elif frame.pattern:
             return
-        words = self._word()
-        if not words:
-            self.reading.unreadable.append("a redirection to nothing")
+        else:
+            self._end_command(frame, sign)
+            if sign[:2] in (";;", ";&"):
+                frame.pattern = any(kind == "case" for kind, *_ in frame.groups)
+            elif sign == "\n" and self.awaited:
+                self._here_documents()
+
+    def _parenthesis(self, frame: Frame) -> None:
+        simple = frame.simple
+        if frame.pattern:
             return
-        target = words[0]
-        if kind == "<<<":
-            self.command.bodies.append(target.text)
-        self.command.redirects.append(Redirect(kind, target))
-
-    def _bodies(self) -> None:
-        for command, delimiter, quoted, stripped in self.heredocs:
-            lines: list[str] = []
-            ended = False
-            while self.at < len(self.text):
-                end = self.text.find("\n", self.at)
-                end = len(self.text) if end < 0 else end
-                line = self.text[self.at : end]
-                self.at = min(end + 1, len(self.text))
-                if (line.lstrip("\t") if stripped else line) == delimiter:
-                    ended = True
-                    break
-                lines.append(line)
-            if not ended:
-                self.reading.unreadable.append("a here-document without an end")
-            body = "\n".join(lines)
-            if not quoted:
-                self._nested_in(body)
-            command.bodies.append(body)
-        self.heredocs = []
-
-    # --- words --------------------------------------------------------------------
-
-    def _take_word(self) -> None:
-        start = self.at
-        words = self._word()
-        self.word_count += len(words)
-        if self.at == start:  # nothing that begins a word: never stand still
-            self.at += 1
+        if self.text[self.pos : self.pos + 1] == "(" and (not simple.words or frame.header):
+            found = _ARITHMETIC.match(self.text, self.pos)
+            if found is not None:
+                self.pos = found.end()
+                self._within(found[1], self._to_end)
+                return
+        if simple.words and simple.words not in _BEFORE_GROUP:
+            empty = _EMPTY_PARENTHESES.match(self.text, self.pos)
+            if empty is None or len(simple.words) > 1:
+                raise UnreadableError("a parenthesis where no shell expects one")
+            self.reading.functions.add(simple.words[0])
+            self.pos = empty.end()
+            frame.simple = Simple(scope=self.scope)
             return
-        self.ends = self.at
-        raw = self.text[start : self.at]
-        command = self.command
-        if self.starts < 0:
-            self.starts = start
-        if not command.words:
-            if raw in _SKIPPED:
-                self.starts = -1
-                if raw in ("}", "fi", "done", "esac"):
-                    self._separate("}")
-                return
-            if raw in ("for", "select", "foreach"):
-                self._loop()
-                return
-            if raw == "case":
-                self._skip_to_in()
-                return
-            if raw == "function":
-                self._skip_blanks()
-                named = self._word()
-                self.reading.functions.update(word.text for word in named)
-                return
-            if raw == "[[":
-                self._double_bracket()
-                return
-            if "[" in raw and words:
-                self._computed(words[0])
-            if found := _ASSIGNMENT.match(raw):
-                self._assignment(found[1], raw[found.end() :], words, appends=bool(found[2]))
-                return
-        command.words += words
-
-    def _assignment(self, name: str, raw_value: str, words: list[Word], *, appends: bool) -> None:
-        if not raw_value and self.at < len(self.text) and self.text[self.at] == "(":
-            inside, self.at = self._balanced(self.at + 1, ")")
-            inner = _Reader(inside, self.depth + 1, self.variables, self.reading)
-            values = inner._all_words(has_comments=True)
-            for word in values:
-                self._computed(word)
-            before = self.variables.get(name, ()) if appends else ()
-            texts = (*(before or ()), *(word.text for word in values))
-            is_known = before is not None and all(word.known for word in values)
-            self.variables[name] = texts if is_known else None
-            self.command.assignments.append((name + "[]", Word(" ".join(texts))))
+        if frame.header == "" and (
+            empty := _EMPTY_PARENTHESES.match(self.text, self.pos)
+        ):  # function f ()
+            self.pos = empty.end()
             return
-        value = words[0] if words else Word("")
-        text = value.text.partition("=")[2]
-        if len(words) > 1:
-            text = " ".join([text, *(word.text for word in words[1:])])
-        self.command.assignments.append((name, value._replace(text=text)))
+        self._open(frame, "(")
 
-    def _loop(self) -> None:
-        self._skip_blanks()
-        names = self._word()
-        self._skip_blanks()
-        values: list[Word] = []
-        while self.at < len(self.text) and self.text[self.at] not in ";\n&|()":
-            words = self._word()
-            if not words:
-                self.at += 1
-            values += words
-            self._skip_blanks()
-        listed = [word for word in values if word.text != "in"]
-        are_known = bool(listed) and all(word.known and not word.glob for word in listed)
-        for name in names:
-            only = len(listed) == 1 and are_known
-            self.variables[name.text] = (listed[0].text,) if only else None
-            is_new = name.text not in self.reading.loops
-            self.reading.loops[name.text] = (
-                tuple(word.text for word in listed) if are_known and is_new else None
+    def _open(self, frame: Frame, kind: str) -> None:
+        frame.groups.append((kind, len(self.commands), frame.given, frame.feed, self.scope))
+        frame.given, frame.feed = frame.feed or frame.given, []
+        if kind == "(":
+            self._new_scope()
+        frame.simple = Simple(scope=self.scope)
+
+    def _close(self, frame: Frame) -> None:
+        if frame.groups:
+            _, start, frame.given, frame.feed, self.scope = frame.groups.pop()
+            frame.closed = self.commands[start:]
+            frame.simple = Simple(scope=self.scope)
+
+    def _new_scope(self) -> None:
+        parents = self.reading.parents
+        parents.append(self.scope)
+        self.scope = len(parents) - 1
+
+    def _on_redirect(self, frame: Frame, sign: str) -> None:
+        sign = sign.lstrip("0123456789")
+        kind, text = self._next()
+        if kind != WORD:
+            raise UnreadableError("a redirection to nothing")
+        simple = frame.simple
+        simple.inner += self.inner
+        self.inner, self.many = [], None
+        targets = [simple]
+        if frame.closed:
+            targets += [each for each in frame.closed if not each.producers]
+        if sign in ("<<", "<<-"):
+            self.awaited.append((targets, text, self.quoted, sign == "<<-"))
+        elif sign == "<<<":
+            for each in targets:
+                each.bodies.append(text)
+        else:
+            simple.redirects.append((sign, text))
+
+    def _end_command(self, frame: Frame, sign: str) -> None:
+        if frame.header:
+            self._drop(frame)
+            return
+        simple, closed = frame.simple, frame.closed
+        frame.closed = None
+        ended = closed or []
+        if simple.words or simple.assigned or simple.redirects or simple.bodies:
+            if closed is None:
+                simple.producers = frame.feed or frame.given
+            self.commands.append(simple)
+            self._remember(simple)
+            frame.simple = Simple(scope=self.scope)
+            ended = [*ended, simple]
+        if sign in ("|", "|&"):
+            frame.feed = [*frame.feed, *ended]
+        elif frame.feed:
+            frame.feed = []
+        if self.pos - self.data > MAX_CODE:
+            raise UnreadableError(f"longer than {MAX_CODE} bytes of code")
+
+    def _remember(self, simple: Simple) -> None:
+        """Variables that the line sets to a literal; of the others nothing is known."""
+        if not simple.words:
+            self.variables.update(simple.assigned)
+        elif simple.words[0] in DECLARING:
+            for word in simple.words[1:]:
+                name, sign, value = word.partition("=")
+                if sign:
+                    self.variables[name] = value
+        elif simple.words[0] in ("read", "unset", "mapfile", "readarray"):
+            for word in simple.words[1:]:
+                self.variables[word] = UNKNOWN
+
+    # --- here-documents -----------------------------------------------------------------
+
+    def _here_documents(self) -> None:
+        awaited, self.awaited = self.awaited, []
+        for targets, delimiter, quoted, strips in awaited:
+            body = self._body(delimiter, strips)
+            if not quoted and ("$" in body or "`" in body):
+                outer, self.inner = self.inner, []
+                body = self._within(body, self._to_end)
+                targets[0].inner += self.inner
+                self.inner = outer
+            for each in targets:
+                each.bodies.append(body)
+
+    def _body(self, delimiter: str, strips: bool) -> str:
+        text, begin = self.text, self.pos
+        while self.pos < len(text):
+            start = self.pos
+            end = text.find("\n", start)
+            end = len(text) if end < 0 else end
+            self.pos = end + 1
+            line = text[start:end]
+            if (line.lstrip("\t") if strips else line) == delimiter:
+                break
+        else:
+            start = len(text)
+        self.pos = min(self.pos, len(text))
+        self.data += self.pos - begin
+        return text[begin:start]
+
+    # --- words ------------------------------------------------------------------------
+
+    def _next(self) -> tuple[int, str]:
+        text = self.text
+        while True:
+            found = self.tokens.match(text, self.pos)
+            assert found is not None
+            kind = found.lastindex
+            self.pos = found.end()
+            if kind == _PLAIN:
+                self.start = found.start(_PLAIN)
+                self.quoted = False
+                return WORD, found[_PLAIN]
+            if kind == _OPERATOR:
+                return OPERATOR, found[_OPERATOR]
+            if kind == _REDIRECT:
+                return REDIRECT, found[_REDIRECT]
+            if kind == _COMMENT:
+                self.data += len(found[_COMMENT])
+                continue
+            if self.pos >= len(text):
+                return END, ""
+            return WORD, self._word()
+
+    def _word(self) -> str:
+        text = self.text
+        self.start = self.pos
+        self.quoted = self.split = False
+        start, is_braced = self.pos, False
+        parts: list[str] = []
+        quoted = split = False
+        while (piece := self.pieces.match(text, self.pos)) is not None:
+            self.pos = piece.end()
+            if piece.lastindex == _RUN:
+                run = piece[_RUN]
+                if not run.isascii() or not run.isprintable():
+                    self._odd(run)
+                parts.append(run)
+                is_braced = is_braced or "{" in run
+            else:
+                self.quoted = self.split = False
+                parts.append(self._special(piece))
+                quoted, split = quoted or self.quoted, split or self.split
+            if text[self.pos : self.pos + 1] == "(" and not self._pattern_list(parts):
+                break
+        self.start, self.quoted, self.split = start, quoted, split
+        if self.pos == start:
+            self.pos += 1  # a sign that stands nowhere
+        word = "".join(parts)
+        if (split and len(made := word.split()) != 1) or (
+            is_braced and (made := _expand_braces(word)) is not None
+        ):
+            self.many = made
+        return word
+
+    def _odd(self, run: str) -> None:
+        if found := ODD.search(run):
+            self.reading.unreadable.append(
+                f"holds U+{ord(found[0]):04X}, which does not show as it runs"
             )
-            self._keeps(name.text, listed)
 
-    def _skip_to_in(self) -> None:
-        self._skip_blanks()
-        self._word()
-        self._skip_blanks()
-        if self.text.startswith("in", self.at):
-            self.at += 2
+    def _special(self, piece: "re.Match[str]") -> str:
+        kind = piece.lastindex
+        if kind == _DOLLAR:
+            return self._expansion(quoted=False)
+        if kind == _PROCESS:
+            writer = self.frame.simple if self.frame is not None and piece[0] == ">(" else None
+            self._substitution(quoted=True, writer=writer)
+            return PIPED
+        if kind == _TICK:
+            return self._backquoted(quoted=False)
+        if kind == _UNCLOSED:
+            raise UnreadableError("a quote that is not closed")
+        if kind is None:
+            return ""  # a line that goes on
+        if kind == _OPENS:
+            return self._double()
+        self.quoted = True
+        self.data += len(piece[0])
+        return decode_ansi(piece[kind]) if kind == _ANSI else piece[kind]
 
-    def _double_bracket(self) -> None:
-        start = self.at
-        end = self._past_condition(start)
-        if end > len(self.text):
-            self.reading.unreadable.append("no ]] to an opening one")
-        self.reading.tested.append(self.text[start : end - 2])
-        self._nested_in(self.text[start : end - 2], processes=True)
-        self.at = min(end, len(self.text))
-        self.command.words.append(Word("[["))
+    def _pattern_list(self, parts: list[str]) -> bool:
+        """`a=(…)`, `!(a|b)`: what a parenthesis right behind a word may be."""
+        last = parts[-1][-1:] if parts else ""
+        if last == "=" and len(parts) == 1:
+            self.pos += 1
+            while self._next()[1] != ")" or self.quoted:
+                if self.pos >= len(self.text):
+                    raise UnreadableError("a parenthesis that is not closed")
+            self.many = None
+            parts.append(UNKNOWN)
+            return True
+        if last in ("?", "*", "+", "@", "!") and (
+            found := _PATTERN_LIST.match(self.text, self.pos)
+        ):
+            self.pos = found.end()
+            parts[-1] = parts[-1][:-1] + "*"
+            return True
+        return False
 
-    def _past_condition(self, at: int) -> int:
-        """Where to go on behind the `]]` that ends the condition; beyond the text if none does."""
-        while (at := _IN_CONDITION.match(self.text, at).end()) < len(self.text):  # type: ignore[union-attr]
-            if self.text[at] == "]":
-                return at + 2
-            at = self._past(at, quoted=False, level=0)
-        return len(self.text) + 2
+    def _double(self) -> str:
+        begin, already = self.pos, self.data
+        text = self._quoted_text(to_end=False)
+        self.quoted = True
+        self.data = already + max(self.pos - begin, 0)
+        return text
 
-    def _defaulted(self, name: str, word: Word) -> None:
-        simple = Simple()
-        simple.assignments.append((name, word))
-        self.reading.commands.append(simple)
+    def _to_end(self) -> str:
+        return self._quoted_text(to_end=True)
 
-    def _nested(self, inside: str) -> Reading:
-        reading = read(inside, depth=self.depth + 1, variables=self.variables)
-        self.reading.unreadable += reading.unreadable
-        self.reading.functions |= reading.functions
-        self.reading.sources |= reading.sources
-        self.reading.counted += reading.counted
-        self.reading.tested += reading.tested
-        self.reading.pointed += reading.pointed
-        self.reading.loops |= reading.loops
-        self.reading.commands += reading.commands
-        self.word_count += sum(len(simple.words) for simple in reading.commands)
-        return reading
+    def _quoted_text(self, *, to_end: bool) -> str:
+        parts: list[str] = []
+        while (piece := self.in_double.match(self.text, self.pos)) is not None:
+            self.pos = piece.end()
+            kind = piece.lastindex
+            if kind == 4 and not to_end:
+                return "".join(parts)
+            if kind == 5:
+                parts.append(self._expansion(quoted=True))
+            elif kind == 6:
+                parts.append(self._backquoted(quoted=True))
+            elif kind == 2:
+                parts.append(piece[2].replace("\n", ""))
+            else:
+                parts.append(piece[0])
+        if not to_end:
+            raise UnreadableError("a quote that is not closed")
+        return "".join(parts)
+
+    # --- expansions and substitutions ----------------------------------------------------
+
+    def _expansion(self, *, quoted: bool) -> str:
+        found = _VARIABLE.match(self.text, self.pos)
+        if found is None:
+            return "$"
+        self.pos = found.end()
+        kind = found.lastindex
+        if kind in (1, 2):
+            value = self.variables.get(found[kind], UNKNOWN)
+            if not quoted and (" " in value or not value):
+                self.split = True
+            return value
+        if kind == 3:
+            return UNKNOWN
+        if kind == 4:
+            counted = _ARITHMETIC.match(self.text, self.pos)
+            if counted is not None:
+                self.pos = counted.end()
+                self._within(counted[1], self._to_end)
+                return UNKNOWN
+        if kind == 6:
+            return self._braced()
+        return self._substitution(quoted=quoted)
+
+    def _braced(self) -> str:
+        """`${x:-…}` and its like: what it substitutes is read, its value is not known."""
+        if self.depth >= MAX_DEPTH:
+            raise UnreadableError("nested too deeply")
+        self.depth += 1
+        level = 1
+        while level:
+            piece = _IN_BRACES.match(self.text, self.pos)
+            if piece is None:
+                raise UnreadableError("a brace that is not closed")
+            self.pos = piece.end()
+            kind = piece.lastindex
+            level += (kind == 3) - (kind == 4)
+            if kind == 5:
+                self._expansion(quoted=True)
+            elif kind == 6:
+                self._backquoted(quoted=True)
+            elif kind == 7:
+                self._double()
+        self.depth -= 1
+        return UNKNOWN
+
+    def _backquoted(self, *, quoted: bool) -> str:
+        found = _BACKQUOTED.match(self.text, self.pos)
+        if found is None:
+            raise UnreadableError("a back-quote that is not closed")
+        self.pos = found.end()
+        text = re.sub(r"\\([`$\\])", r"\1", found[1])
+        return self._within(text, lambda: self._substitution(quoted=quoted, end=""))
+
+    def _within(self, text: str, read: Callable[[], str]) -> str:
+        """Read a part of the text that has been cut out."""
+        kept = self.text, self.pos, self.data, self.awaited
+        self.text, self.pos, self.data, self.awaited = text, 0, 0, []
+        found = read()
+        self.text, self.pos, self.data, self.awaited = kept
+        return found
+
+    def _substitution(self, *, quoted: bool, end: str = ")", writer: Simple | None = None) -> str:
+        start, scope, outer = len(self.commands), self.scope, self.inner
+        kept = self.quoted, self.split, self.many
+        self.inner = []
+        self._new_scope()
+        self._list(end, [writer] if writer else [])
+        self.scope = scope
+        inner = self.commands[start:]
+        self.inner = outer + inner
+        self.quoted, self.split, self.many = kept
+        value = _printed(inner)
+        if not quoted and " " in value:
+            self.split = True
+        return value
+
+
+def _is_in_subshell(frame: Frame) -> bool:
+    return any(kind == "(" for kind, *_ in frame.groups)
+
+
+def _printed(commands: Sequence[Simple]) -> str:
+    """What a substitution becomes, where that is plain."""
+    if len(commands) != 1 or commands[0].redirects or not commands[0].words:
+        return UNKNOWN
+    name, *words = commands[0].words
+    name = program_name(name)
+    if name == "echo":
+        return " ".join(word for word in words if word not in ("-n", "-e", "-ne", "-en"))
+    if name == "pwd":
+        return "."
+    if name == "mktemp" and not any(word[:1] in "/.~" for word in words):
+        return "/tmp/mktemp"
+    operands = [word for word in words if word[:1] != "-"]
+    if name in _FINDERS and len(operands) == 1:
+        return operands[0]  # where a program is: as good as its name
+    return UNKNOWN
+
+
+def _expand_braces(word: str) -> list[str] | None:
+    """`{a,b}` and `{1..9}`: each word that it makes; None where it makes no other."""
+    words = [word]
+    for _ in range(4):
+        made: list[str] = []
+        for each in words:
+            found = _BRACES.search(each)
+            if found is None:
+                made.append(each)
+                continue
+            parts = found[1].split(",") if found[1] is not None else [found[2], found[3]]
+            made += [each[: found.start()] + part + each[found.end() :] for part in parts]
+            if len(made) > MAX_BRACED:
+                return [word]
+        if made == words:
+            break
+        words = made
+    return words if len(words) > 1 or words[0] != word else None
+
+
+def read(text: str) -> Reading:
+    return Reader(text).read()

@@ -1,86 +1,79 @@
-"""What the reader finds in a text: words, simple commands, and what could not be read."""
+"""What a reader finds in a text, and what a scan finds in that."""
 
 from typing import NamedTuple
 
-from duetty.policy.values import new
-
 UNKNOWN = "\ufffc"
-"""Stands in a word's text for what only a shell would know."""
+"""Stands in a word for what only a shell would know."""
 
-
-class Word(NamedTuple):
-    """One word: its text as far as it can be known."""
-
-    text: str
-    glob: bool = False
-    inner: tuple["Reading", ...] = ()
-    """Commands whose output is part of it, or that read or write it (`<(…)`)."""
-    guessed: bool = False
-    """Whether the text is one of several it could be."""
-
-    @property
-    def known(self) -> bool:
-        return not self.guessed and UNKNOWN not in self.text
-
-
-def exact(text: str, glob: bool = False) -> Word:
-    """A word of which all is known; made without the detour of a named tuple's own constructor."""
-    return new(Word, (text, glob, (), False))
-
-
-class Redirect(NamedTuple):
-    sign: str
-    target: Word
+PIPED = f"/dev/fd/{UNKNOWN}"
+"""The word that `<(…)` and `>(…)` become."""
 
 
 class Simple:
     """One simple command, where it was found."""
 
-    __slots__ = ("assignments", "bodies", "joined_by", "producers", "redirects", "words")
+    __slots__ = ("assigned", "bodies", "inner", "producers", "redirects", "scope", "words")
 
-    def __init__(
-        self,
-        words: list[Word] | None = None,
-        bodies: list[str] | None = None,
-        producers: "list[Simple | None] | None" = None,
-        joined_by: str = "",
-    ) -> None:
-        self.words: list[Word] = words or []
-        self.assignments: list[tuple[str, Word]] = []
-        self.redirects: list[Redirect] = []
-        self.bodies: list[str] = bodies or []
+    def __init__(self, words: list[str] | None = None, scope: int = 0) -> None:
+        self.words: list[str] = words or []
+        self.assigned: list[tuple[str, str]] = []
+        self.redirects: list[tuple[str, str]] = []
+        self.bodies: list[str] = []
         """Here-documents and here-strings that it reads."""
-        self.producers: list[Simple | None] = producers or []
-        """Commands piped into it, the nearest last; None stands for one that cannot be named."""
-        self.joined_by = joined_by
-        """What stood before it: `|`, `&&`, `;` …"""
+        self.inner: list[Simple] = []
+        """Commands of the substitutions in its words."""
+        self.producers: list[Simple] = []
+        """What is piped into it, the nearest last."""
+        self.scope = scope
+        """The subshell it stands in: what `cd` does there ends with it."""
 
 
 class Reading:
     """Everything that was found in one text."""
 
-    __slots__ = (
-        "commands",
-        "counted",
-        "functions",
-        "loops",
-        "pointed",
-        "sources",
-        "tested",
-        "unreadable",
-    )
+    __slots__ = ("commands", "functions", "parents", "unreadable")
 
     def __init__(self) -> None:
         self.commands: list[Simple] = []
         self.unreadable: list[str] = []
         self.functions: set[str] = set()
-        self.sources: set[str] = set()
-        """Each command as it was written."""
-        self.counted: list[str] = []
-        """What a shell would compute, as it was written: `((…))`, `$((…))`, `${x:…}`, `${a[…]}`."""
-        self.tested: list[str] = []
-        """What stands between `[[` and `]]`, as it was written."""
-        self.pointed: list[tuple[str, str | None]] = []
-        """What is read by the name that another variable holds (`${!x}`), with that name where it is known."""
-        self.loops: dict[str, tuple[str, ...] | None] = {}
-        """Variables of loops, with all they will be; None where only a shell knows."""
+        self.parents: list[int] = [0]
+        """Of each scope, the one around it."""
+
+
+class Finding(NamedTuple):
+    """A class of the catalogue, and the words that made us think of it."""
+
+    name: str
+    what: str
+    leaves: bool = False
+    """Whether it does something beyond this machine, which no sandbox contains."""
+
+
+class Scan(NamedTuple):
+    findings: tuple[Finding, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+    """Every command that was seen, with the program's own name first."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        if len(self.findings) < 2:  # nearly always
+            return (self.findings[0].name,) if self.findings else ()
+        return tuple(dict.fromkeys(finding.name for finding in self.findings))
+
+
+def program_name(text: str) -> str:
+    """The program's own name: without its directory, zsh's `=` and Windows' ending."""
+    name = text.rpartition("/")[2] or text
+    if name[:1] == "=" and len(name) > 1:
+        name = name[1:]
+    return name.removesuffix(".exe")
+
+
+def shown(what: str) -> str:
+    """Short, on one line, with nothing a terminal would obey."""
+    text = what[:200].replace(UNKNOWN, "…")
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return text if len(text) <= 120 else text[:119] + "…"

@@ -17,6 +17,12 @@ _PART = re.compile(
 )
 """`delete-context`, `apps:destroy`, `dropCollection`."""
 
+_HINT = re.compile(
+    r"del|destroy|drop|purge|wip|eras|rem|rm|expung|uninst|unpub|revok|termin|nuk|oblit|trunc|flush|decom|deprov|tear|unde|dereg|unreg|reset|zap|power|reboot|shut|unlink|shred",
+    re.IGNORECASE,
+)
+"""In each of these there is one of those."""
+
 _OPTION = re.compile(
     r"--?(?:delete|destroy|purge|wipe|erase|expunge|drop|nuke|uninstall|zap|remove-all|factory-reset|force-delete)(?:[-_=].*)?"
 )
@@ -36,6 +42,8 @@ EXEMPT = frozenset(
 
 def tells_to_delete(words: Sequence[str], operands: Sequence[str], *, catalogued: bool) -> bool:
     """Whether these words (without the program) tell it to; `catalogued` programs only by a whole word."""
+    if not _HINT.search("\0".join(words)):
+        return False  # nearly always
     for operand in operands[:WITHIN]:
         if operand.lower() in _WHOLE or (
             not catalogued

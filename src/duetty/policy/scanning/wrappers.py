@@ -1,7 +1,6 @@
 """Programs that run another program: which words, or which text, do they run?
 
-Data, and one function that reads it. What is not exact here is made up for by the
-scan, which also tries every later word of a command as a program.
+Data, and one function that reads it.
 """
 
 import re
@@ -34,161 +33,99 @@ class Wrapper(NamedTuple):
     """First operands after which a program follows; empty when it always does."""
 
 
-def _wrapper(
-    valued: str = "",
-    skipped: int = 0,
-    *,
-    text: bool = False,
-    text_options: str = "",
-    only_after: str = "",
-) -> Wrapper:
-    return Wrapper(
-        frozenset(valued.split()),
-        skipped,
-        text,
-        frozenset(text_options.split()),
-        only_after=frozenset(only_after.split()),
-    )
-
-
-def _only_options(text_options: str, valued: str = "") -> Wrapper:
-    return Wrapper(
-        frozenset(valued.split()), text_options=frozenset(text_options.split()), runs_operands=False
-    )
-
-
 SHELLS = frozenset(
     "sh bash zsh dash ksh mksh ash fish csh tcsh rbash yash pwsh powershell osh elvish nu xonsh cmd".split()
 )
 
-WRAPPERS: dict[str, Wrapper] = {
-    "sudo": _wrapper(
-        "-u -g -h -p -C -r -t -T -U -D -R --user --group --host --prompt --chdir --chroot"
-    ),
-    "doas": _wrapper("-u -C"),
-    "su": _wrapper("-s -g -G --shell --group", 1, text_options="-c --command"),
-    "runuser": _wrapper("-u -g -G -s --user", text_options="-c --command"),
-    "pkexec": _wrapper("--user"),
-    "gosu": _wrapper("", 1),
-    "su-exec": _wrapper("", 1),
-    "setpriv": _wrapper("--reuid --regid --groups"),
-    "env": _wrapper("-u -C --unset --chdir", text_options="-S --split-string"),
-    "nohup": _wrapper(),
-    "nice": _wrapper("-n --adjustment"),
-    "ionice": _wrapper("-c -n -p --class --classdata"),
-    "chrt": _wrapper("-T -P -D", 1),
-    "taskset": _wrapper("-p", 1),
-    "timeout": _wrapper("-s -k --signal --kill-after", 1),
-    "gtimeout": _wrapper("-s -k", 1),
-    "time": _wrapper("-f -o --format --output"),
-    "stdbuf": _wrapper("-i -o -e --input --output --error"),
-    "unbuffer": _wrapper(),
-    "setsid": _wrapper(),
-    "command": _wrapper(),
-    "builtin": _wrapper(),
-    "exec": _wrapper("-a"),
-    "noglob": _wrapper(),
-    "nocorrect": _wrapper(),
-    "not": _wrapper(),
-    "and": _wrapper(),
-    "or": _wrapper(),
-    "-": _wrapper(),
-    "busybox": _wrapper(),
-    "toybox": _wrapper(),
-    "xargs": _wrapper(
-        "-I -i -n -L -l -P -s -E -e -d -a --replace --max-args --max-lines --max-procs --max-chars --delimiter --arg-file --eof"
-    ),
-    "parallel": _wrapper(
-        "-j -P -a -n -N -L -I --jobs --arg-file --max-args --colsep --joblog --results", text=True
-    ),
-    "watch": _wrapper("-n -d --interval", text=True),
-    "entr": _wrapper(),
-    "strace": _wrapper("-e -o -p -s -u -E -P -O -S -a -b -I"),
-    "ltrace": _wrapper("-e -o -p -s -u -n -l -x -a"),
-    "valgrind": _wrapper(),
-    "perf": _wrapper("-e -o -F -p", 1, only_after="stat record trace"),
-    "gdb": _wrapper("-ex -x -p", text_options="-ex -eval-command --eval-command"),
-    "chroot": _wrapper("--userspec --groups", 1),
-    "unshare": _wrapper("--map-user --map-group --propagation --setgroups -R -w -S -G"),
-    "nsenter": _wrapper("-t -S -G --target"),
-    "bwrap": _wrapper("--bind --ro-bind --dev --proc --tmpfs --chdir --setenv"),
-    "firejail": _wrapper(),
-    "systemd-run": _wrapper("-p -u -t --unit --property --slice --on-calendar --on-active -M -H"),
-    "systemd-inhibit": _wrapper(),
-    "flock": _wrapper("-w -E --timeout --conflict-exit-code", 1, text_options="-c --command"),
-    "script": _only_options("-c --command", "-I -O -B -T -E -o -m"),
-    "prlimit": _wrapper("--pid"),
-    "cpulimit": _wrapper("-l -p -e"),
-    "numactl": _wrapper(),
-    "fakeroot": _wrapper("-l -s -i -f"),
-    "proxychains": _wrapper("-f"),
-    "proxychains4": _wrapper("-f"),
-    "torsocks": _wrapper(),
-    "eatmydata": _wrapper(),
-    "xvfb-run": _wrapper("-s -n -e -f"),
-    "dbus-run-session": _wrapper(),
-    "rlwrap": _wrapper(),
-    "ssh": _wrapper(
-        "-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B",
-        1,
-        text=True,
-        text_options="",
-    ),
-    "mosh": _wrapper("-p --ssh", 1),
-    "sshpass": _wrapper("-p -f -e"),
-    "autossh": _wrapper("-M -i -p -L -R -o", 1, text=True),
-    "pdsh": _wrapper("-w -l -x", text=True),
-    "rsh": _wrapper("-l", 1, text=True),
-    "eval": _wrapper(text=True),
-    "trap": _wrapper(text=True),
-    "coproc": _wrapper(),
-    "nix-shell": _only_options("--run --command"),
-    "direnv": _wrapper("", 2, only_after="exec"),
-    "poetry": _wrapper("", 1, only_after="run exec x"),
-    "pipenv": _wrapper("", 1, only_after="run exec x"),
-    "uv": _wrapper("--with --python -p", 1, only_after="run"),
-    "uvx": _wrapper("--with --from"),
-    "npx": _wrapper("-p --package", text_options="-c --call"),
-    "bunx": _wrapper(),
-    "pnpx": _wrapper(),
-    "bundle": _wrapper("", 1, only_after="run exec x"),
-    "conda": _wrapper("-n -p --name --prefix", 1, only_after="run exec x"),
-    "mise": _wrapper("", 1, only_after="run exec x"),
-    "asdf": _wrapper("", 1, only_after="run exec x"),
-    "dotenv": _wrapper("-f -e"),
-    "aws-vault": _wrapper("", 2, only_after="exec"),
-    "op": _wrapper("", 1, only_after="run exec x"),
-    "doppler": _wrapper("", 1, only_after="run exec x"),
-    "tsocks": _wrapper(),
-    "caffeinate": _wrapper("-t -w"),
-    "arch": _wrapper(),
-    "setarch": _wrapper("", 1),
-    "linux32": _wrapper(),
-    "linux64": _wrapper(),
-    "xterm": _only_options("-e", "-T"),
-    "gnome-terminal": _only_options("-e --command"),
-    "konsole": _only_options("-e"),
-    "screen": _wrapper("-S -t -c -p"),
-    "tmux": _wrapper("-L -S -f -t -s -n -c -x -y", 1, text=True),
-    "vagrant": _only_options("-c --command"),
-    "multipass": _wrapper("", 2, only_after="exec"),
-    "lxc": _wrapper("", 2, only_after="exec"),
-    "adb": _wrapper("-s", 1, text=True, only_after="shell"),
-    "wsl": _wrapper("-d -u"),
-    "start-stop-daemon": _wrapper(
-        "-p --pidfile -n --name -u --user -c --chuid -d --chdir -x --exec -a --startas"
-    ),
-    "hyperfine": _wrapper(
-        "-w -r -n -m -M", text=True, text_options="-p --prepare -c --cleanup -s --setup"
-    ),
-    "complete": _only_options("-C -F", "-A -G -W -P -S -X -o"),
-    "mapfile": _only_options("-C", "-d -n -O -s -u -c"),
-    "readarray": _only_options("-C", "-d -n -O -s -u -c"),
-    "bind": _only_options("-x"),
-    "alias": _only_options(""),
-    "abbr": _only_options(""),
-    "make": _only_options("--eval", "-C -f -I -j -o -W"),
-}
+_TABLE = """
+    sudo: -C -D -R -T -U -g -h -p -r -t -u --chdir --chroot --group --host --prompt --user
+    doas: -C -u
+    su: -G -g -s --group --shell | skips 1, reads --command -c
+    runuser: -G -g -s -u --user | reads --command -c
+    pkexec: --user
+    gosu su-exec setarch:  | skips 1
+    setpriv: --groups --regid --reuid
+    env: -C -u --chdir --unset | reads --split-string -S
+    nohup unbuffer setsid command builtin noglob nocorrect not and or - busybox toybox entr valgrind firejail systemd-inhibit numactl torsocks eatmydata dbus-run-session rlwrap coproc bunx pnpx tsocks arch linux32 linux64:
+    nice: -n --adjustment
+    ionice: -c -n -p --class --classdata
+    chrt: -D -P -T | skips 1
+    taskset: -p | skips 1
+    timeout: -k -s --kill-after --signal | skips 1
+    gtimeout: -k -s | skips 1
+    time: -f -o --format --output
+    stdbuf: -e -i -o --error --input --output
+    exec: -a
+    xargs: -E -I -L -P -a -d -e -i -l -n -s --arg-file --delimiter --eof --max-args --max-chars --max-lines --max-procs --replace
+    parallel: -I -L -N -P -a -j -n --arg-file --colsep --joblog --jobs --max-args --results | text
+    watch: -d -n --interval | text
+    strace: -E -I -O -P -S -a -b -e -o -p -s -u
+    ltrace: -a -e -l -n -o -p -s -u -x
+    perf: -F -e -o -p | skips 1, after record stat trace
+    gdb: -ex -p -x | reads --eval-command -eval-command -ex
+    chroot: --groups --userspec | skips 1
+    unshare: -G -R -S -w --map-group --map-user --propagation --setgroups
+    nsenter: -G -S -t --target
+    bwrap: --bind --chdir --dev --proc --ro-bind --setenv --tmpfs
+    systemd-run: -H -M -p -t -u --on-active --on-calendar --property --slice --unit
+    flock: -E -w --conflict-exit-code --timeout | skips 1, reads --command -c
+    script: -B -E -I -O -T -m -o | reads --command -c, only options
+    prlimit: --pid
+    cpulimit: -e -l -p
+    fakeroot: -f -i -l -s
+    proxychains proxychains4: -f
+    xvfb-run: -e -f -n -s
+    ssh: -B -D -E -F -I -J -L -O -Q -R -S -W -b -c -e -i -l -m -o -p -w | skips 1, text
+    mosh: -p --ssh | skips 1
+    sshpass: -e -f -p
+    autossh: -L -M -R -i -o -p | skips 1, text
+    pdsh: -l -w -x | text
+    rsh: -l | skips 1, text
+    eval trap:  | text
+    nix-shell:  | reads --command --run, only options
+    direnv aws-vault multipass lxc:  | skips 2, after exec
+    poetry pipenv bundle mise asdf op doppler:  | skips 1, after exec run x
+    uv: -p --python --with | skips 1, after run
+    uvx: --from --with
+    npx: -p --package | reads --call -c
+    conda: -n -p --name --prefix | skips 1, after exec run x
+    dotenv: -e -f
+    caffeinate: -t -w
+    screen: -S -c -p -t
+    tmux: -L -S -c -f -n -s -t -x -y | skips 1, text, after display-popup if if-shell new new-session new-window neww popup respawn-pane run run-shell split-window splitw
+    ld.so: --library-path --preload
+    vagrant:  | reads --command -c, only options
+    adb: -s | skips 1, text, after shell
+    wsl: -d -u
+    start-stop-daemon: -a -c -d -n -p -u -x --chdir --chuid --exec --name --pidfile --startas --user
+    hyperfine: -M -m -n -r -w | text, reads --cleanup --prepare --setup -c -p -s
+    complete: -A -G -P -S -W -X -o | reads -C -F, only options
+    mapfile readarray: -O -c -d -n -s -u | reads -C, only options
+    bind:  | reads -x, only options
+    alias abbr:  | only options
+    make: -C -I -W -f -j -o | reads --eval, only options
+"""
+"""Names, their options that have a value, and what is special: `skips` so many operands, the rest is a `text` for
+a shell, options whose value a shell `reads` (or `only` these run anything), a program follows only `after` a word."""
+
+
+def _wrapper(valued: str, how: str) -> Wrapper:
+    said = {words[0]: words[1:] for part in how.split(",") if (words := part.split())}
+    return Wrapper(
+        frozenset(valued.split()),
+        int(said.get("skips", ["0"])[0]),
+        "text" in said,
+        frozenset(said.get("reads", ())),
+        "only" not in said,
+        frozenset(said.get("after", ())),
+    )
+
+
+WRAPPERS: dict[str, Wrapper] = {}
+for _line in _TABLE.strip().splitlines():
+    _names, _, _rest = _line.partition(":")
+    _valued, _, _how = _rest.partition("|")
+    WRAPPERS |= dict.fromkeys(_names.split(), _wrapper(_valued, _how))
 
 ELSEWHERE = frozenset(
     "sudo doas su runuser pkexec gosu su-exec setpriv chroot nsenter unshare machinectl systemd-nspawn proot"
@@ -196,51 +133,50 @@ ELSEWHERE = frozenset(
 )
 """Those that run it as somebody else, on another machine or under another root; besides whatever starts containers."""
 
-_FIND_RUNS = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
-_FD_RUNS = frozenset(["-x", "-X", "--exec", "--exec-batch"])
+_AFTER = {
+    **dict.fromkeys(("find", "bfs"), frozenset(["-exec", "-execdir", "-ok", "-okdir"])),
+    "fd": frozenset(["-x", "-X", "--exec", "--exec-batch"]),
+    **dict.fromkeys(
+        "xterm gnome-terminal konsole alacritty kitty".split(), frozenset(["-e", "-x", "--"])
+    ),
+}
+"""Words behind which a command stands, to its end or a `;`."""
+
+_ENDS_EARLY = frozenset("runuser setpriv op doppler aws-vault conda".split())
+"""Of these `--` stands before the program, whatever was left out."""
 
 
 def inner_of(program: str, words: Sequence[str]) -> list[Inner]:
     """What this command would run; `words` begins with the program."""
-    if program in ("find", "gfind", "bfs"):
-        return _after(words, _FIND_RUNS)
-    if program in ("fd", "fdfind"):
-        return _after(words, _FD_RUNS)
+    if program in _AFTER:
+        return _after(words, _AFTER[program])
     if program in SHELLS:
         return _shell(words)
     found = WRAPPERS.get(program)
     if found is None or (found.only_after and not found.only_after.intersection(words[1:4])):
         return []
     inner: list[Inner] = []
-    at = 1
-    skipped = 0
-    while at < len(words):
+    at, skipped, count = 1, found.skipped, len(words)
+    sets_variables = program in ("env", "sudo", "doas")
+    while at < count:
         word = words[at]
-        name, sign, _ = word.partition("=")
-        if word in found.text_options and at + 1 < len(words):
+        if word in found.text_options and at + 1 < count:
             inner.append(new(Inner, (at + 1, True, at + 2)))
             at += 2
         elif word == "--":
             at += 1
-            if skipped >= found.skipped or program in (
-                "runuser",
-                "setpriv",
-                "op",
-                "doppler",
-                "aws-vault",
-                "conda",
-            ):
+            if skipped <= 0 or program in _ENDS_EARLY:
                 break
-        elif word.startswith("-") and len(word) > 1:
+        elif word[:1] == "-" and len(word) > 1:
             at += 2 if word in found.valued else 1
-        elif sign and program in ("env", "sudo", "doas") and name.isidentifier():
+        elif sets_variables and word.partition("=")[0] != word:
             at += 1
-        elif skipped < found.skipped:
-            skipped += 1
+        elif skipped > 0:
+            skipped -= 1
             at += 1
         else:
             break
-    if at < len(words) and found.runs_operands:
+    if at < count and found.runs_operands:
         inner.append(new(Inner, (at, found.text, None)))
     return inner
 
@@ -259,34 +195,6 @@ def split_strings(words: Sequence[str]) -> list[str]:
             text = " ".join([split[1] or split[2] or "", *words[index + 1 :]])
             found.append(_ENV_BLANKS.sub(" ", text).partition("\\c")[0])
     return found
-
-
-WRAPPED = 4
-"""Wrappers around one another that are looked through: `sudo env nice -n 5 rm`."""
-
-
-def innermost(program: str, words: Sequence[str]) -> Sequence[str]:
-    """The words that are run in the end, where wrappers run words and no text."""
-    for _ in range(WRAPPED):
-        found = WRAPPERS.get(program)
-        if found is None or found.text or not (inner := inner_of(program, words)):
-            break
-        words = words[inner[-1].start :]
-        program = words[0].rpartition("/")[2]
-    return words
-
-
-def runs_what_follows(program: str, words: Sequence[str]) -> bool:
-    """Whether the next word behind these would be the program that is run."""
-    found = WRAPPERS.get(program)
-    return (
-        found is not None
-        and found.runs_operands
-        and not found.only_after
-        and not (program == "command" and any(word in ("-v", "-V") for word in words))
-        and not inner_of(program, [program, *words])
-        and bool(inner_of(program, [program, *words, "x"]))
-    )
 
 
 def _after(words: Sequence[str], runs: frozenset[str]) -> list[Inner]:
@@ -316,39 +224,6 @@ def _shell(words: Sequence[str]) -> list[Inner]:
         if word[:1] not in ("-", "+"):
             return []
     return []
-
-
-_FISH_VALUED = "cCdDfop"
-_FISH_CODE = ("--command", "--init-command")
-_FISH_LONG = (
-    "--features",
-    "--debug",
-    "--debug-output",
-    "--debug-stack-frames",
-    "--profile",
-    "--profile-startup",
-)
-
-
-def fish_code(words: Sequence[str]) -> list[tuple[int, int]]:
-    """Words of a `fish` that are its code, and how much of each is the option before it."""
-    found: list[tuple[int, int]] = []
-    at = 1
-    while at < len(words) and words[at][:1] == "-" and words[at] != "--":
-        word = words[at]
-        if word[:2] == "--":
-            name, sign, _ = word.partition("=")
-            is_code = any(each.startswith(name) for each in _FISH_CODE)
-            if is_code:
-                found.append((at, len(name) + 1) if sign else (at + 1, 0))
-            at += 1 if sign or not (is_code or name in _FISH_LONG) else 2
-            continue
-        value = next((n for n, letter in enumerate(word[1:], 1) if letter in _FISH_VALUED), None)
-        is_joined = value is not None and value + 1 < len(word)
-        if value is not None and word[value] in "cC":
-            found.append((at, value + 1) if is_joined else (at + 1, 0))
-        at += 1 if value is None or is_joined else 2
-    return [each for each in found if each[0] < len(words)]
 
 
 def reads_commands_from_stdin(words: Sequence[str]) -> bool:

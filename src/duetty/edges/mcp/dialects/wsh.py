@@ -227,8 +227,6 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
     }
     if result.match is not None:
         content["match"] = result.match
-    if result.approval is not None:
-        content["approval"] = result.approval
     if result.approved is not None:
         content["approved"] = result.approved.model_dump()
     if result.screen is not None:
@@ -240,8 +238,6 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
 
 
 def _run_failure(result: Any, arguments: Json) -> str | None:
-    if result.approval is not None:
-        return f"it waits for a person (approval {result.approval}) and has not run; do not send it again"
     match result.completed_by:
         case "deadline":
             went = "Ctrl-C was pressed" if arguments.get("interrupt") else "the command goes on"

@@ -91,30 +91,23 @@ def use_problem(words: tuple[str, ...], place: Place) -> str | None:
     program = words[0]
     if program[0] == "/":
         program = program.rpartition("/")[2]
+    given = words[1:]
     found = PROGRAMS.get(program)
-    if found is None:
-        by_words = _BY_WORDS.get(program)
-        if by_words is not None:
-            if any(type(word) is Glob and word[:1] == "-" for word in words):
-                return "an option with a glob"
-            why = by_words(words[1:])
-            return why if why and (program, *words[1:]) not in EXACT else None
-    elif program == "cd":
-        return (
-            "cd without a plain directory"
-            if words[1:] in ((), ("-",))
-            else problem(found, words[1:], place)
-        )
-    else:
-        why = problem(found, words[1:], place)
+    if found is not None:
+        if program == "cd" and given in ((), ("-",)):
+            return "cd without a plain directory"
+        why = problem(found, given, place)
         if why is None:
             return _ELSEWHERE if program == "git" and place.is_elsewhere else None
-        if len(words) < 4 and program in _EXACT_PROGRAMS and (program, *words[1:]) in EXACT:
+        if given in (("--help",), ("--version",)) and program in _HELPFUL:
             return None
-        return None if words[1:] in (("--help",), ("--version",)) and program in _HELPFUL else why
-    if program in _EXACT_PROGRAMS and (program, *words[1:]) in EXACT:
-        return None
-    return f"{program} is not among the programs known to only read"
+    elif (by_words := _BY_WORDS.get(program)) is not None:
+        if any(type(word) is Glob and word[:1] == "-" for word in words):
+            return "an option with a glob"
+        why = by_words(given)
+    else:
+        why = f"{program} is not among the programs known to only read"
+    return None if program in _EXACT_PROGRAMS and (program, *given) in EXACT else why
 
 
 def _harden(command: Command) -> Command:

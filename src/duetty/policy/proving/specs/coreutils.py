@@ -327,6 +327,7 @@ _TREE = (
 
 _WC = "-clLmw --bytes --chars --lines --words --max-line-length --total=code"
 
+# fmt: off
 COREUTILS: dict[str, Spec] = {
     # the shell's own, in every shell the same
     "pwd": spec("-LP --logical --physical"),
@@ -335,12 +336,7 @@ COREUTILS: dict[str, Spec] = {
     "false": spec("", "text"),
     ":": spec("", "text"),
     "type": spec("-at", "code"),
-    "command": spec(
-        "-vV",
-        "code",
-        at_least=1,
-        check=lambda use: None if use.options else "command runs a program",
-    ),
+    "command": spec("-vV", "code", at_least=1, check=lambda use: None if use.options else "command runs a program"),
     "hash": spec(""),
     "jobs": spec("-lp"),
     "times": spec(""),
@@ -352,106 +348,35 @@ COREUTILS: dict[str, Spec] = {
     "dir": spec(_LS, "names"),
     "vdir": spec(_LS, "names"),
     "tree": spec(_TREE, "names"),
-    "exa": spec(
-        "-laghHimSTuUrRFdD1BnotxG -L:count -s:code -I:text --long --all --tree --level=count --git --icons --header --color=code --sort=code --oneline --group-directories-first",
-        "names",
-    ),
-    "eza": spec(
-        "-laghHimSTuUrRFdD1BnotxG -L:count -s:code -I:text --long --all --tree --level=count --git --icons?code --header --color?code --sort=code --oneline --group-directories-first",
-        "names",
-    ),
-    "lsd": spec(
-        "-laAFhrRtSdX1 --long --all --almost-all --tree --depth=count --color=code --icon=code",
-        "names",
-    ),
-    "stat": spec(
-        "-LftZ -c:text --dereference --file-system --format=text --printf=text --terse --cached=code -x -s",
-        "names",
-        check=_escapes,
-    ),
-    "file": spec(
-        "-bhikLNprSv0 -e:code -F:text --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension --separator=text --keep-going --raw --version --no-buffer --no-pad --print0",
-        "names",
-    ),
+    "exa": spec("-laghHimSTuUrRFdD1BnotxG -L:count -s:code -I:text --long --all --tree --level=count --git --icons --header --color=code --sort=code --oneline --group-directories-first", "names"),
+    "eza": spec("-laghHimSTuUrRFdD1BnotxG -L:count -s:code -I:text --long --all --tree --level=count --git --icons?code --header --color?code --sort=code --oneline --group-directories-first", "names"),
+    "lsd": spec("-laAFhrRtSdX1 --long --all --almost-all --tree --depth=count --color=code --icon=code", "names"),
+    "stat": spec("-LftZ -c:text --dereference --file-system --format=text --printf=text --terse --cached=code -x -s", "names", check=_escapes),
+    "file": spec("-bhikLNprSv0 -e:code -F:text --brief --mime --mime-type --mime-encoding --dereference --no-dereference --extension --separator=text --keep-going --raw --version --no-buffer --no-pad --print0", "names"),
     "basename": spec("-az -s:text --multiple --suffix=text --zero", "text", at_least=1),
     "dirname": spec("-z --zero", "text", at_least=1),
-    "realpath": spec(
-        "-emLPsqz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to=names --relative-base=names --strip --no-symlinks --zero",
-        "names",
-    ),
-    "readlink": spec(
-        "-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent --verbose --zero",
-        "names",
-    ),
-    "du": spec(
-        "-0abcDhHklLmPsSx -B:code -d:count -t:code --null --all --apparent-size --bytes --total --dereference-args --max-depth=count --human-readable --inodes --dereference --no-dereference --separate-dirs --si --summarize --threshold=code --time?code --time-style=text --exclude=patterns --one-file-system --block-size=code",
-        "names",
-    ),
-    "df": spec(
-        "-aBhHiklPTv -B:code -t:code -x:code --all --block-size=code --human-readable --si --inodes --local --no-sync --output?code --portability --sync --total --type=code --print-type --exclude-type=code",
-        "names",
-    ),
+    "realpath": spec("-emLPsqz --canonicalize-existing --canonicalize-missing --logical --physical --quiet --relative-to=names --relative-base=names --strip --no-symlinks --zero", "names"),
+    "readlink": spec("-femnqsvz --canonicalize --canonicalize-existing --canonicalize-missing --no-newline --quiet --silent --verbose --zero", "names"),
+    "du": spec("-0abcDhHklLmPsSx -B:code -d:count -t:code --null --all --apparent-size --bytes --total --dereference-args --max-depth=count --human-readable --inodes --dereference --no-dereference --separate-dirs --si --summarize --threshold=code --time?code --time-style=text --exclude=patterns --one-file-system --block-size=code", "names"),
+    "df": spec("-aBhHiklPTv -B:code -t:code -x:code --all --block-size=code --human-readable --si --inodes --local --no-sync --output?code --portability --sync --total --type=code --print-type --exclude-type=code", "names"),
     "pathchk": spec("-pP", "names"),
     # content of files
-    "cat": spec(
-        "-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs --show-nonprinting",
-        "content",
-    ),
+    "cat": spec("-AbeEnstTuv --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs --show-nonprinting", "content"),
     "tac": spec("-br -s:text --before --regex --separator=text", "content"),
-    "head": spec(
-        "-qvz -n:count -c:count --bytes=count --lines=count --quiet --silent --verbose --zero-terminated",
-        "content",
-        digits=True,
-    ),
-    "tail": spec(
-        "-qvz -n:count -c:count --bytes=count --lines=count --quiet --silent --verbose --zero-terminated",
-        "content",
-        digits=True,
-    ),
+    "head": spec("-qvz -n:count -c:count --bytes=count --lines=count --quiet --silent --verbose --zero-terminated", "content", digits=True),
+    "tail": spec("-qvz -n:count -c:count --bytes=count --lines=count --quiet --silent --verbose --zero-terminated", "content", digits=True),
     "wc": spec(_WC, "content"),
-    "nl": spec(
-        "-p -b:text -d:text -f:text -h:text -i:count -l:count -n:code -s:text -v:count -w:count --body-numbering=text --number-format=code --number-separator=text --number-width=count --starting-line-number=count --line-increment=count",
-        "content",
-    ),
-    "od": spec(
-        "-abcdfhilosxv -A:code -j:count -N:count -S?count -t:code -w?count --address-radix=code --skip-bytes=count --read-bytes=count --format=code --output-duplicates --width?count --strings?count --endian=code",
-        "content",
-    ),
-    "hexdump": spec(
-        "-bcCdovx -n:count -s:count -e:text --canonical --length=count --skip=count --no-squeezing --one-byte-octal --one-byte-char",
-        "content",
-        check=_escapes,
-    ),
+    "nl": spec("-p -b:text -d:text -f:text -h:text -i:count -l:count -n:code -s:text -v:count -w:count --body-numbering=text --number-format=code --number-separator=text --number-width=count --starting-line-number=count --line-increment=count", "content"),
+    "od": spec("-abcdfhilosxv -A:code -j:count -N:count -S?count -t:code -w?count --address-radix=code --skip-bytes=count --read-bytes=count --format=code --output-duplicates --width?count --strings?count --endian=code", "content"),
+    "hexdump": spec("-bcCdovx -n:count -s:count -e:text --canonical --length=count --skip=count --no-squeezing --one-byte-octal --one-byte-char", "content", check=_escapes),
     "hd": spec("-bcCdovx -n:count -s:count", "content"),
     "xxd": spec("-abCeipuE -c:count -g:count -l:count -o:count -s:count", "content", at_most=1),
-    "strings": spec(
-        "-af -n:count -t:code -e:code --all --bytes=count --radix=code --print-file-name --encoding=code",
-        "content",
-        digits=True,
-        check=binutils_problem,
-    ),
-    "cut": spec(
-        "-nsz -b:text -c:text -d:text -f:text --bytes=text --characters=text --delimiter=text --fields=text --complement --only-delimited --output-delimiter=text --zero-terminated",
-        "content",
-    ),
-    "paste": spec(
-        "-sz -d:text --delimiters=text --serial --zero-terminated", "content", check=_escapes
-    ),
-    "join": spec(
-        "-iz -a:count -e:text -j:count -o:text -t:text -v:count -1:count -2:count --ignore-case --check-order --nocheck-order --header --zero-terminated",
-        "content",
-        at_most=2,
-    ),
-    "comm": spec(
-        "-123z --check-order --nocheck-order --output-delimiter=text --total --zero-terminated",
-        "content",
-        at_most=2,
-    ),
-    "cmp": spec(
-        "-bls -i:text -n:count --print-bytes --ignore-initial=text --verbose --bytes=count --quiet --silent",
-        "content",
-        at_most=4,
-    ),
+    "strings": spec("-af -n:count -t:code -e:code --all --bytes=count --radix=code --print-file-name --encoding=code", "content", digits=True, check=binutils_problem),
+    "cut": spec("-nsz -b:text -c:text -d:text -f:text --bytes=text --characters=text --delimiter=text --fields=text --complement --only-delimited --output-delimiter=text --zero-terminated", "content"),
+    "paste": spec("-sz -d:text --delimiters=text --serial --zero-terminated", "content", check=_escapes),
+    "join": spec("-iz -a:count -e:text -j:count -o:text -t:text -v:count -1:count -2:count --ignore-case --check-order --nocheck-order --header --zero-terminated", "content", at_most=2),
+    "comm": spec("-123z --check-order --nocheck-order --output-delimiter=text --total --zero-terminated", "content", at_most=2),
+    "cmp": spec("-bls -i:text -n:count --print-bytes --ignore-initial=text --verbose --bytes=count --quiet --silent", "content", at_most=4),
     "diff": spec(
         "-qsceunyptTrNwbBiEZadH -c?count -u?count -C:count -U:count -W:count -x:text -I:text -L:text -F:text --normal --brief --report-identical-files --context?count --unified?count"
         " --side-by-side --width=count --left-column --suppress-common-lines --show-c-function --show-function-line=text --label=text --expand-tabs --initial-tab --tabsize=count --recursive"
@@ -470,38 +395,16 @@ COREUTILS: dict[str, Spec] = {
         " --numeric-sort --random-sort --reverse --sort=code --version-sort --check?code --debug --key=text --merge --stable --field-separator=text --unique --zero-terminated --parallel=count",
         "content",
     ),
-    "uniq": spec(
-        "-cdDiuz -f:count -s:count -w:count --count --repeated --all-repeated?code --skip-fields=count --group?code --ignore-case --skip-chars=count --unique --check-chars=count --zero-terminated",
-        "content",
-        at_most=1,
-    ),
-    "shuf": spec(
-        "-erz -i:code -n:count --echo --repeat --input-range=code --head-count=count --zero-terminated",
-        "content",
-    ),
-    "tr": spec(
-        "-cCdst --complement --delete --squeeze-repeats --truncate-set1",
-        "text",
-        at_most=2,
-        at_least=1,
-        check=_tr,
-    ),
+    "uniq": spec("-cdDiuz -f:count -s:count -w:count --count --repeated --all-repeated?code --skip-fields=count --group?code --ignore-case --skip-chars=count --unique --check-chars=count --zero-terminated", "content", at_most=1),
+    "shuf": spec("-erz -i:code -n:count --echo --repeat --input-range=code --head-count=count --zero-terminated", "content"),
+    "tr": spec("-cCdst --complement --delete --squeeze-repeats --truncate-set1", "text", at_most=2, at_least=1, check=_tr),
     "rev": spec("-0 --zero", "content"),
     "fold": spec("-bs -w:count --bytes --spaces --width=count", "content", digits=True),
-    "fmt": spec(
-        "-cstu -w:count -p:text -g:count --crown-margin --split-only --tagged-paragraph --uniform-spacing --width=count --prefix=text",
-        "content",
-        digits=True,
-    ),
-    "pr": spec(
-        "-adfFJmrtTv -h:text -l:count -w:count -o:count -W:count -n?text", "content", digits=True
-    ),
+    "fmt": spec("-cstu -w:count -p:text -g:count --crown-margin --split-only --tagged-paragraph --uniform-spacing --width=count --prefix=text", "content", digits=True),
+    "pr": spec("-adfFJmrtTv -h:text -l:count -w:count -o:count -W:count -n?text", "content", digits=True),
     "expand": spec("-i -t:text --initial --tabs=text", "content", digits=True),
     "unexpand": spec("-a -t:text --all --first-only --tabs=text", "content", digits=True),
-    "column": spec(
-        "-tx -s:text -o:text -c:count --table --separator=text --output-separator=text --output-width=count --fillrows",
-        "content",
-    ),
+    "column": spec("-tx -s:text -o:text -c:count --table --separator=text --output-separator=text --output-width=count --fillrows", "content"),
     "base64": spec("-w:count --wrap=count", "content", at_most=1),
     "base32": spec("-w:count --wrap=count", "content", at_most=1),
     "cksum": spec("-a:code --algorithm=code --untagged --tag --raw --base64", "content"),
@@ -523,16 +426,8 @@ COREUTILS: dict[str, Spec] = {
     "tsort": spec("", "content"),
     "zcat": spec("", "content", check=_zcat),
     "look": spec("-df", "text+content", at_most=2),
-    "sed": spec(
-        "-nrEsuz -e:text --quiet --silent --regexp-extended --expression=text --separate --null-data --posix",
-        "listed",
-        check=_sed,
-    ),
-    "jq": spec(
-        "-nrRsScCMaej --null-input --raw-output --raw-input --slurp --sort-keys --color-output --monochrome-output --ascii-output --exit-status --join-output --tab --compact-output --indent=count",
-        "text+content",
-        check=_jq,
-    ),
+    "sed": spec("-nrEsuz -e:text --quiet --silent --regexp-extended --expression=text --separate --null-data --posix", "listed", check=_sed),
+    "jq": spec("-nrRsScCMaej --null-input --raw-output --raw-input --slurp --sort-keys --color-output --monochrome-output --ascii-output --exit-status --join-output --tab --compact-output --indent=count", "text+content", check=_jq),
     **{
         name: spec(
             _GREP,
@@ -627,31 +522,14 @@ COREUTILS: dict[str, Spec] = {
             None if use.operands in ((), ("size",), ("speed",)) else "stty sets the terminal"
         ),
     ),
-    "tput": spec(
-        "",
-        "code",
-        at_most=1,
-        at_least=1,
-        check=lambda use: (
-            None
-            if use.operands[0] in ("cols", "lines", "colors", "longname")
-            else "tput writes to the terminal"
-        ),
-    ),
+    "tput": spec("", "code", at_most=1, at_least=1, check=lambda use: (None if use.operands[0] in ("cols", "lines", "colors", "longname") else "tput writes to the terminal")),
     # arithmetic and sequences
-    "seq": spec(
-        "-w -f:text -s:text --equal-width --format=text --separator=text",
-        "count",
-        at_most=3,
-        at_least=1,
-    ),
+    "seq": spec("-w -f:text -s:text --equal-width --format=text --separator=text", "count", at_most=3, at_least=1),
     "expr": spec("", "text", at_least=1),
     "factor": spec("-h", "count"),
-    "numfmt": spec(
-        "-z -d:text --from=code --to=code --suffix=text --format=text --field=code --header?count --padding=count --round=code --grouping --delimiter=text",
-        "text",
-    ),
+    "numfmt": spec("-z -d:text --from=code --to=code --suffix=text --format=text --field=code --header?count --padding=count --round=code --grouping --delimiter=text", "text"),
 }
+# fmt: on
 
 
 _RECURSIVE = re.compile(r"--(?:recursive|dereference-recursive|directories.*)|-[^-]*[rRd].*")

@@ -164,6 +164,7 @@ outside a repository, and for what is outside of it (`--no-index`, unsaid).
 
 _SHOW = spec(_LOG, "revision", digits=True, check=_format, hardened_options=_QUIET)
 
+# fmt: off
 GIT: Spec = spec(
     "-vP --version --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs",
     hardened=(
@@ -174,74 +175,30 @@ GIT: Spec = spec(
     variables=_VARIABLES,
     subcommands={
         "version": spec("--build-options"),
-        "status": spec(
-            "-sbz -u?code --short --branch --porcelain?code --long --untracked-files?code --ignored?code --column?code --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?code --show-stash --ignore-submodules?code",
-            "revision",
-        ),
+        "status": spec("-sbz -u?code --short --branch --porcelain?code --long --untracked-files?code --ignored?code --column?code --no-column --ahead-behind --no-ahead-behind --renames --no-renames --find-renames?code --show-stash --ignore-submodules?code", "revision"),
         "log": _SHOW,
         "show": _SHOW,
-        "diff": spec(
-            _DIFF + " -123q --cached --staged --merge-base --base --ours --theirs -0",
-            "revision",
-            check=_format,
-            hardened_options=(*_TRACKED, *_QUIET),
-        ),
-        "diff-tree": spec(
-            _LOG + " --root --stdin --no-commit-id",
-            "revision",
-            check=_format,
-            hardened_options=_QUIET,
-        ),
-        "diff-index": spec(
-            _DIFF + " -m --cached --merge-base",
-            "revision",
-            check=_format,
-            hardened_options=_QUIET,
-        ),
+        "diff": spec(_DIFF + " -123q --cached --staged --merge-base --base --ours --theirs -0", "revision", check=_format, hardened_options=(*_TRACKED, *_QUIET)),
+        "diff-tree": spec(_LOG + " --root --stdin --no-commit-id", "revision", check=_format, hardened_options=_QUIET),
+        "diff-index": spec(_DIFF + " -m --cached --merge-base", "revision", check=_format, hardened_options=_QUIET),
         "diff-files": spec(_DIFF + " -q -0", "revision", check=_format, hardened_options=_QUIET),
-        "rev-list": spec(
-            _LOG + " --count --header --objects", "revision", digits=True, check=_format
-        ),
+        "rev-list": spec(_LOG + " --count --header --objects", "revision", digits=True, check=_format),
         "rev-parse": spec(
             "-q --verify --quiet --short?count --abbrev-ref?code --symbolic --symbolic-full-name --all --branches?text --tags?text --remotes?text --show-toplevel --show-prefix --show-cdup --show-superproject-working-tree --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --shared-index-path --git-path=code --revs-only --no-revs --flags --no-flags --default=code --path-format=code --show-object-format?code",
             "revision",
         ),
-        "branch": spec(
-            "-arvl --all --remotes --list --show-current --verbose --abbrev?count --no-abbrev "
-            + _REFS,
-            "text",
-            check=_listing,
-        ),
+        "branch": spec("-arvl --all --remotes --list --show-current --verbose --abbrev?count --no-abbrev " + _REFS, "text", check=_listing),
         "tag": spec("-l -n?count --list --create-reflog " + _REFS, "text", check=_tag),
         "for-each-ref": spec(_REFS + " --shell --perl --python", "text", check=_refs),
-        "show-ref": spec(
-            "-hds --head --heads --branches --tags --verify --hash?count --abbrev?count -q --quiet --dereference",
-            "text",
-        ),
-        "show-branch": spec(
-            "-ar --all --remotes --list --topo-order --date-order --current --sha1-name --no-name --merge-base --independent",
-            "text",
-        ),
-        "name-rev": spec(
-            "--tags --refs=text --exclude=text --all --name-only --no-undefined --always", "text"
-        ),
+        "show-ref": spec("-hds --head --heads --branches --tags --verify --hash?count --abbrev?count -q --quiet --dereference", "text"),
+        "show-branch": spec("-ar --all --remotes --list --topo-order --date-order --current --sha1-name --no-name --merge-base --independent", "text"),
+        "name-rev": spec("--tags --refs=text --exclude=text --all --name-only --no-undefined --always", "text"),
         "merge-base": spec("-a --all --octopus --independent --is-ancestor --fork-point", "text"),
         "cherry": spec("-v --abbrev?count", "text"),
         "symbolic-ref": spec("-q --quiet --short", "text", at_most=1, at_least=1),
-        "describe": spec(
-            "--all --tags --contains --long --always --abbrev=count --candidates=count --exact-match --debug --dirty?text --broken?text --match=text --exclude=text --first-parent",
-            "text",
-        ),
-        "ls-files": spec(
-            "-cdmoisukztvf -x:text --cached --deleted --modified --others --ignored --stage --unmerged --killed --resolve-undo --exclude=text --exclude-standard --error-unmatch --full-name --recurse-submodules --abbrev?count --directory --no-empty-directory --eol --deduplicate --sparse --format=text",
-            "names",
-            check=_refs,
-        ),
-        "ls-tree": spec(
-            "-drtlz --name-only --name-status --object-only --long --full-name --full-tree --abbrev?count --format=text",
-            "text",
-            check=_refs,
-        ),
+        "describe": spec("--all --tags --contains --long --always --abbrev=count --candidates=count --exact-match --debug --dirty?text --broken?text --match=text --exclude=text --first-parent", "text"),
+        "ls-files": spec("-cdmoisukztvf -x:text --cached --deleted --modified --others --ignored --stage --unmerged --killed --resolve-undo --exclude=text --exclude-standard --error-unmatch --full-name --recurse-submodules --abbrev?count --directory --no-empty-directory --eol --deduplicate --sparse --format=text", "names", check=_refs),
+        "ls-tree": spec("-drtlz --name-only --name-status --object-only --long --full-name --full-tree --abbrev?count --format=text", "text", check=_refs),
         "cat-file": spec("-tspe --batch-check", "revision", at_most=2, at_least=1),
         "blame": spec(
             "-bltsewcpfnk -L:text -M?code -C?code -S:none --root --show-stats --progress --no-progress --score-debug --show-name --show-number --porcelain --line-porcelain --incremental --show-email --date=text --since=text --color-lines --color-by-age --abbrev=count --ignore-rev=text --first-parent --reverse",
@@ -249,11 +206,7 @@ GIT: Spec = spec(
             hardened_options=("--no-textconv",),
         ),
         "annotate": spec("-lts -L:text", "revision", hardened_options=("--no-textconv",)),
-        "shortlog": spec(
-            "-nsec -w?code --numbered --summary --email --committer --group=text --all --no-merges --merges --since=text --until=text --author=text --format=text",
-            "revision",
-            check=_format,
-        ),
+        "shortlog": spec("-nsec -w?code --numbered --summary --email --committer --group=text --all --no-merges --merges --since=text --until=text --author=text --format=text", "revision", check=_format),
         "reflog": spec(
             _LOG,
             "none",
@@ -273,13 +226,7 @@ GIT: Spec = spec(
             bare=False,
             subcommands={
                 "list": spec(_LOG, digits=True, check=_format, hardened_options=_QUIET),
-                "show": spec(
-                    _DIFF + " -u --include-untracked --only-untracked",
-                    "text",
-                    at_most=1,
-                    check=_format,
-                    hardened_options=_QUIET,
-                ),
+                "show": spec(_DIFF + " -u --include-untracked --only-untracked", "text", at_most=1, check=_format, hardened_options=_QUIET),
             },
         ),
         "remote": spec(
@@ -297,11 +244,7 @@ GIT: Spec = spec(
             "", bare=False, subcommands={"list": spec("", "text"), "show": spec("", "text")}
         ),
         "bisect": spec("", bare=False, subcommands={"log": spec("")}),
-        "config": spec(
-            "--get=text --local --global --system --worktree --show-origin --show-scope --type=code --bool --int --default=text",
-            check=_config,
-            plain=True,
-        ),
+        "config": spec("--get=text --local --global --system --worktree --show-origin --show-scope --type=code --bool --int --default=text", check=_config, plain=True),
         "count-objects": spec("-vH --verbose --human-readable"),
         "check-ignore": spec("-vqnz --verbose --quiet --non-matching --no-index", "names"),
         "check-attr": spec("-az --all --cached", "text"),
@@ -309,3 +252,4 @@ GIT: Spec = spec(
         "var": spec("-l", "none", at_least=1),
     },
 )
+# fmt: on

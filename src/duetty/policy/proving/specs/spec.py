@@ -135,30 +135,29 @@ def problem(found: Spec, words: Sequence[str], place: Place) -> str | None:
     ended = False
     for word in remaining:
         if ended or word[:1] != "-" or word == "-":
-            if found.subcommands and not operands and not ended:
-                below = found.subcommands.get(word)
-                if below is not None:
-                    return problem(below, list(remaining), place)
-                if not found.bare or found.operands == "none":
-                    return f"{word!r} is not among the subcommands that only read"
+            if word in found.subcommands and not operands and not ended:
+                return problem(found.subcommands[word], list(remaining), place)
             operands.append(word)
         elif word == "--":
             ended = True
-        elif word.startswith("--"):
-            why = _long(found, word, remaining, options, place)
-            if why:
-                return why
         elif found.digits and word[1:].isdigit():
             options.append((word, None))
         else:
-            why = _short(found, word, remaining, options, place)
-            if why:
+            read = _long if word[1] == "-" else _short
+            if why := read(found, word, remaining, options, place):
                 return why
-    if found.subcommands and not operands and not found.bare and not options:
-        return "no subcommand"
     if ended and found.hardened_last and (not found.hardened_when or found.hardened_when(words)):
         return "-- leaves no place for the options that it must end with"
+    if found.subcommands and (why := _no_subcommand(found, operands, bool(options), ended)):
+        return why
     return _operands(found, new(Use, (tuple(options), tuple(operands), place)))
+
+
+def _no_subcommand(found: Spec, operands: list[str], optioned: bool, ended: bool) -> str | None:
+    """Why a program with subcommands may not go without one, or with another."""
+    if operands and not ended and (not found.bare or found.operands == "none"):
+        return f"{operands[0]!r} is not among the subcommands that only read"
+    return None if operands or optioned or found.bare else "no subcommand"
 
 
 def deepest(found: Spec, words: Sequence[str], place: Place) -> tuple[Spec, int]:

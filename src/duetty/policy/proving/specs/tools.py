@@ -118,6 +118,7 @@ def _lists(use: Use) -> str | None:
 
 _QUIET_SYSTEMCTL = ("--no-pager",)
 
+# fmt: off
 TOOLS: dict[str, Spec] = {
     "rg": spec(
         _RG,
@@ -133,30 +134,12 @@ TOOLS: dict[str, Spec] = {
     "scc": spec("--by-file --no-complexity --no-cocomo -s:code", "content"),
     # what is packed: names and sizes
     "gzip": spec("-lvq --list --verbose --quiet", "content", at_least=1, check=_lists),
-    "zgrep": spec(
-        "-EFivwxcLlohHnsqb -A:count -B:count -C:count -e:text -m:count --ignore-case --count --line-number"
-        " --extended-regexp --fixed-strings --word-regexp --only-matching --no-filename --with-filename",
-        "listed",
-        digits=True,
-        check=_zgrep,
-    ),
+    "zgrep": spec("-EFivwxcLlohHnsqb -A:count -B:count -C:count -e:text -m:count --ignore-case --count --line-number --extended-regexp --fixed-strings --word-regexp --only-matching --no-filename --with-filename", "listed", digits=True, check=_zgrep),
     # binaries, looked at and never loaded
-    "nm": spec(
-        "-aACDgnorSuP --demangle? --dynamic --extern-only --defined-only --undefined-only",
-        "content",
-        check=binutils_problem,
-    ),
+    "nm": spec("-aACDgnorSuP --demangle? --dynamic --extern-only --defined-only --undefined-only", "content", check=binutils_problem),
     "size": spec("-ABdoxt", "content", check=binutils_problem),
-    "readelf": spec(
-        "-ahlSsedrnVAWn -x:code -p:code --all --file-header --program-headers --section-headers --symbols --dynamic --notes --wide",
-        "content",
-        check=binutils_problem,
-    ),
-    "objdump": spec(
-        "-adDfhprRtTxCws -j:code --disassemble --all-headers --file-headers --section-headers --syms --dynamic-syms --demangle",
-        "content",
-        check=binutils_problem,
-    ),
+    "readelf": spec("-ahlSsedrnVAWn -x:code -p:code --all --file-header --program-headers --section-headers --symbols --dynamic --notes --wide", "content", check=binutils_problem),
+    "objdump": spec("-adDfhprRtTxCws -j:code --disassemble --all-headers --file-headers --section-headers --syms --dynamic-syms --demangle", "content", check=binutils_problem),
     # lists of what is installed
     **{
         name: spec(
@@ -186,9 +169,7 @@ TOOLS: dict[str, Spec] = {
     # the machine
     "iostat": spec("-cdhkmstxyz", "count", at_most=2, check=_measured),
     "mpstat": spec("-Au -P:code", "count", at_most=2, check=_measured),
-    "lsns": spec(
-        "-lJnruW -t:code -p:count -o:code --json --list --noheadings --type=code", "count"
-    ),
+    "lsns": spec("-lJnruW -t:code -p:count -o:code --json --list --noheadings --type=code", "count"),
     "lslocks": spec("-bJinru -p:count -o:code --json --bytes --noheadings"),
     "lsipc": spec("-mqsgbceJltny --json --list --shmems --queues --semaphores --global --human"),
     # services, as seen
@@ -197,9 +178,7 @@ TOOLS: dict[str, Spec] = {
         bare=False,
         hardened=_QUIET_SYSTEMCTL,
         subcommands={
-            "status": spec(
-                "-l -n:count --no-pager --full --lines=count --user", "code", at_least=1
-            ),
+            "status": spec("-l -n:count --no-pager --full --lines=count --user", "code", at_least=1),
             **{
                 name: spec("-q --quiet --user --no-pager", "code", at_least=1)
                 for name in ("is-active", "is-enabled", "is-failed")
@@ -217,14 +196,13 @@ TOOLS: dict[str, Spec] = {
         "-v --version",
         bare=True,
         subcommands={
-            "ps": spec(
-                "-aqlsn -n:count -f:text --all --quiet --latest --size --no-trunc --filter=text --last=count"
-            ),
+            "ps": spec("-aqlsn -n:count -f:text --all --quiet --latest --size --no-trunc --filter=text --last=count"),
             "images": spec("-aq -f:text --all --quiet --digests --no-trunc --filter=text", "code"),
             "version": spec(""),
         },
     ),
 }
+# fmt: on
 
 
 EXACT: frozenset[tuple[str, ...]] = frozenset(
