@@ -67,7 +67,10 @@ async def _approve(params: ApproveParams, services: Services, actor: Actor) -> A
         rule=params.rule,
         note=params.note,
     )
-    return _settled(params.approval, answer, services, actor, params.via)
+    approved = _settled(params.approval, answer, services, actor, params.via)
+    if approved.standing is not None:
+        await anyio.to_thread.run_sync(services.store.flush)  # who is told that it stands has it
+    return approved
 
 
 async def _decline(params: DeclineParams, services: Services, actor: Actor) -> ApprovalInfo:
