@@ -110,6 +110,31 @@ def test_a_yes_for_a_time_is_shown_wherever_a_person_looks_until_it_is_taken_bac
     assert [each["approval"] for each in covered] == [standing["id"]] * 2
 
 
+def test_a_yes_for_the_project_holds_in_its_sessions_and_in_no_other(server: ServerProcess) -> None:
+    for name, place in (("top", "app"), ("deep", "app/sub"), ("other", "other")):
+        (server.home / place).mkdir(exist_ok=True)
+        (server.home / place.split("/")[0] / ".git").mkdir(exist_ok=True)
+        server.client.post("/sessions", {"name": name, "cwd": str(server.home / place)})
+    line = "git push --force nowhere"
+    call = AgentCall(server, line, path="/sessions/top/run")
+    waiting(server)
+    said = server.command("approve", "--for", "project")
+    call.over()
+    server.kill()
+    server.start()
+    deep = AgentCall(server, line, path="/sessions/deep/run")
+    deep.over()
+    other = AgentCall(server, line, path="/sessions/other/run")
+    server.client.post(f"/approvals/{waiting(server)['id']}/decline")
+    other.over()
+
+    [standing] = server.client.get("/approvals/standing")
+    assert said.returncode == 0, said.stderr
+    assert (call.status, deep.status, other.status) == (200, 200, 403)
+    assert (standing["covers"], standing["project"]) == ("project", str(server.home / "app"))
+    assert standing["uses"] == 1
+
+
 def test_a_question_is_taken_back_when_new_rules_refuse_its_line(server: ServerProcess) -> None:
     call = AgentCall(server, "touch made")
     approval = waiting(server)["id"]
