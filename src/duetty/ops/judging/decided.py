@@ -174,6 +174,7 @@ def question_of(decided: Decided, session: Session | None) -> Question:
         suggestion=ask.instead or None,
         said=decided.said,
         context=None if line is None else json.dumps(judged.to_json()),
+        project=judged.workspace,
         policy=f"{decided.digest}{decided.besides}",
         can_stand=every is not None and not grave and not decided.besides and every.doubt is None,
     )
