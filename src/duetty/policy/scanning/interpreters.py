@@ -23,7 +23,7 @@ _LEAD = r"[\s(]{1,4}(?:[\w.]{1,40}\(\s*){0,2}"
 """From a call's name to its first text: `rmtree(os.path.expanduser("~/x"))`."""
 
 _DELETES = re.compile(
-    r"(?:\b(rmtree|remove_tree|removedirs|rm_rf!?|rm_r|rm_f|remove_entry_secure|remove_dir|rimraf|rmSync|rmdirSync|rmdir|removeSync|RemoveAll|remove_dir_all|deltree|delete-directory)"
+    r"(?:\b(rmtree|remove_tree|removedirs|rm_rf!?|rm_r|rm_f|remove_entry_secure|remove_dir|rimraf|rmSync|rmdirSync|rmdir|removeSync|RemoveAll|remove_dir_all|deltree|delete-directory|(?<![\w.])rm(?=\())"
     r"|(?:\b(?:os|fs|promises|File|Dir|FileUtils|Deno|fn)\s*\.\s*|\bcall )(?:remove|delete|rm|truncate|rmdir)(?:Sync)?|\b(?:unlink(?:Sync)?|truncateSync|delete-file))"
     rf"{_LEAD}{_TEXT}"
 )

@@ -579,6 +579,7 @@ _FETCHES = {
 """Programs that run what they download, with the subcommands that do so; none: always."""
 
 _INSTALLING = frozenset("install i add get".split())
+_STARTING = frozenset("exec dlx x run".split())
 
 
 def _runs_packages(scanner: Scanner, use: Use) -> None:
@@ -587,13 +588,11 @@ def _runs_packages(scanner: Scanner, use: Use) -> None:
         _writes(scanner, use)
     operands = use.operands()
     known = _FETCHES.get(use.name)
-    started: Sequence[str] = operands
-    if operands[:1] and operands[0] in ("exec", "dlx", "x", "run"):
-        started = [*use.words[use.words.index(operands[0]) + 1 :]]
-        started = started[1:] if started[:1] == ["--"] else started
-    if (started and started[0] in BY_PROGRAM and started[0] != "install") or (
-        started is not operands and started and started[0] in SPECIAL
-    ):
+    started = [word for word in use.words[1:] if word != "--"]
+    while started and (started[0][:1] == "-" or started[0] in _STARTING):
+        del started[0]
+    runs_any = not _STARTING.isdisjoint(operands[:1])
+    if started and (started[0] in BY_PROGRAM or (runs_any and started[0] in SPECIAL)):
         scanner.run(started, use.simple, use.place, use.depth + 1)
     if ":" not in use.what:
         return

@@ -37,7 +37,9 @@ _PIECE = re.compile(
 _RUN, _SINGLE, _DOUBLE, _ESCAPED, _OPENS, _ANSI, _DOLLAR, _TICK, _PROCESS, _UNCLOSED = range(1, 11)
 
 _IN_DOUBLE = re.compile(r"""([^"\\$`]+)|\\(["$`\\\n])|(\\)|(")|(\$)|(`)""")
-_IN_BRACES = re.compile(r"""([^"\\$`{}]+)|\\(.)|(\{)|(\})|(\$)|(`)|(")""", re.DOTALL)
+_IN_BRACES = re.compile(
+    r"""([^"\\$`}<>]+|[<>](?!\())|\\(.)|([<>]\()|(\})|(\$)|(`)|(")""", re.DOTALL
+)
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\}|([0-9@*#?$!-])|(\((?=\())|(\()|(\{)")
 _ARITHMETIC = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
 _BACKQUOTED = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
@@ -561,15 +563,16 @@ class Reader:
         if self.depth >= MAX_DEPTH:
             raise UnreadableError("nested too deeply")
         self.depth += 1
-        level = 1
-        while level:
+        kind = 0
+        while kind != 4:
             piece = _IN_BRACES.match(self.text, self.pos)
             if piece is None:
                 raise UnreadableError("a brace that is not closed")
             self.pos = piece.end()
             kind = piece.lastindex
-            level += (kind == 3) - (kind == 4)
-            if kind == 5:
+            if kind == 3:
+                self._substitution(quoted=True)
+            elif kind == 5:
                 self._expansion(quoted=True)
             elif kind == 6:
                 self._backquoted(quoted=True)

@@ -344,7 +344,7 @@ class _Scanner:
 
     def _subscripts(self, use: Use) -> None:
         for text in use.words[1:]:
-            if "[$(" in text or "[`" in text:
+            if "[" in text and ("$" in text or "`" in text or "<(" in text):
                 self.tried(': "' + text.replace('"', "") + '"', use.place, use.depth)
             name, sign, value = text.partition("=")
             if sign:
@@ -353,17 +353,18 @@ class _Scanner:
     def _swept(self, use: Use) -> None:
         """Words of a program nobody knows that are commands: `--exec='rm -rf /'`."""
         elsewhere = use.name in ELSEWHERE or use.place.is_elsewhere
-        for before, text in pairwise(use.words):
-            if text[:5] == "/dev/" and _OUTPUT.fullmatch(before):
-                self.written(text, use)
-            if " " not in text:
+        for before, word in pairwise(use.words):
+            if word[:5] == "/dev/" and _OUTPUT.fullmatch(before):
+                self.written(word, use)
+            if " " not in word:
                 continue
-            held = text[2:] if text[0] == "-" and text[1] != "-" else text
+            held = word[2:] if word[0] == "-" and word[1] != "-" else word
             for found in _HOLDS_COMMAND.finditer(held):
                 if found["program"] in SWEPT or found["program"] in SHELLS:
-                    self.tried(found[1], use.place._replace(is_elsewhere=elsewhere), use.depth)
-            if use.name not in WRAPPERS and _SQL_TOLD.match(text) and sql_is_destructive(text):
-                self.find("database", text)
+                    for text in {found[1], found[1].rstrip("\"'])}")}:
+                        self.tried(text, use.place._replace(is_elsewhere=elsewhere), use.depth)
+            if use.name not in WRAPPERS and _SQL_TOLD.match(word) and sql_is_destructive(word):
+                self.find("database", word)
 
     def _started(self, use: Use, kind: str) -> None:
         called = use.simple.words[:1]

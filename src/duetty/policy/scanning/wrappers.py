@@ -221,7 +221,7 @@ def _shell(words: Sequence[str]) -> list[Inner]:
             return [new(Inner, (at, True, at + 1))] if at < len(words) else []
         if word[:10] == "--command=":
             return [Inner(index, is_text=True, end=index + 1)]
-        if word[:1] not in ("-", "+"):
+        if word[:1] not in ("-", "+") and words[index - 1] not in ("-O", "+O", "-o", "+o"):
             return []
     return []
 
