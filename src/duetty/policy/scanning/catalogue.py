@@ -46,8 +46,8 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             chef-apply  -e=*:delete* ; salt-call  *absent* *remove* *delete* ; puppet resource  ensure=absent ensure=purged
         """),
         examples=(
-            "find / -exec rm -rf {} +", "ls | xargs rm -r", "tmpwatch 0 /home", "rm -rf /opt/app/data", 'rm -rf "$DIR"', "find /srv -name '*.log' -delete",
-            'python3 -c \'import shutil; shutil.rmtree("/srv/x")\'',
+            "ls | xargs rm -r", "tmpwatch 0 /home", "rm -rf /opt/app/data", 'rm -rf "$DIR"', "find /opt/app/logs -name '*.log' -delete",
+            'python3 -c \'import shutil; shutil.rmtree("/opt/app/x")\'',
         ),
     ),
     DestructiveClass(
@@ -64,7 +64,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
         instead="name the one directory that is meant; no task needs this",
         grave=True,
         examples=(
-            "rm -rf /", "rm -rf ~", "rm -rf $HOME", "rm -rf /etc", "rm -fr -- /*",
+            "rm -rf /", "rm -rf ~", "rm -rf $HOME", "rm -rf /etc", "rm -fr -- /*", "find / -exec rm -rf {} +",
         ),
     ),
     DestructiveClass(
@@ -103,7 +103,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             logrotate  -f --force ; exiftool  -all=* -overwrite_original* ; postsuper  -d ; exim  -Mrm ; exim4  -Mrm
         """),
         examples=(
-            "truncate -s 0 app.db", "shred -u secrets.txt", ": > app.db", "cp /dev/null app.db", "mv important.db /dev/null", "find . -type f -exec dd if=/dev/zero of={} count=1 \\;",
+            "truncate -s 0 app.db", "shred -u secrets.txt", ": > app.db", "cp /dev/null app.db", "mv important.db /dev/null",
         ),
     ),
     DestructiveClass(
@@ -371,7 +371,7 @@ CATALOGUE: tuple[DestructiveClass, ...] = (
             unison  -force ; robocopy  /MIR /PURGE ; mirror  --delete ; lftp  *mirror*--delete*
         """),
         examples=(
-            "rsync -a --delete empty/ ~/", "rsync -a --remove-source-files a/ b/",
+            "rsync -a --delete empty/ ~/", "rsync -a --remove-source-files /opt/a/ b/",
         ),
     ),
     DestructiveClass(

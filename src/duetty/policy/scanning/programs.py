@@ -183,7 +183,8 @@ def _moved(scanner: Scanner, use: Use, sources: Sequence[str], target: str) -> N
         if where in ("around", "git"):
             scanner.find("workspace_delete", use.what)
         elif where == "outside":
-            if source[:1] in "/~" and ROOTS.fullmatch(source.rstrip("/")):
+            top = source.rstrip("/*") or "/"
+            if top[:1] in "/~" and top.count("/") < 2 and ROOTS.fullmatch(top):
                 scanner.find("system_file", use.what)
             scanner.written(source, use)
 
@@ -297,15 +298,14 @@ def _mode(scanner: Scanner, use: Use) -> None:
 # --- find -------------------------------------------------------------------------------
 
 _NARROWS = frozenset("-name -iname -path -ipath -wholename -regex -iregex".split())
-_REMOVES = frozenset("rm unlink shred rmdir truncate srm".split())
+_REMOVES = frozenset("rm unlink rmdir truncate srm".split())
 _PERMITS = frozenset("chmod chown chgrp setfacl".split())
 _ORDINARY_MODE = re.compile(r"[ugoa]*[+-][rwxX]+|0?[67][0-7][0-5]")
 
 
 def _find(scanner: Scanner, use: Use) -> None:
     words = use.words
-    starts = use.operands()[1:2] if use.name == "fd" else _starts_of(words)
-    starts = starts or ["."]
+    starts = ([] if use.name == "fd" else _starts_of(words)) or ["."]
     for option, value in pairwise(words):
         if option in ("-fprint", "-fprintf", "-fls", "-fprint0"):
             scanner.written(value, use)
@@ -336,15 +336,26 @@ def _find(scanner: Scanner, use: Use) -> None:
 
 
 def _find_removes(scanner: Scanner, use: Use, starts: Sequence[str]) -> None:
-    narrow = "-empty" in use.words or any(
-        option in _NARROWS and value.strip("*.?/") for option, value in pairwise(use.words)
-    )
+    narrow = _is_narrow(use.words)
     for path in starts:
         searched = f"{path}/*.found" if narrow and path not in ("/", "~", "/tmp") else path
         if use.place.where(searched) not in OWN:
             names = deleted_classes(use.place, path, recursive=True)
             for name in names or ("recursive_delete",):
                 scanner.find(name, use.what)
+
+
+def _is_narrow(words: Sequence[str]) -> bool:
+    """Whether only files with certain names are found, in each of several cases."""
+    names = [
+        index
+        for index, word in enumerate(words[:-1])
+        if word in _NARROWS
+        and words[index - 1] not in ("!", "-not")
+        and words[index + 1].strip("*.?/")
+    ]
+    cases = 1 + sum(word in ("-o", "-or") for word in words)
+    return len(names) >= cases or (cases == 1 and "-empty" in words)
 
 
 def _starts_of(words: Sequence[str]) -> list[str]:

@@ -14,6 +14,9 @@ MAX_CODE = 8192
 """Of code, not of data: what stands between quotes or in a here-document does not count."""
 
 MAX_DEPTH = 16
+MAX_VALUE = 512
+"""Of a variable: what is put together in a loop of doublings is no word any more."""
+
 MAX_BRACED = 64
 """Words that braces may make of one."""
 
@@ -57,7 +60,7 @@ ODD = re.compile(
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
-_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "E": "\x1b", "a": "\a"}
+_LETTERS = dict(zip("ntreEabfv", "\n\t\r\x1b\x1b\a\b\f\v", strict=True))
 
 _SKIPPED = frozenset(["then", "do", "else", "elif", "!"])
 _OPENING = frozenset(["{", "if", "while", "until"])
@@ -123,6 +126,8 @@ class Reader:
         self.pos = self.start = self.data = self.depth = self.scope = 0
         self.frame: Frame | None = None
         self.variables = dict(_KNOWN)
+        self.splits_so = True
+        """Whether values are split at blanks: not where the line sets IFS."""
         self.quoted = self.split = False
         """Of the last word: whether some of it was quoted, and whether its value makes several."""
         self.many: list[str] | None = None
@@ -145,9 +150,7 @@ class Reader:
     # --- lists of commands ------------------------------------------------------------
 
     def _list(self, end: str, given: Sequence[Simple] = ()) -> None:
-        if self.depth >= MAX_DEPTH:
-            raise UnreadableError("nested too deeply")
-        self.depth += 1
+        self._deeper()
         frame = self.frame = Frame(self.scope, self.frame)
         frame.given = [*given]
         while True:
@@ -169,6 +172,11 @@ class Reader:
             self._here_documents()
         self.frame = frame.outer
         self.depth -= 1
+
+    def _deeper(self) -> None:
+        if self.depth >= MAX_DEPTH:
+            raise UnreadableError("nested too deeply")
+        self.depth += 1
 
     def _on_word(self, frame: Frame, text: str) -> None:
         if frame.pattern:
@@ -358,13 +366,21 @@ class Reader:
             frame.feed = [*frame.feed, *ended]
         elif frame.feed:
             frame.feed = []
+        self._bounded()
+
+    def _bounded(self) -> None:
         if self.pos - self.data > MAX_CODE:
             raise UnreadableError(f"longer than {MAX_CODE} bytes of code")
 
     def _remember(self, simple: Simple) -> None:
         """Variables that the line sets to a literal; of the others nothing is known."""
+        if not self.splits_so:
+            self.variables = {}
+            return
         if not simple.words:
-            self.variables.update(simple.assigned)
+            for name, value in simple.assigned:
+                self.variables[name] = value if len(value) <= MAX_VALUE else UNKNOWN
+            self.splits_so = self.splits_so and "IFS" not in dict(simple.assigned)
         elif simple.words[0] in DECLARING:
             for word in simple.words[1:]:
                 name, sign, value = word.partition("=")
@@ -449,6 +465,7 @@ class Reader:
                 quoted, split = quoted or self.quoted, split or self.split
             if text[self.pos : self.pos + 1] == "(" and not self._pattern_list(parts):
                 break
+            self._bounded()
         self.start, self.quoted, self.split = start, quoted, split
         if self.pos == start:
             self.pos += 1  # a sign that stands nowhere
@@ -489,11 +506,13 @@ class Reader:
         """`a=(…)`, `!(a|b)`: what a parenthesis right behind a word may be."""
         last = parts[-1][-1:] if parts else ""
         if last == "=" and len(parts) == 1:
+            self._deeper()
             self.pos += 1
-            while self._next()[1] != ")" or self.quoted:
-                if self.pos >= len(self.text):
+            while (token := self._next()) != (OPERATOR, ")"):
+                if token[0] == END:
                     raise UnreadableError("a parenthesis that is not closed")
             self.many = None
+            self.depth -= 1
             parts.append(UNKNOWN)
             return True
         if last in ("?", "*", "+", "@", "!") and (
@@ -560,9 +579,7 @@ class Reader:
 
     def _braced(self) -> str:
         """`${x:-…}` and its like: what it substitutes is read, its value is not known."""
-        if self.depth >= MAX_DEPTH:
-            raise UnreadableError("nested too deeply")
-        self.depth += 1
+        self._deeper()
         kind = 0
         while kind != 4:
             piece = _IN_BRACES.match(self.text, self.pos)

@@ -164,7 +164,7 @@ def _defines(scanner: Scanner, use: Use) -> None:
 
 def _given_text(scanner: Scanner, text: str, use: Use) -> None:
     """A text that a shell reads: `eval`, `sh -c`, `ssh host …`."""
-    text = text.removeprefix("--command=")
+    text = text.removeprefix("--command=").removeprefix("--init-command=")
     if use.name == "parallel":
         text = text.replace(" ::: ", " ").replace("{}", UNKNOWN)
     if UNKNOWN in text and not text.replace(UNKNOWN, "").strip():
