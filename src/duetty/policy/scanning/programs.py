@@ -16,6 +16,7 @@ from duetty.policy.scanning.places import (
     OWN,
     REMOTE,
     ROOTS,
+    TEMPORARY,
     Place,
     deleted_classes,
     written_class,
@@ -338,7 +339,7 @@ def _find(scanner: Scanner, use: Use) -> None:
 def _find_removes(scanner: Scanner, use: Use, starts: Sequence[str]) -> None:
     narrow = _is_narrow(use.words)
     for path in starts:
-        searched = f"{path}/*.found" if narrow and path not in ("/", "~", "/tmp") else path
+        searched = f"{path}/*.found" if narrow and path not in ("/", "~", TEMPORARY) else path
         if use.place.where(searched) not in OWN:
             names = deleted_classes(use.place, path, recursive=True)
             for name in names or ("recursive_delete",):
@@ -640,11 +641,9 @@ def _shell(scanner: Scanner, use: Use) -> None:
     """A shell with `-i` between pipes and the network, and code that cannot be read."""
     if use.name in ("pwsh", "powershell") and any(word.lower()[:2] == "-e" for word in use.words):
         scanner.find("hidden_code", use.what)
-    if use.simple.producers and use.has("i") and use.words[1] != "-c":
-        if any(
-            each.words and program_name(each.words[0]) in _RELAYS for each in use.simple.producers
-        ):
-            scanner.find("remote_shell", use.what)
+    fed_by = [program_name(each.words[0]) for each in use.simple.producers if each.words]
+    if use.has("i") and use.words[1] != "-c" and not _RELAYS.isdisjoint(fed_by):
+        scanner.find("remote_shell", use.what)
 
 
 def _ftp(scanner: Scanner, use: Use) -> None:

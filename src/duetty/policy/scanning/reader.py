@@ -8,6 +8,7 @@ traced but variables that the same line sets to a literal.
 import re
 from collections.abc import Callable, Sequence
 
+from duetty.policy.scanning.places import TEMPORARY
 from duetty.policy.scanning.reading import PIPED, UNKNOWN, Reading, Simple, program_name
 
 MAX_CODE = 8192
@@ -70,7 +71,7 @@ _RESERVED = _SKIPPED | _OPENING | _CLOSING | _HEADED | {"[["}
 _BEFORE_GROUP = (["time"], ["time", "-p"], ["coproc"], ["exec"])
 DECLARING = frozenset(["export", "declare", "typeset", "local", "readonly", "set", "env"])
 _FINDERS = frozenset(["which", "command", "type", "whence"])
-_KNOWN = {"HOME": "~", "PWD": ".", "IFS": " ", "TMPDIR": "/tmp/own"}
+_KNOWN = {"HOME": "~", "PWD": ".", "IFS": " ", "TMPDIR": f"{TEMPORARY}/own"}
 
 
 class UnreadableError(Exception):
@@ -645,7 +646,7 @@ def _printed(commands: Sequence[Simple]) -> str:
     if name == "pwd":
         return "."
     if name == "mktemp" and not any(word[:1] in "/.~" for word in words):
-        return "/tmp/mktemp"
+        return f"{TEMPORARY}/mktemp"
     operands = [word for word in words if word[:1] != "-"]
     if name in _FINDERS and len(operands) == 1:
         return operands[0]  # where a program is: as good as its name
