@@ -129,10 +129,10 @@ def test_without_a_workspace_relative_paths_are_within_one_that_is_not_known() -
 
 
 def test_a_home_is_known_where_the_workspace_is_below_it() -> None:
-    place = {"cwd": "/home/me/app", "workspace": "/home/me/app"}
+    app = "/home/me/app"
 
-    assert isinstance(decided("rm -rf ~/app/build", Profile.GUARDED, **place), Allow)
-    assert isinstance(decided("rm -rf ~/other", Profile.GUARDED, **place), Ask)
+    assert isinstance(decided("rm -rf ~/app/build", Profile.GUARDED, cwd=app, workspace=app), Allow)
+    assert isinstance(decided("rm -rf ~/other", Profile.GUARDED, cwd=app, workspace=app), Ask)
 
 
 CRITICAL = """

@@ -289,7 +289,7 @@ def _mode(scanner: Scanner, use: Use) -> None:
         if where not in OWN and (
             recursive
             or path in ("/", "~")
-            or (where != "unknown" and written_class(use.place, path))
+            or (where != "unknown" and "/.ssh" not in path and written_class(use.place, path))
         ):
             scanner.find("permissions", use.what)
     if use.name == "chmod" and any(map(_SETUID.fullmatch, operands[:1])):
@@ -413,7 +413,7 @@ for _line in """
 """.strip().splitlines():
     _names, _, _given = _line.partition(":")
     _options = tuple(word for word in _given.split() if word[0] == "-")
-    _WRITES |= dict.fromkeys(_names.split(), (_options, _given.split()[-1]))
+    _WRITES.update(dict.fromkeys(_names.split(), (_options, _given.split()[-1])))
 
 
 def _writes(scanner: Scanner, use: Use) -> None:

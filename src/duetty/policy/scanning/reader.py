@@ -124,7 +124,10 @@ class Reader:
         self.reading = Reading()
         self.commands = self.reading.commands
         self.text = text
-        self.pos = self.start = self.data = self.depth = self.scope = 0
+        self.pos: int = 0
+        self.data: int = 0
+        """How much before the position was data."""
+        self.start = self.depth = self.scope = 0
         self.frame: Frame | None = None
         self.variables = dict(_KNOWN)
         self.splits_so = True

@@ -125,7 +125,7 @@ WRAPPERS: dict[str, Wrapper] = {}
 for _line in _TABLE.strip().splitlines():
     _names, _, _rest = _line.partition(":")
     _valued, _, _how = _rest.partition("|")
-    WRAPPERS |= dict.fromkeys(_names.split(), _wrapper(_valued, _how))
+    WRAPPERS.update(dict.fromkeys(_names.split(), _wrapper(_valued, _how)))
 
 ELSEWHERE = frozenset(
     "su chroot nsenter unshare machinectl systemd-nspawn proot"
