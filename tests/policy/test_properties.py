@@ -14,7 +14,7 @@ from duetty.policy.decisions import STRICTNESS
 from duetty.policy.proving.recogniser import Line, recognise
 from duetty.policy.scanning.reader import read
 from duetty.policy.scanning.scan import scan_line, scan_text
-from tests.policy.labelled import CORPUS, MORE
+from tests.policy.labelled import AGENTS, CORPUS
 
 _WORDS = [
     "ls",
@@ -63,7 +63,8 @@ command_lines = st.one_of(
     st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join),
     st.lists(st.sampled_from(_WORDS), max_size=12).map("".join),
     st.text(max_size=60),
-    st.sampled_from([each.command for each in CORPUS + MORE if len(each.command) < 500]),
+    st.sampled_from([each.command for each in CORPUS if len(each.command) < 500]),
+    st.sampled_from([line for line in AGENTS if len(line) < 500]),
 )
 
 rule_tables = st.fixed_dictionaries(
@@ -97,6 +98,10 @@ calls = st.builds(
     command_line=st.none() | command_lines,
     is_raw_input=st.booleans(),
     tool=st.none() | st.just(("s", "t")),
+    workspace=st.sampled_from(["", "/w", "/w/x"]),
+    sandbox=st.sampled_from(["", "open", "closed"]),
+    into_program=st.booleans(),
+    shell=st.sampled_from(["", "bash", "fish"]),
 )
 
 

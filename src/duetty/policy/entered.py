@@ -20,19 +20,9 @@ MAX_TURNED = 3
 
 _ENTERING = frozenset({"cd", "chdir", "pushd"})
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "env": ("-C", "--chdir"),
-    "sudo": ("-D", "--chdir"),
-    "git": ("-C",),
-    "make": ("-C", "--directory"),
-    "gmake": ("-C", "--directory"),
-    "ninja": ("-C",),
-    "cargo": ("-C",),
-    "go": ("-C",),
-    "tar": ("-C", "--directory"),
-    "npm": ("-C", "--prefix"),
-    "pnpm": ("-C", "--dir"),
-    "yarn": ("--cwd",),
-}
+    "env": ("-C", "--chdir"), "sudo": ("-D", "--chdir"), "npm": ("-C", "--prefix"), "pnpm": ("-C", "--dir"), "yarn": ("--cwd",),
+    **dict.fromkeys(("make", "gmake", "tar"), ("-C", "--directory")), **dict.fromkeys(("git", "ninja", "cargo", "go"), ("-C",)),
+}  # fmt: skip
 """Programs that go where one of their options says."""
 
 _WANDERING = frozenset({"-execdir", "-okdir"})

@@ -23,6 +23,8 @@ _NO_WORKSPACE = re.compile(
 )
 """Directories that are nobody's work: a call that begins there has no workspace."""
 
+TEMPORARY = "/tmp"  # noqa: S108 - a name to compare, no file is made there
+
 OWN: tuple[Where, ...] = ("inside", "temporary")
 """Places that are the caller's to change."""
 

@@ -16,6 +16,7 @@ from duetty.policy.scanning.places import (
     OWN,
     REMOTE,
     ROOTS,
+    TEMPORARY,
     Place,
     deleted_classes,
     written_class,
@@ -183,7 +184,8 @@ def _moved(scanner: Scanner, use: Use, sources: Sequence[str], target: str) -> N
         if where in ("around", "git"):
             scanner.find("workspace_delete", use.what)
         elif where == "outside":
-            if source[:1] in "/~" and ROOTS.fullmatch(source.rstrip("/")):
+            top = source.rstrip("/*") or "/"
+            if top[:1] in "/~" and top.count("/") < 2 and ROOTS.fullmatch(top):
                 scanner.find("system_file", use.what)
             scanner.written(source, use)
 
@@ -287,7 +289,7 @@ def _mode(scanner: Scanner, use: Use) -> None:
         if where not in OWN and (
             recursive
             or path in ("/", "~")
-            or (where != "unknown" and written_class(use.place, path))
+            or (where != "unknown" and "/.ssh" not in path and written_class(use.place, path))
         ):
             scanner.find("permissions", use.what)
     if use.name == "chmod" and any(map(_SETUID.fullmatch, operands[:1])):
@@ -297,15 +299,14 @@ def _mode(scanner: Scanner, use: Use) -> None:
 # --- find -------------------------------------------------------------------------------
 
 _NARROWS = frozenset("-name -iname -path -ipath -wholename -regex -iregex".split())
-_REMOVES = frozenset("rm unlink shred rmdir truncate srm".split())
+_REMOVES = frozenset("rm unlink rmdir truncate srm".split())
 _PERMITS = frozenset("chmod chown chgrp setfacl".split())
 _ORDINARY_MODE = re.compile(r"[ugoa]*[+-][rwxX]+|0?[67][0-7][0-5]")
 
 
 def _find(scanner: Scanner, use: Use) -> None:
     words = use.words
-    starts = use.operands()[1:2] if use.name == "fd" else _starts_of(words)
-    starts = starts or ["."]
+    starts = ([] if use.name == "fd" else _starts_of(words)) or ["."]
     for option, value in pairwise(words):
         if option in ("-fprint", "-fprintf", "-fls", "-fprint0"):
             scanner.written(value, use)
@@ -336,15 +337,26 @@ def _find(scanner: Scanner, use: Use) -> None:
 
 
 def _find_removes(scanner: Scanner, use: Use, starts: Sequence[str]) -> None:
-    narrow = "-empty" in use.words or any(
-        option in _NARROWS and value.strip("*.?/") for option, value in pairwise(use.words)
-    )
+    narrow = _is_narrow(use.words)
     for path in starts:
-        searched = f"{path}/*.found" if narrow and path not in ("/", "~", "/tmp") else path
+        searched = f"{path}/*.found" if narrow and path not in ("/", "~", TEMPORARY) else path
         if use.place.where(searched) not in OWN:
             names = deleted_classes(use.place, path, recursive=True)
             for name in names or ("recursive_delete",):
                 scanner.find(name, use.what)
+
+
+def _is_narrow(words: Sequence[str]) -> bool:
+    """Whether only files with certain names are found, in each of several cases."""
+    names = [
+        index
+        for index, word in enumerate(words[:-1])
+        if word in _NARROWS
+        and words[index - 1] not in ("!", "-not")
+        and words[index + 1].strip("*.?/")
+    ]
+    cases = 1 + sum(word in ("-o", "-or") for word in words)
+    return len(names) >= cases or (cases == 1 and "-empty" in words)
 
 
 def _starts_of(words: Sequence[str]) -> list[str]:
@@ -401,7 +413,7 @@ for _line in """
 """.strip().splitlines():
     _names, _, _given = _line.partition(":")
     _options = tuple(word for word in _given.split() if word[0] == "-")
-    _WRITES |= dict.fromkeys(_names.split(), (_options, _given.split()[-1]))
+    _WRITES.update(dict.fromkeys(_names.split(), (_options, _given.split()[-1])))
 
 
 def _writes(scanner: Scanner, use: Use) -> None:
@@ -579,6 +591,7 @@ _FETCHES = {
 """Programs that run what they download, with the subcommands that do so; none: always."""
 
 _INSTALLING = frozenset("install i add get".split())
+_STARTING = frozenset("exec dlx x run".split())
 
 
 def _runs_packages(scanner: Scanner, use: Use) -> None:
@@ -587,13 +600,11 @@ def _runs_packages(scanner: Scanner, use: Use) -> None:
         _writes(scanner, use)
     operands = use.operands()
     known = _FETCHES.get(use.name)
-    started: Sequence[str] = operands
-    if operands[:1] and operands[0] in ("exec", "dlx", "x", "run"):
-        started = [*use.words[use.words.index(operands[0]) + 1 :]]
-        started = started[1:] if started[:1] == ["--"] else started
-    if (started and started[0] in BY_PROGRAM and started[0] != "install") or (
-        started is not operands and started and started[0] in SPECIAL
-    ):
+    started = [word for word in use.words[1:] if word != "--"]
+    while started and (started[0][:1] == "-" or started[0] in _STARTING):
+        del started[0]
+    runs_any = not _STARTING.isdisjoint(operands[:1])
+    if started and (started[0] in BY_PROGRAM or (runs_any and started[0] in SPECIAL)):
         scanner.run(started, use.simple, use.place, use.depth + 1)
     if ":" not in use.what:
         return
@@ -630,11 +641,9 @@ def _shell(scanner: Scanner, use: Use) -> None:
     """A shell with `-i` between pipes and the network, and code that cannot be read."""
     if use.name in ("pwsh", "powershell") and any(word.lower()[:2] == "-e" for word in use.words):
         scanner.find("hidden_code", use.what)
-    if use.simple.producers and use.has("i") and use.words[1] != "-c":
-        if any(
-            each.words and program_name(each.words[0]) in _RELAYS for each in use.simple.producers
-        ):
-            scanner.find("remote_shell", use.what)
+    fed_by = [program_name(each.words[0]) for each in use.simple.producers if each.words]
+    if use.has("i") and use.words[1] != "-c" and not _RELAYS.isdisjoint(fed_by):
+        scanner.find("remote_shell", use.what)
 
 
 def _ftp(scanner: Scanner, use: Use) -> None:

@@ -100,7 +100,7 @@ def kind_of(name: str) -> str:
         return "client"
     if name in WRAPPERS or name in _RUNNERS:
         return "wrapper"
-    return "reader" if name in ("source", ".", "at", "batch", "crontab") else ""
+    return "reader" if name in ("source", ".", "at", "batch", "crontab", "newgrp") else ""
 
 
 def programs_of(commands: Iterable[Simple]) -> set[str]:
@@ -164,7 +164,7 @@ def _defines(scanner: Scanner, use: Use) -> None:
 
 def _given_text(scanner: Scanner, text: str, use: Use) -> None:
     """A text that a shell reads: `eval`, `sh -c`, `ssh host …`."""
-    text = text.removeprefix("--command=")
+    text = text.removeprefix("--command=").removeprefix("--init-command=")
     if use.name == "parallel":
         text = text.replace(" ::: ", " ").replace("{}", UNKNOWN)
     if UNKNOWN in text and not text.replace(UNKNOWN, "").strip():
@@ -216,7 +216,7 @@ def _runner(scanner: Scanner, use: Use) -> None:
     for index, text in enumerate(use.words[2:], 2):
         if " " in text:
             scanner.tried(text.partition("=")[2] if text[:2] == "--" else text, place, use.depth)
-        elif text[:1] != "-" and program_name(text) in _STARTED_ELSEWHERE:
+        elif text not in _STARTERS and program_name(text) in _STARTED_ELSEWHERE:
             scanner.run(use.words[index:], use.simple, place, use.depth + 1)
             return
 

@@ -82,6 +82,11 @@ _COMMANDS = re.compile(
 _OTHER_HOST = re.compile(
     r"(?: -h |--host[= ]|://(?:[^/@\s]*@)?)(?!localhost\b|127\.|\[?::1|/|0\.0\.0\.0)[\w.-]+"
 )
+_OWN_SERVER = re.compile(
+    r"(?:^|//| )(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?!:9200)(?:[:/]|$)"
+)
+"""On this machine, and no Elasticsearch: what is deleted there is a test's."""
+
 _HOLDS_COMMAND = re.compile(
     r"(?:^|[=!;|&(]|spawn |\bexec:)[\s\[\"']*((?:sudo |env )?(?:/(?:usr/)?s?bin/)?(?P<program>[a-z][\w.-]*)[ \t]+[^\n]+)"
 )
@@ -99,7 +104,7 @@ _FILTERS = frozenset(
 )
 """Programs that print what is in the files they are given."""
 
-_PRINTS_NOTHING = ([], [":"], ["true"], ["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])  # fmt: skip
+_PRINTS_NOTHING: tuple[list[str], ...] = ([], [":"], ["true"], ["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])  # fmt: skip
 _ENDLESS = re.compile(
     r"\b(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*[;\n]?\s*do\b[^\n]{0,200}?(?<!&)&\s*;?\s*done\b"
 )
@@ -217,6 +222,8 @@ class _Scanner:
         )
 
     def find(self, name: str, what: str) -> None:
+        if name == "remote_delete" and _OWN_SERVER.search(what):
+            return
         leaves = name in _LEAVING or (name == "database" and bool(_OTHER_HOST.search(what)))
         self.findings.append(new(Finding, (name, shown(what), leaves)))
 
@@ -344,7 +351,7 @@ class _Scanner:
 
     def _subscripts(self, use: Use) -> None:
         for text in use.words[1:]:
-            if "[$(" in text or "[`" in text:
+            if "[" in text and ("$" in text or "`" in text or "<(" in text):
                 self.tried(': "' + text.replace('"', "") + '"', use.place, use.depth)
             name, sign, value = text.partition("=")
             if sign:
@@ -353,17 +360,18 @@ class _Scanner:
     def _swept(self, use: Use) -> None:
         """Words of a program nobody knows that are commands: `--exec='rm -rf /'`."""
         elsewhere = use.name in ELSEWHERE or use.place.is_elsewhere
-        for before, text in pairwise(use.words):
-            if text[:5] == "/dev/" and _OUTPUT.fullmatch(before):
-                self.written(text, use)
-            if " " not in text:
+        for before, word in pairwise(use.words):
+            if word[:5] == "/dev/" and _OUTPUT.fullmatch(before):
+                self.written(word, use)
+            if " " not in word:
                 continue
-            held = text[2:] if text[0] == "-" and text[1] != "-" else text
+            held = word[2:] if word[0] == "-" and word[1] != "-" else word
             for found in _HOLDS_COMMAND.finditer(held):
                 if found["program"] in SWEPT or found["program"] in SHELLS:
-                    self.tried(found[1], use.place._replace(is_elsewhere=elsewhere), use.depth)
-            if use.name not in WRAPPERS and _SQL_TOLD.match(text) and sql_is_destructive(text):
-                self.find("database", text)
+                    for text in {found[1], found[1].rstrip("\"'])}")}:
+                        self.tried(text, use.place._replace(is_elsewhere=elsewhere), use.depth)
+            if use.name not in WRAPPERS and _SQL_TOLD.match(word) and sql_is_destructive(word):
+                self.find("database", word)
 
     def _started(self, use: Use, kind: str) -> None:
         called = use.simple.words[:1]
