@@ -35,35 +35,21 @@ UNPACKED = "*"
 
 
 class Scanner(Protocol):
-    """Where findings go."""
+    """Where findings go: what is found, fetched, written with which text, written to, run.
+
+    `tried`: text that a shell may run, of which only what is found counts. `code`: of some
+    other language. `run`: one command.
+    """
 
     unreadable: list[str]
 
     def find(self, name: str, what: str) -> None: ...
-
-    def downloads(self, path: str) -> None:
-        """A file comes from another machine."""
-        ...
-
-    def makes(self, path: str, text: str) -> None:
-        """A file is written, with this text."""
-        ...
-
-    def written(self, path: str, use: "Use", *, empties: bool = False) -> None:
-        """A path is written to."""
-        ...
-
-    def tried(self, text: str, place: Place, depth: int) -> None:
-        """Text that a shell may run: only what is found in it counts."""
-        ...
-
-    def code(self, code: str, place: Place, depth: int, *, backquotes: bool) -> None:
-        """Code of some other language."""
-        ...
-
-    def run(self, words: Sequence[str], simple: Simple, place: Place, depth: int) -> None:
-        """One command."""
-        ...
+    def downloads(self, path: str) -> None: ...
+    def makes(self, path: str, text: str) -> None: ...
+    def written(self, path: str, use: "Use", *, empties: bool = False) -> None: ...
+    def tried(self, text: str, place: Place, depth: int) -> None: ...
+    def code(self, code: str, place: Place, depth: int, *, backquotes: bool) -> None: ...
+    def run(self, words: Sequence[str], simple: Simple, place: Place, depth: int) -> None: ...
 
 
 class Use(NamedTuple):

@@ -77,17 +77,14 @@ _ECHO_OPTION = re.compile("-[neE]+")
 
 
 class Scanner(programs.Scanner, Protocol):
+    """`text`: what a shell will read. `defines`: from here on this word stands for that text."""
+
     downloaded: Set[str]
     made: Mapping[str, str]
     shell: str
 
-    def defines(self, alias: str, body: str) -> None:
-        """From here on this word stands for that text."""
-        ...
-
-    def text(self, text: str, place: Place, depth: int) -> None:
-        """Text that a shell will read."""
-        ...
+    def defines(self, alias: str, body: str) -> None: ...
+    def text(self, text: str, place: Place, depth: int) -> None: ...
 
 
 def kind_of(name: str) -> str:
