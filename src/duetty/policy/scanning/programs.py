@@ -594,7 +594,7 @@ def _runs_packages(scanner: Scanner, use: Use) -> None:
         scanner.run(started, use.simple, use.place, use.depth + 1)
     if ":" not in use.what:
         return
-    fetches = known is not None and (not known or operands[0] in known.split())
+    fetches = known is not None and (not known or "".join(operands[:1]) in known.split())
     if (fetches and any(map(_ELSEWHERE.fullmatch, operands[bool(known) :][:1]))) or (
         not _INSTALLING.isdisjoint(operands[:3]) and any(map(_IN_CLEAR.fullmatch, use.words))
     ):
