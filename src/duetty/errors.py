@@ -326,6 +326,12 @@ class EditUnconfirmed(Conflict):
     code = "edit_unconfirmed"
 
 
+class AnswerNotOffered(BadArguments):
+    """A yes to this question cannot go so far; `details` says how far it can."""
+
+    code = "answer_not_offered"
+
+
 class NotAPerson(Refused):
     """Only a person may answer; an agent's credential never can."""
 

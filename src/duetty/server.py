@@ -439,10 +439,6 @@ class Server:
                 min(SWEEP_S, max(SHORTEST_SWEEP_S, self._settings.session_exited_s / 4))
             )
             await registry.sweep()
-            if self._approvals is not None:
-                self._approvals.standing.keep_sessions(
-                    {each.profile.id for each in registry.sessions()}
-                )
 
     async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
         """A server that nobody asked to stay goes when nobody needs it."""

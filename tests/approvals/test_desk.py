@@ -8,10 +8,20 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.approvals import MAX_PENDING, Answer, Approvals, Edited, Granted, HostAsk, Question
+from duetty.approvals import (
+    MAX_PENDING,
+    Answer,
+    Approvals,
+    Edited,
+    Granted,
+    HostAsk,
+    Question,
+    choices,
+)
 from duetty.calls import Actor, Scope
 from duetty.clock import SystemClock
 from duetty.errors import (
+    AnswerNotOffered,
     ApprovalExpired,
     ApprovalNotFound,
     ApprovalRejected,
@@ -329,9 +339,9 @@ async def test_an_answer_for_the_session_covers_the_same_line_there_and_nowhere_
     assert desk.covered(replace(QUESTION, command_line="rm -rf src")) is None
     assert desk.covered(replace(QUESTION, cwd="/")) is None
     assert desk.covered(replace(QUESTION, actor=Actor(kind="agent", name="other"))) is None
-    desk.standing.keep_sessions({"id-of-s"})
+    desk.withdraw("id-of-other")
     assert desk.covered(QUESTION) is not None
-    desk.standing.keep_sessions(set())
+    desk.withdraw("id-of-s")
     assert desk.covered(QUESTION) is None
 
 
@@ -339,10 +349,10 @@ async def test_a_standing_approval_must_be_shown_first_and_can_be_revoked(
     desk: Approvals, store: Store, trail: Trail
 ) -> None:
     async with asked(desk) as call:
-        blind = replace(YES, covers="standing")
+        blind = replace(YES, covers="always")
         with pytest.raises(BadArguments):
             desk.settle(call.id, blind, by=ANNA, via="page")
-        shown = call.record.standing_rule
+        [shown] = [each.rule for each in choices(call.record) if each.covers == "always"]
         assert shown is not None
         assert "'rm -rf build' in /work" in shown
         desk.settle(call.id, replace(blind, rule=shown), by=ANNA, via="page")
@@ -367,8 +377,8 @@ async def test_a_line_whose_effect_its_text_does_not_tell_gets_no_standing_appro
     desk: Approvals,
 ) -> None:
     async with asked(desk, replace(QUESTION, can_stand=False)) as call:
-        with pytest.raises(BadArguments):
-            desk.settle(call.id, replace(YES, covers="standing"), by=ANNA, via="page")
+        with pytest.raises(AnswerNotOffered):
+            desk.settle(call.id, replace(YES, covers="always"), by=ANNA, via="page")
 
 
 async def test_the_agents_own_host_can_answer(desk: Approvals, trail: Trail) -> None:

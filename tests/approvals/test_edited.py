@@ -57,8 +57,9 @@ def refused(server: ServerProcess, approval: str, line: str, **more: Any) -> Rem
 
 
 def doomed(server: ServerProcess) -> tuple[Path, str]:
-    """A directory of our own, and the line that would remove it."""
-    place = Path(tempfile.mkdtemp(dir=server.home))
+    """A repository's own directory, and the line that would remove it."""
+    place = Path(tempfile.mkdtemp(dir=server.home)) / ".git"
+    place.mkdir()
     (place / "file").touch()
     return place, f"rm -rf {place}"
 
@@ -94,7 +95,7 @@ def test_an_edit_that_does_what_nobody_was_asked_about_needs_a_second_word(
 
     assert [each.code for each in (first, again, other)] == ["edit_unconfirmed"] * 3
     assert first.status == 409
-    assert first.details["classes"] == ["recursive_delete"]
+    assert first.details["classes"] == ["workspace_delete"]
     assert first.details["command_line"] == line
     assert first.details["reason"]
     assert "confirm" in (first.hint or "")
@@ -184,7 +185,7 @@ def test_an_edit_of_a_question_of_an_earlier_server_is_judged_alike(
     tagged = refused(server, approval, "ls /")
     server.client.post(f"/approvals/{approval}/decline")
 
-    assert (told.code, told.details["classes"]) == ("edit_unconfirmed", ["recursive_delete"])
+    assert (told.code, told.details["classes"]) == ("edit_unconfirmed", ["workspace_delete"])
     assert tagged.code == "policy_denied"
 
 

@@ -87,8 +87,13 @@ async def test_what_is_asked_about_another_session_is_neither_seen_nor_answered(
 
 @pytest.mark.parametrize(
     "beyond",
-    [{"command_line": "touch other"}, {"covers": "standing", "rule": "that was shown"}],
-    ids=["another line", "a standing rule"],
+    [
+        {"command_line": "touch other"},
+        {"covers": "always", "rule": "that was shown"},
+        {"covers": "project"},
+        {"covers": "hours"},
+    ],
+    ids=["another line", "a standing rule", "the project", "for a time"],
 )
 async def test_its_answer_goes_no_further_than_the_question(
     home: Path, beyond: dict[str, Any]

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from duetty.client import RemoteError
 from tests.approvals.asking import AgentCall, asking_server, outcomes, waiting
 from tests.server_process import ServerProcess
 
@@ -67,6 +68,137 @@ def test_a_standing_approval_is_shown_saved_used_and_revoked(server: ServerProce
     assert "allow command.run of 'touch made'" in said.stderr
     assert (call.status, again.status) == (200, 200)
     assert server.command("approvals", "standing").stdout == "No standing approvals.\n"
+
+
+def test_a_yes_for_a_time_is_shown_wherever_a_person_looks_until_it_is_taken_back(
+    server: ServerProcess,
+) -> None:
+    call = AgentCall(server, "git push --force nowhere one")
+    waiting(server)
+    offered = server.command("approvals").stdout
+    said = server.command("approve", "--for", "90m")
+    call.over()
+    other = AgentCall(server, "git push --force nowhere two")
+    other.over()
+
+    [standing] = server.client.get("/approvals/standing")
+    listed, status = server.command("approvals").stdout, server.command("status").stdout
+    server.kill()
+    server.start()
+    [kept] = server.client.get("/approvals/standing")
+    unasked = AgentCall(server, "git push --force nowhere three")
+    unasked.over()
+    covered = [
+        each for each in server.client.get("/audit", kind="approval") if each["event"] == "covered"
+    ]
+    back = server.command("approvals", "revoke", standing["id"][:4])
+    again = AgentCall(server, "git push --force nowhere two")
+    server.client.post(f"/approvals/{waiting(server)['id']}/decline")
+    again.over()
+
+    assert "--for session" in offered
+    assert "--for hour" in offered
+    assert "every line of this agent that is asked about as git_rewrite" in offered
+    assert (said.returncode, back.returncode) == (0, 0)
+    assert f"duetty approvals revoke {standing['id'][:4]}" in said.stdout
+    assert (call.status, other.status, unasked.status, again.status) == (200, 200, 200, 403)
+    assert (standing["covers"], standing["classes"]) == ("hours", ["git_rewrite"])
+    assert (standing["uses"], kept["uses"], kept["expires_at"]) == (1, 1, standing["expires_at"])
+    assert "Answers that still stand (1):" in listed
+    assert "used 1 time" in listed
+    assert "git_rewrite" in status
+    assert [each["approval"] for each in covered] == [standing["id"]] * 2
+
+
+def test_a_yes_for_the_project_holds_in_its_sessions_and_in_no_other(server: ServerProcess) -> None:
+    for name, place in (("top", "app"), ("deep", "app/sub"), ("other", "other")):
+        (server.home / place).mkdir(exist_ok=True)
+        (server.home / place.split("/")[0] / ".git").mkdir(exist_ok=True)
+        server.client.post("/sessions", {"name": name, "cwd": str(server.home / place)})
+    line = "git push --force nowhere"
+    call = AgentCall(server, line, path="/sessions/top/run")
+    waiting(server)
+    said = server.command("approve", "--for", "project")
+    call.over()
+    server.kill()
+    server.start()
+    deep = AgentCall(server, line, path="/sessions/deep/run")
+    deep.over()
+    other = AgentCall(server, line, path="/sessions/other/run")
+    server.client.post(f"/approvals/{waiting(server)['id']}/decline")
+    other.over()
+
+    [standing] = server.client.get("/approvals/standing")
+    assert said.returncode == 0, said.stderr
+    assert (call.status, deep.status, other.status) == (200, 200, 403)
+    assert (standing["covers"], standing["project"]) == ("project", str(server.home / "app"))
+    assert standing["uses"] == 1
+
+
+def test_a_question_is_taken_back_when_new_rules_refuse_its_line(server: ServerProcess) -> None:
+    call = AgentCall(server, "touch made")
+    approval = waiting(server)["id"]
+
+    written = server.client.get("/policy/rules/text")
+    denies = '[[policy.rules]]\nname = "no"\ndecide = "deny"\ncommand = ["touch **"]\n'
+    server.client.put("/policy/rules/text", {"text": denies, "base": written["hash"]})
+    call.over()
+
+    assert (call.status, call.answer["error"]["code"]) == (403, "policy_denied")
+    assert outcomes(server, approval) == ["withdrawn"]
+    assert not (server.home / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("--for", "9h"), 1, "8"),
+        (("--for", "0m"), 1, "greater than 0"),
+        (("--for", "ever"), 2, "none of session, project, hour"),
+        (("--for", "project"), 1, "cannot hold for a project"),
+        (("--for", "1h", "--always"), 2, "not allowed with"),
+    ],
+)
+def test_an_answer_that_cannot_be_given_says_why_and_the_question_stays(
+    server: ServerProcess, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    # Without a project: its directory is the file system's root.
+    server.client.post("/sessions", {"name": "root", "cwd": "/"})
+    call = AgentCall(server, "touch made", path="/sessions/root/run")
+    approval = waiting(server)
+
+    said = server.command("approve", *arguments)
+
+    assert said.returncode == code
+    assert told in said.stderr
+    assert waiting(server)["id"] == approval["id"]
+    server.client.post(f"/approvals/{approval['id']}/decline")
+    call.over()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "code"),
+    [
+        ({"covers": "forever"}, 400, "invalid_request"),
+        ({"covers": "hours", "hours": 8.5}, 400, "invalid_request"),
+        ({"covers": "hours", "hours": 0}, 400, "invalid_request"),
+        ({"covers": "session", "hours": 1}, 400, "invalid_request"),
+        ({"covers": "project"}, 400, "answer_not_offered"),
+    ],
+)
+def test_over_http_it_is_told_by_a_code(
+    server: ServerProcess, answer: dict[str, object], status: int, code: str
+) -> None:
+    server.client.post("/sessions", {"name": "root", "cwd": "/"})
+    call = AgentCall(server, "touch made", path="/sessions/root/run")
+    approval = waiting(server)
+
+    with pytest.raises(RemoteError) as refused:
+        server.client.post(f"/approvals/{approval['id']}/approve", answer)
+
+    assert (refused.value.status, refused.value.code) == (status, code)
+    server.client.post(f"/approvals/{approval['id']}/decline")
+    call.over()
 
 
 def test_a_question_survives_a_killed_server_and_ends_once(server: ServerProcess) -> None:

@@ -70,13 +70,14 @@ def test_a_session_that_ends_takes_its_questions_along(
     assert not (server.home / "made").exists()
 
 
-def test_a_question_that_a_shell_asks_ends_with_the_shell(server: ServerProcess) -> None:
+def test_a_question_about_a_typed_line_ends_with_the_shell(server: ServerProcess) -> None:
     typed = AgentCall(server, "", path="/sessions/s/input", body="touch made\r")
     approval = waiting(server)["id"]
-    typed.over()
 
     closes(server)
+    typed.over()
 
+    assert (typed.status, typed.answer["error"]["code"]) == (409, "session_exited")
     assert ended(server, approval)["note"] == TAKEN_BACK
     assert outcomes(server, approval) == ["withdrawn"]
 

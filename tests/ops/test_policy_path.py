@@ -24,7 +24,7 @@ from duetty.ops import Answer
 from duetty.ops.rulebook.in_force import load_person_rules
 from duetty.policy import Judged, Profile, decide, to_json
 from duetty.store import ApprovalRecord
-from tests.engine import AGENT, Engine, child_env, running_engine
+from tests.engine import AGENT, Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
@@ -420,7 +420,7 @@ async def test_strict_runs_what_is_proven_and_nothing_else(home: Path) -> None:
         assert refused.value.details["reason"] == "not_allowlisted"
 
 
-async def test_strict_takes_raw_input_of_an_agent_at_a_prompt_and_for_no_program(
+async def test_strict_takes_no_raw_input_of_an_agent(
     home: Path,
 ) -> None:
     async with engine_with(home, policy_profile="strict") as engine:
@@ -437,8 +437,8 @@ async def test_strict_takes_raw_input_of_an_agent_at_a_prompt_and_for_no_program
             assert refused.value.details["reason"] == "not_provable"
         await engine.dispatcher.call(ANNA, "input.write", {"session": "s", "data": "\x04"})
         await engine.call("session.wait", session="s", state=["prompt"], max_wait_ms=30_000)
-        await engine.call("input.write", session="s", data="echo ju'dg'ed\r")
-        await engine.call("session.wait", session="s", text="judged", max_wait_ms=30_000)
+        with pytest.raises(PolicyDenied):
+            await engine.call("input.write", session="s", data="echo\r")
 
 
 async def test_policy_can_be_asked_what_it_would_say(home: Path) -> None:
@@ -509,20 +509,12 @@ async def test_text_fed_to_a_shell_is_judged_like_a_line(home: Path, shell: str)
         assert (fed.stdout, data.stdout) == ("fine\n", DESTRUCTIVE)
 
 
-async def test_plain_variables_and_those_that_are_there_anyway_ask_nothing(home: Path) -> None:
-    given = Settings(session_grace_ms=300)
-    own = {**child_env(home), "GIT_PAGER": "less"}
-    plain = {"PYTHONUNBUFFERED": "1", "GIT_SSL_CAINFO": "/x", "GIT_AUTHOR_NAME": "a"}
-    async with running_engine(home, settings=given, env=own) as engine:
-        ran = await engine.call("process.run", command="echo a", env={**plain, "GIT_PAGER": "less"})
-        for env in ({"GIT_PAGER": "sh"}, {"PYTHONWARNINGS": "x"}, {"GIT_AUTHOR_NAMES": "a"}):
-            with pytest.raises(PolicyDenied, match="variables can make programs"):
-                await engine.call("process.run", command="echo a", env=env)
-        headless = {"command": "echo a", "env": plain}
-        with pytest.raises(PolicyDenied):
-            await engine.dispatcher.call(AGENT, "process.run", headless, mode="headless")
+async def test_variables_ask_nothing_in_guarded(home: Path) -> None:
+    env = {"PYTHONPATH": "src", "GIT_PAGER": "cat", "NODE_OPTIONS": "--max-old-space-size=99"}
+    async with engine_with(home) as engine:
+        ran = await engine.call("process.run", command="echo a", env=env)
 
-    assert ran.stdout == "a\n"
+        assert ran.stdout == "a\n"
 
 
 async def test_in_the_open_profile_variables_ask_nothing(home: Path) -> None:
@@ -532,16 +524,9 @@ async def test_in_the_open_profile_variables_ask_nothing(home: Path) -> None:
         assert ran.stdout == "a\n"
 
 
-async def test_variables_that_run_code_ask(home: Path) -> None:
+async def test_variables_ask_where_only_what_is_proven_runs(home: Path) -> None:
     async with engine_with(home) as engine:
-        for env in (
-            {"PROMPT_COMMAND": DESTRUCTIVE},
-            {"PS1": f"$({DESTRUCTIVE})"},
-            {"LD_PRELOAD": "x"},
-        ):
-            with pytest.raises(PolicyDenied, match="variables can make programs"):
-                await engine.call("session.open", name="other", env=env)
-        await engine.call("session.open", name="other", env={"PS1": "> ", "TOKEN": "x"})
+        await engine.call("session.open", name="other", env={"PS1": "> ", "PAGER": "cat"})
         headless = {"command": "echo a", "env": {"TOKEN": "x"}}
         with pytest.raises(PolicyDenied):
             await engine.dispatcher.call(AGENT, "process.run", headless, mode="headless")

@@ -57,7 +57,6 @@ def test_a_rule_that_could_never_hold_refuses_to_start(
     [
         'operation = "command.run"',
         'operation = ["input.*", "process.*"]',
-        'operation = "input.line"',
         'operation = "*"',
         'dialect = ["wsh", "term*"]',
     ],

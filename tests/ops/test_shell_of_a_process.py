@@ -8,6 +8,7 @@ from typing import Any
 import anyio
 import pytest
 
+from duetty.approvals import choices
 from duetty.calls import Actor
 from duetty.config import Settings
 from duetty.errors import PolicyDenied
@@ -155,8 +156,8 @@ async def test_an_answer_that_stays_is_for_the_line_alone(
                     with desk.subscribe() as entries:
                         await entries.wait()
                 [record] = desk.pending()
-                answer = {"approval": record.id, "covers": "standing"}
-                rule = {"rule": record.standing_rule}
+                answer = {"approval": record.id, "covers": "always"}
+                rule = {"rule": choices(record)[-1].rule}
                 await engine.dispatcher.call(ANNA, "approval.approve", answer | rule)
 
         await engine.call("process.run", **{**plain, "cwd": str(home)})
@@ -165,6 +166,6 @@ async def test_an_answer_that_stays_is_for_the_line_alone(
         asked = await question(engine, **{**plain, **besides})
 
     assert asked.digest != first.digest
-    assert asked.standing_rule is None
+    assert not asked.can_stand
     assert str(besides.get("shell", "")) in asked.reason
     assert next(iter(besides.get("env", [""]))) in asked.reason

@@ -10,6 +10,7 @@ import pytest
 from duetty.blocks import Phase
 from duetty.errors import PolicyDenied, SessionBusy
 from duetty.session import edited_text, ends_line, plain_text
+from duetty.session.typed_text import TypedText
 from tests.engine import AGENT, Engine, wait_phase
 from tests.ops.at_a_shell import ANNA, session_of, typed
 
@@ -136,7 +137,7 @@ async def test_a_line_that_goes_on_is_judged_as_a_whole(home: Path, shell: str) 
         await typed(engine, "echo be\\\r")
         await typed(engine, "gun\r")
         await shown(engine, "begun")
-        await typed(engine, "mkfs.ext4 \\\r")
+        await typed(engine, "rm -rf \\\r")
 
         await refused(engine, "/nowhere/at/all\r")
 
@@ -291,6 +292,7 @@ async def test_python_takes_keys_and_asks_about_what_destroys(home: Path, shell:
         await refused(engine, "import os; os.system('rm ", "-rf /')\r")
 
         await pressed(engine, "Ctrl-C")
+        await shown(engine, "KeyboardInterrupt")
         await typed(engine, "print('al' 'ive')\r")
         await shown(engine, "alive")
 
@@ -386,5 +388,8 @@ def test_which_keys_end_a_line(data: bytes, ends: bool) -> None:
     assert ends_line(data) is ends
 
 
-def test_the_agent_of_these_tests_is_an_agent() -> None:
-    assert AGENT.kind == "agent"
+def test_a_backslash_ends_no_line_of_a_program() -> None:
+    typed = TypedText()
+    typed.add(b"first\rrm -rf \\\r/nowhere", AGENT)
+
+    assert typed.begun == "rm -rf \\\n/nowhere"

@@ -31,7 +31,7 @@ def forbid(engine: Engine, **where: tuple[str, ...]) -> None:
     """A rule of the person's own, in force from the next decision on."""
     deciding = engine.services.deciding
     rule = Rule(name="hands off", decide="deny", operation=("input.type",), **where)  # type: ignore[arg-type]
-    deciding.use(type(deciding.rules)((*deciding.rules.rules, rule)))
+    deciding.judging.use(type(deciding.rules)((*deciding.rules.rules, rule)))
 
 
 async def shown(engine: Engine, text: str) -> None:

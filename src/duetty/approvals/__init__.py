@@ -6,6 +6,7 @@ whoever is there, and ends each question exactly once.
 
 from duetty.approvals.desk import MAX_PENDING, ApprovalEntry, Approvals, Granted
 from duetty.approvals.question import UNUSABLE, Answer, Edited, HostAsk, Question, may_see
+from duetty.approvals.scopes import Choice, choices
 
 __all__ = [
     "MAX_PENDING",
@@ -13,9 +14,11 @@ __all__ = [
     "Answer",
     "ApprovalEntry",
     "Approvals",
+    "Choice",
     "Edited",
     "Granted",
     "HostAsk",
     "Question",
+    "choices",
     "may_see",
 ]

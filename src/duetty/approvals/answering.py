@@ -39,8 +39,8 @@ def check_reaches(actor: Actor, record: ApprovalRecord, answer: Answer) -> None:
         raise ApprovalNotFound(record.id)
     if Scope.ADMIN in actor.scopes and actor.session is None:
         return
-    if answer.covers == "standing":
-        raise too_little("a standing approval needs the scope 'admin', for all sessions")
+    if answer.covers not in ("once", "session"):
+        raise too_little("a yes beyond the session needs the scope 'admin', for all sessions")
     if answer.command_line is not None and not {Scope.ADMIN, Scope.INPUT} & actor.scopes:
         raise too_little("changing the command line needs the scope 'input' or 'admin'")
 

@@ -31,6 +31,7 @@ from duetty.errors import (
     ApprovalSettled,
     ApprovalUnanswered,
     BadArguments,
+    DuettyError,
     EditUnconfirmed,
     Exhausted,
     PolicyDenied,
@@ -58,6 +59,11 @@ AT_HOST = "elicitation"
 """Answered, or put away, at the asking agent's own host."""
 
 TAKEN_BACK = "taken back: session ended"
+BY_STANDING = "standing"
+"""Answered by a yes that was given to another question meanwhile."""
+
+BY_POLICY = "policy"
+"""Taken back because the rules refuse it now."""
 
 log = logging.getLogger("duetty.approvals")
 
@@ -98,7 +104,9 @@ class _Waiting:
     """People can see it: it is kept, and outlives the server."""
 
     call: str | None = None
-    judge: Callable[[str], Edited] | None = None
+    question: Question | None = None
+    """As the waiting call asked it; None while no call waits."""
+
     told: set[tuple[str, Edited]] = field(default_factory=set[tuple[str, Edited]])
     """Changed lines, and what was said of each: only that can be confirmed."""
 
@@ -170,21 +178,36 @@ class Approvals:
                 self._store.save_approval(record)
 
     async def expire(self) -> None:
-        """End questions that nobody's call waits for, with their time or their session. Runs forever."""
+        """End what is over with its time, its session or the rules: questions, and yeses that stand. Runs forever."""
         while True:
             await anyio.sleep(EXPIRY_LOOK_S)
             now_s = self._clock.monotonic_s()
             for id_, waiting in list(self._waiting.items()):
-                if waiting.asked:
-                    continue
                 session_id = waiting.record.session_id
-                if waiting.until_s <= now_s:
+                if waiting.asked:
+                    self._look_again(waiting)
+                elif waiting.until_s <= now_s:
                     self._end(id_, "expired", by="time", via="expiry")
                 elif session_id is not None and self.has_ended(session_id):
                     self.withdraw(session_id)
+            self.standing.expire()
+            self.standing.end_sessions(self.has_ended)
+
+    def _look_again(self, waiting: _Waiting) -> None:
+        """Nobody is asked about what would be refused anyway: rules may have changed since."""
+        question = waiting.question
+        if question is None or question.judge is None or question.command_line is None:
+            return
+        try:
+            denied = question.judge(question.command_line).denied
+        except DuettyError:
+            return  # its call will be told when the answer comes
+        if denied is not None:
+            self._end(waiting.record.id, "withdrawn", by="rules", via=BY_POLICY, note=denied)
 
     def withdraw(self, session_id: str) -> None:
         """A session has ended: whatever was asked about it cannot be done any more."""
+        self.standing.end_sessions(lambda each: each == session_id)
         for id_, waiting in list(self._waiting.items()):
             if waiting.record.session_id == session_id:
                 self._end(id_, "withdrawn", by="session", via=SESSION_ENDED, note=TAKEN_BACK)
@@ -198,18 +221,12 @@ class Approvals:
     # --- asking ---------------------------------------------------------------------
 
     def covered(self, question: Question) -> Granted | None:
-        """A yes that was given before and covers this, if there is one."""
+        """A yes that was given before and covers this, if there is one; it is used then."""
         standing = self.standing.covering(question)
-        return standing and Granted(approval=standing.id, by=standing.created_by, is_standing=True)
-
-    def asker_left(self, session_id: str, operation: str) -> Actor | None:
-        """Who asked this about a session through an earlier server, if that is open or was granted since."""
-        left = [waiting.record for waiting in self._waiting.values() if not waiting.asked]
-        for record in (*left, *self._kept.values()):
-            if (record.session_id, record.operation) == (session_id, operation):
-                kind = "node" if record.actor_kind == "node" else "agent"
-                return Actor(kind=kind, name=record.actor_name)
-        return None
+        if standing is None:
+            return None
+        self.standing.use(standing)
+        return Granted(approval=standing.id, by=standing.created_by, is_standing=True)
 
     def remembers(self, question: Question) -> bool:
         """Whether it was asked through an earlier server, and is open or was granted since."""
@@ -233,6 +250,7 @@ class Approvals:
             ApprovalExpired: nobody answered in time.
             ApprovalUnanswered: the caller's bound came first; an answer is too late then.
             SessionExited: its session ended.
+            PolicyDenied: the rules changed meanwhile, and refuse it.
             Exhausted: too many questions wait already.
         """
         if (kept := self._kept.pop(question.digest, None)) is not None:
@@ -293,7 +311,7 @@ class Approvals:
         """The same question, asked through an earlier server: it goes on, it is not asked twice."""
         for waiting in self._waiting.values():
             if not waiting.asked and waiting.record.digest == question.digest:
-                waiting.asked, waiting.judge = True, question.judge
+                waiting.asked, waiting.question = True, question
                 self._change(waiting, replace(waiting.record, asker_gone=False))
                 return waiting
         return None
@@ -318,14 +336,15 @@ class Approvals:
             rule=question.rule,
             classes=question.classes,
             suggestion=question.suggestion,
-            standing_rule=question.standing_rule,
+            project=question.project,
+            can_stand=question.can_stand,
             said=question.said,
             context=question.context,
             asked_at_ns=now_ns,
             expires_at_ns=now_ns + int(self._wait_s * 1e9),
         )
         until_s = self._clock.monotonic_s() + self._wait_s
-        waiting = _Waiting(record, until_s, anyio.Event(), is_told=False, judge=question.judge)
+        waiting = _Waiting(record, until_s, anyio.Event(), is_told=False, question=question)
         self._waiting[record.id] = waiting
         self._trail.record(
             "approval",
@@ -367,7 +386,7 @@ class Approvals:
             ApprovalSettled: if it is settled already.
             PolicyDenied: if the changed command line may not run at all; the question stays.
             EditUnconfirmed: if it would do what nobody was asked about; the question stays.
-            BadArguments: if the answer does not fit the question; it stays.
+            BadArguments, AnswerNotOffered: if the answer does not fit the question; it stays.
         """
         check_may_answer(by)
         waiting = self._waiting.get(id_)
@@ -381,11 +400,29 @@ class Approvals:
         if not answer.granted:
             return self._end(id_, "rejected", by=by.name, via=via, answer=answer)
         self._check_edit(waiting, answer)
-        standing = self.standing.check(record, answer, by)
-        settled = self._end(id_, "granted", by=by.name, via=via, answer=answer)
+        standing = self.standing.check(record, answer, by, via)
+        left = None if standing is None else standing.id
+        settled = self._end(id_, "granted", by=by.name, via=via, answer=answer, standing=left)
         if standing is not None:
             self.standing.save(standing)
+            self._settle_covered(by)
         return settled
+
+    def _settle_covered(self, by: Actor) -> None:
+        """Nobody answers twice: what waits and is covered now needs no answer of its own."""
+        for id_, waiting in list(self._waiting.items()):
+            question = waiting.question
+            if question is None or (standing := self.standing.covering(question)) is None:
+                continue
+            self.standing.use(standing)
+            self._end(
+                id_,
+                "granted",
+                by=by.name,
+                via=BY_STANDING,
+                answer=Answer(granted=True),
+                standing=standing.id,
+            )
 
     def _check_edit(self, waiting: _Waiting, answer: Answer) -> None:
         """What a person approves is what they saw: the question's words, or ours on their line."""
@@ -398,7 +435,8 @@ class Approvals:
             raise BadArguments("the changed command line is empty", hint="decline instead")
         if answer.covers != "once":
             raise BadArguments("a changed command line is approved once", hint="leave `covers` out")
-        edited = waiting.judge(line) if waiting.judge is not None else self.judge(record, line)
+        judge = None if waiting.question is None else waiting.question.judge
+        edited = self.judge(record, line) if judge is None else judge(line)
         if edited.denied is not None:
             raise PolicyDenied(
                 f"the changed command line may not run: {edited.denied}",
@@ -431,6 +469,7 @@ class Approvals:
         via: str,
         answer: Answer | None = None,
         note: str | None = None,
+        standing: str | None = None,
     ) -> ApprovalRecord:
         """The one place where a question ends."""
         waiting = self._waiting.pop(id_)
@@ -444,6 +483,7 @@ class Approvals:
             settled_by=by,
             via=via,
             covers=answer.covers if granted and answer is not None else None,
+            standing=standing,
             edited=answer.command_line if granted and answer is not None else None,
             note=note,
             asker_gone=not waiting.asked,
@@ -460,6 +500,7 @@ class Approvals:
             by=by,
             via=via,
             covers=record.covers,
+            standing=standing,
             edited=record.edited,
             note=note,
         )
@@ -553,7 +594,7 @@ def _granted(record: ApprovalRecord) -> Granted:
 
     Raises:
         ApprovalRejected, ApprovalExpired: if it is not a yes.
-        SessionExited: if it was taken back.
+        SessionExited, PolicyDenied: if it was taken back.
     """
     details = {"approval": record.id, "reason": record.reason, "classes": list(record.classes)}
     if record.state == "granted":
@@ -571,6 +612,8 @@ def _granted(record: ApprovalRecord) -> Granted:
             hint="do not ask for the same again by yourself; tell the person that you wait",
             details=details,
         )
+    if record.state == "withdrawn" and record.via == BY_POLICY:
+        raise PolicyDenied(f"not run: {record.note}", details=details | {"rule": record.rule})
     if record.state == "withdrawn":
         raise SessionExited(record.session or "", None)
     raise ApprovalRejected(

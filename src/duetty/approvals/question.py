@@ -1,4 +1,4 @@
-"""What is asked, what may be answered, and what an answer that stays would cover."""
+"""What is asked, and what may be answered."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from duetty.calls import Actor
-from duetty.store import ApprovalRecord, Covers, StandingRecord
+from duetty.store import ApprovalRecord, Covers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +44,9 @@ class Question:
     said: str | None = None
     """What for, in the asker's own words. No answer depends on it."""
 
+    project: str = ""
+    """Path of the workspace, for an answer that is to hold in all of it; empty where there is none."""
+
     policy: str = ""
     """Digest of the rules in force: an answer given under others is void."""
 
@@ -70,16 +73,6 @@ class Question:
         )
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()
 
-    @property
-    def standing_rule(self) -> str | None:
-        """What a standing approval of this would say; None where there is no such thing."""
-        if not self.can_stand or self.command_line is None:
-            return None
-        return (
-            f"allow {self.operation} of {self.command_line!a} in {self.cwd or 'any directory'}"
-            f" for {self.actor.kind} {self.actor.name!a}"
-        )
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -87,6 +80,9 @@ class Answer:
 
     granted: bool
     covers: Covers = "once"
+    hours: float | None = None
+    """For how long, where `covers` is hours; None is one."""
+
     command_line: str | None = None
     """To be run in place of the one that was asked for."""
 
@@ -94,7 +90,7 @@ class Answer:
     """The person was told what the changed line would do, and means it."""
 
     rule: str | None = None
-    """The standing rule that the person was shown; must be the one that would be saved."""
+    """What the person was shown of what would be kept; for `always` it must be given."""
 
     note: str | None = None
 
@@ -117,18 +113,6 @@ def may_see(actor: Actor, *, session: str | None, session_id: str | None) -> boo
     if actor.session_id is not None:
         return actor.session_id == session_id  # whatever it is called now
     return actor.session == session
-
-
-def is_covered(question: Question, standing: StandingRecord) -> bool:
-    """Whether an answer that stays covers this: the same line, word for word, in the same place."""
-    return (
-        standing.revoked_at_ns is None
-        and standing.operation == question.operation
-        and standing.command_line == question.command_line
-        and standing.cwd == question.cwd
-        and (standing.actor_kind, standing.actor_name) == (question.actor.kind, question.actor.name)
-        and standing.session_id in (None, question.session_id)
-    )
 
 
 class Recorder(Protocol):

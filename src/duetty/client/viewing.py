@@ -113,9 +113,13 @@ class Viewing:
         """Be told what waits for a person's answer, and of each question from then on."""
         self.send("approvals", on=True)
 
-    def answer(self, approval: str, *, granted: bool) -> None:
+    def answer(
+        self, approval: str, *, granted: bool, covers: str = "once", rule: str | None = None
+    ) -> None:
         word = "approve" if granted else "decline"
-        arguments = {"approval": approval, "via": "attach"}
+        arguments: dict[str, object] = {"approval": approval, "via": "attach"}
+        if granted:
+            arguments |= {"covers": covers, "rule": rule}
         self.send("call", id=approval, operation=f"approval.{word}", arguments=arguments)
 
     def type(self, typed: bytes) -> None:

@@ -1,6 +1,6 @@
 """What the product can do, each thing said once, and the one path to it."""
 
-from duetty.approvals import UNUSABLE, Answer, HostAsk
+from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
@@ -51,6 +51,7 @@ __all__ = [
     "View",
     "Watch",
     "approval_shape",
+    "choices",
     "cut_off_failure",
     "entry_shape",
     "lifecycle_shape",

@@ -2,9 +2,10 @@
 
 import anyio
 
-from duetty.approvals import Answer, may_see
+from duetty.approvals import Answer, choices, may_see
 from duetty.calls import Actor, Effect
 from duetty.errors import (
+    AnswerNotOffered,
     ApprovalNotFound,
     ApprovalSettled,
     EditUnconfirmed,
@@ -19,6 +20,7 @@ from duetty.ops.shapes import time_text
 from duetty.policy import visible
 from duetty.store import ApprovalRecord, StandingRecord
 from duetty.wire.approvals import (
+    ApprovalChoice,
     ApprovalInfo,
     ApprovalList,
     ApprovalsParams,
@@ -59,12 +61,16 @@ async def _approve(params: ApproveParams, services: Services, actor: Actor) -> A
     answer = Answer(
         granted=True,
         covers=params.covers,
+        hours=params.hours,
         command_line=params.command_line,
         confirm=params.confirm,
         rule=params.rule,
         note=params.note,
     )
-    return _settled(params.approval, answer, services, actor, params.via)
+    approved = _settled(params.approval, answer, services, actor, params.via)
+    if approved.standing is not None:
+        await anyio.to_thread.run_sync(services.store.flush)  # who is told that it stands has it
+    return approved
 
 
 async def _decline(params: DeclineParams, services: Services, actor: Actor) -> ApprovalInfo:
@@ -80,11 +86,12 @@ def _settled(
 
 
 async def _standing(params: Nothing, services: Services, actor: Actor) -> list[StandingInfo]:
-    return [_standing_info(each) for each in services.approvals.standing.in_force()]
+    return [standing_info(each) for each in services.approvals.standing.in_force()]
 
 
 async def _revoke(params: StandingParams, services: Services, actor: Actor) -> Done:
     services.approvals.standing.revoke(params.standing, by=actor)
+    await anyio.to_thread.run_sync(services.store.flush)  # a killed server must not have it again
     return Done()
 
 
@@ -104,25 +111,39 @@ def approval_info(record: ApprovalRecord) -> ApprovalInfo:
         rule=record.rule,
         classes=list(record.classes),
         suggestion=record.suggestion,
-        standing_rule=record.standing_rule,
+        choices=[
+            ApprovalChoice(covers=each.covers, says=each.says, rule=each.rule)
+            for each in choices(record)
+        ],
         asked_at=time_text(record.asked_at_ns),
         expires_at=time_text(record.expires_at_ns),
         settled_at=None if record.settled_at_ns is None else time_text(record.settled_at_ns),
         settled_by=record.settled_by,
         via=record.via,
         covers=record.covers,
+        standing=record.standing,
         edited=record.edited,
         note=record.note,
     )
 
 
-def _standing_info(record: StandingRecord) -> StandingInfo:
+def standing_info(record: StandingRecord) -> StandingInfo:
     return StandingInfo(
         id=record.id,
+        covers=record.covers,
         rule=record.rule,
+        actor=f"{record.actor_kind}:{record.actor_name}",
         session=record.session,
+        session_id=record.session_id,
+        project=record.project,
+        classes=[] if record.command_line is not None else list(record.classes),
         created_at=time_text(record.created_at_ns),
         created_by=record.created_by,
+        via=record.via,
+        approval=record.approval,
+        expires_at=None if record.expires_at_ns is None else time_text(record.expires_at_ns),
+        uses=record.uses,
+        used_at=None if record.used_at_ns is None else time_text(record.used_at_ns),
     )
 
 
@@ -140,7 +161,7 @@ LIST = Operation(
 )
 APPROVE = Operation(
     name="approval.approve",
-    summary="Say yes to a question: once, for the session, or by a standing approval. A person's.",
+    summary="Say yes to a question: once, or for the session, the project, a time, or always. A person's.",
     effect=Effect.CONTROL,
     judged=PLAIN,
     params=ApproveParams,
@@ -150,6 +171,7 @@ APPROVE = Operation(
     answers=True,
     shared=True,
     errors=(
+        AnswerNotOffered,
         ApprovalNotFound,
         ApprovalSettled,
         EditUnconfirmed,
@@ -173,7 +195,7 @@ DECLINE = Operation(
 )
 STANDING = Operation(
     name="approval.standing",
-    summary="Answers that also cover later calls, as the rules they are.",
+    summary="Answers that also cover later calls: what, until when, given by whom, how often used.",
     effect=Effect.READ,
     judged=PLAIN,
     params=Nothing,

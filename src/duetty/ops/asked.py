@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from duetty.approvals import ApprovalEntry, may_see
 from duetty.calls import Actor, Scope
 from duetty.events import Lagged, Subscription
-from duetty.ops.approvals import approval_info
+from duetty.ops.approvals import approval_info, standing_info
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
 from duetty.store import ApprovalRecord
-from duetty.wire.approvals import ApprovalInfo
+from duetty.wire.approvals import ApprovalInfo, StandingInfo
 
 
 class Asked:
@@ -32,6 +32,16 @@ class Asked:
 
     def _is_for(self, record: ApprovalRecord) -> bool:
         return may_see(self._actor, session=record.session, session_id=record.session_id)
+
+    def standing(self) -> list[StandingInfo]:
+        """The answers that cover later calls; none for who reaches one session only."""
+        if self._actor.session is not None:
+            return []
+        return [standing_info(each) for each in self._services.approvals.standing.in_force()]
+
+    async def standing_changed(self) -> None:
+        """Returns when `standing` has more to say."""
+        await self._services.approvals.standing.changed.wait()
 
     async def receive(self) -> ApprovalInfo | None:
         """The next change; None after falling behind: take `pending` again.

@@ -49,6 +49,7 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         confined_sessions=sum(
             session.profile.sandbox != "none" and not session.is_exited for session in sessions
         ),
+        standing_approvals=len(services.approvals.standing.in_force()),
         degraded=degraded,
     )
 

@@ -38,6 +38,9 @@ _CATALOGUED = {
 _ALLOWED_UNASKED = Allow(rule=_PROFILE_RULES[_GUARDED], reason="by_profile")
 """What most lines come to that destroy nothing: a value that is always the same, and made once."""
 
+UNFINISHED = "not closed"
+"""How the reader ends what it says of a text that a shell would wait for the rest of."""
+
 _RAW = Deny(
     rule=_PROFILE_RULES[_STRICT],
     reason="not_provable",
@@ -102,7 +105,7 @@ def _by_profile(call: Judged, analysis: Analysis | None, profile: Profile) -> De
         return _contained(call, scan)
     if scan.findings:
         return _catalogued(scan)
-    if (doubt := analysis.doubt) is not None:
+    if (doubt := _unread(call, analysis)) is not None:
         return Ask(rule=rule, reason="not_provable", detail=doubt)
     if profile is _GUARDED:
         return _ALLOWED_UNASKED
@@ -202,9 +205,19 @@ def _by_rules(
     return _allowed(call, analysis, allowing, decision)
 
 
+def _unread(call: Judged, analysis: Analysis) -> str | None:
+    """What of the line could not be read, where that says something."""
+    doubts = analysis.scan.unreadable
+    if call.can_go_on:
+        doubts = tuple(each for each in doubts if not each.endswith(UNFINISHED))
+    return doubts[0] if doubts else None
+
+
 def _doubt(call: Judged, analysis: Analysis) -> str | None:
     """Why some command of the line may not have been seen."""
-    unread = analysis.doubt
+    if call.into_program:
+        return None
+    unread = _unread(call, analysis)
     if unread is None and isinstance(analysis.recognised, Unproven) and analysis.scan.classes:
         # A scan that has found something does not ask the grammar whether the rest is valid.
         return analysis.recognised.why

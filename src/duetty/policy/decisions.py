@@ -64,6 +64,8 @@ class Judged:
     """Empty: not confined. `closed`, `open`: confined, without or with a network."""
     into_program: bool = False
     """A finished line for a program that reads the terminal: only what is catalogued asks."""
+    can_go_on: bool = False
+    """A shell at its prompt reads it: an unfinished line runs nothing, and the whole is judged again."""
 
     def to_json(self) -> dict[str, object]:
         return {
@@ -82,6 +84,7 @@ class Judged:
             **({"workspace": self.workspace} if self.workspace else {}),
             **({"sandbox": self.sandbox} if self.sandbox else {}),
             **({"into_program": True} if self.into_program else {}),
+            **({"can_go_on": True} if self.can_go_on else {}),
         }
 
     @classmethod
@@ -107,6 +110,7 @@ class Judged:
             workspace=str(kept.get("workspace", "")),
             sandbox=str(kept.get("sandbox", "")),
             into_program=kept.get("into_program") is True,
+            can_go_on=kept.get("can_go_on") is True,
         )
 
 

@@ -9,9 +9,6 @@ from duetty.shell import MarkKind
 SETTLE_S = 0.15
 """How long a shell may take to begin with a line that was sent to it; fish takes some 10 ms."""
 
-INTERRUPT_S = 1.0
-"""How long a shell may take to draw another prompt after Ctrl-C."""
-
 LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
 """Shells that edit the line themselves, and may want more of it after Enter."""
 
@@ -77,12 +74,12 @@ class Line:
         """Ctrl-C was typed when the shell had drawn so many prompts: a signal, which nobody reads."""
         self._interrupted_at, self._interrupted_s = prompts, self._clock.monotonic_s()
 
-    def is_interrupting(self, prompts: int, within_s: float) -> bool:
+    def is_interrupting(self, prompts: int) -> bool:
         """The shell may not have heard of that yet: it draws another prompt when it has."""
         if self._interrupted_at is not None and prompts > self._interrupted_at:
             self._interrupted_at = None
         passed_s = self._clock.monotonic_s() - self._interrupted_s
-        return self._interrupted_at is not None and passed_s <= within_s
+        return self._interrupted_at is not None and passed_s <= SETTLE_S
 
     def take_deaf(self, prompts: int) -> bool:
         """Whether it drew none, after all that time; said once."""

@@ -34,7 +34,7 @@ from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
 from duetty.session.lane import Lane
-from duetty.session.line import INTERRUPT_S, LINE_EDITORS, SETTLE_S, Line
+from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
@@ -52,7 +52,7 @@ from duetty.session.replies import Replies
 from duetty.session.times import Times
 from duetty.session.typed_text import TypedText
 from duetty.session.viewers import Viewers
-from duetty.shell import EXACT_LINE, Mark, MarkKind, MarkScanner
+from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.surface import Frame, compose
 from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
@@ -335,50 +335,40 @@ class Session:
         """All of the shell's line that this actor's next text goes on with; None if that is not known."""
         if (text := self.typed.by(actor)) is not None:
             return text
-        if not self._is_line_empty():
+        if self._tracker.phase is not Phase.INPUT:
             return None
-        self.typed.clear()
-        self.line.is_touched = False
-        return ""
+        if not self.line.is_touched:
+            return ""
+        if not self._has_no_unread():
+            return None
+        shown = self.shown_line()
+        if shown is None:
+            shown = "?" if self.line.half_typed else ""
+        settled = self.typed.settle(shown, actor)
+        self.line.is_touched = settled != ""
+        return settled
 
     async def wait_rest(self) -> bool:
         """Until the shell has shown what was typed; False when something else has begun meanwhile."""
         phase = self.phase
         for _ in range(REST_LOOKS):
             if self.is_exited or await self.is_at_rest():
-                if not self.is_exited and self._is_deaf():
-                    self.write(EXACT_LINE, actor=self.actor, judged=True)
-                    self.line.interrupted(self.prompts)
-                    continue
-                return True
+                if self.is_exited or not self.line.take_deaf(self.prompts):
+                    return True
+                # Now and then a shell that is busy drawing takes a Ctrl-C and does nothing about it.
+                self.write(INTERRUPT, actor=self.actor, judged=True)
             await self.pulse.nap(REST_LOOK_S)
             if self.phase is not phase:
                 return False
         return True
 
-    def _is_line_empty(self) -> bool:
-        if self._tracker.phase is not Phase.INPUT:
-            return False
-        if not self.line.is_touched:
-            return True
-        if not self._has_no_unread():
-            return False
-        shown = self.shown_line()
-        return not self.line.half_typed if shown is None else shown == ""
-
     def _has_no_unread(self) -> bool:
         is_written = self._input is not None and not self._input.pending_bytes
         return is_written and unread_bytes(self._fd) == 0
 
-    def _is_deaf(self) -> bool:
-        """Now and then bash takes a Ctrl-C and acts on it at the next key only."""
-        return self.profile.shell == "bash" and self.line.take_deaf(self.prompts)
-
     def _is_interrupting(self) -> bool:
-        within_s = SETTLE_S if self.profile.shell == "bash" else INTERRUPT_S
-        return self._tracker.phase in _AT_PROMPT and self.line.is_interrupting(
-            self.prompts, within_s
-        )
+        at_prompt = self._tracker.phase in _AT_PROMPT
+        return at_prompt and self.line.is_interrupting(self.prompts)
 
     async def is_at_rest(self) -> bool:
         """Who has the terminal has read all that was written, said all there is to say, and waits."""
@@ -625,8 +615,10 @@ class Session:
                 case Closed():
                     self.chronicle.closed(change, at_ns=at_ns, actor=self.actor)
         if mark.trusted and not mark.secondary:
-            if mark.kind in (MarkKind.PROMPT, MarkKind.OUTPUT):
+            if mark.kind is MarkKind.OUTPUT:
                 self.typed.clear()
+            elif mark.kind is MarkKind.PROMPT:
+                self.typed.prompt()
             if self.line.marked(mark.kind, before):
                 self.enter()
 

@@ -60,37 +60,67 @@ def _with_line_feeds(text: str) -> str:
 class TypedText:
     """Of one session; begins anew with each prompt, and with each line that runs."""
 
-    __slots__ = ("_actor", "is_known", "text")
+    __slots__ = ("_actor", "_is_ahead", "_is_known", "text")
 
     def __init__(self) -> None:
         self.clear()
 
     def clear(self) -> None:
         self.text = ""
-        self.is_known = True
-        """Whether the text is all that was typed: no other key, and one actor."""
+        self._is_known = True
+        """The text is all that was typed: no other key, and one actor."""
+
+        self._is_ahead = False
+        """It was typed before the prompt was there: a program may have taken some of it."""
 
         self._actor: tuple[str, str] | None = None
+
+    def prompt(self) -> None:
+        """The shell draws a prompt: what no line end followed may stand there."""
+        if begun := self.begun:
+            self.text, self._is_ahead = begun, True
+        else:
+            self.clear()
 
     def add(self, data: bytes, actor: Actor) -> None:
         typist = (actor.kind, actor.name)
         if self._actor not in (None, typist):
-            self.is_known = False
+            self._is_known = False
         self._actor = typist
+        if actor.kind == "person":
+            self._is_known = False  # nobody judges it, so its text is not kept
+            return
         text = plain_text(data)
         if text is None:
-            self.is_known = False
-            text = edited_text(data)
-        self.text += text
+            self._is_known = False
+            begun = self.begun
+            self.text = self.text.removesuffix(begun) + edited_text(begun.encode() + data)
+        else:
+            self.text += text
         if len(self.text) > MAX_CHARS:
-            self.text, self.is_known = self.text[-MAX_CHARS:], False
+            self.text, self._is_known = self.text[-MAX_CHARS:], False
 
     def by(self, actor: Actor) -> str | None:
         """The text, if it is known and this actor's; None otherwise, or where there is none."""
-        is_own = self._actor == (actor.kind, actor.name)
-        return self.text if self.text and self.is_known and is_own else None
+        is_sure = self._is_known and not self._is_ahead
+        return self.text if self.text and is_sure and self._is_of(actor) else None
+
+    def settle(self, shown: str, actor: Actor) -> str | None:
+        """The shell is seen to wait with this text on its line: all of it, if it is known; None otherwise."""
+        if not shown:
+            self.clear()
+        elif not self._is_known or not self._is_of(actor) or shown.strip() != self.text.strip():
+            return None
+        self._is_ahead = False
+        return self.text
+
+    def _is_of(self, actor: Actor) -> bool:
+        return self._actor == (actor.kind, actor.name)
 
     @property
     def begun(self) -> str:
-        """Since the last line end: for a program, which reads line by line."""
-        return self.text.rpartition("\n")[2]
+        """Since the last line end: for a program, which reads line by line. A backslash ends no line."""
+        start = self.text.rfind("\n") + 1
+        while start > 1 and self.text[start - 2] == "\\":
+            start = self.text.rfind("\n", 0, start - 1) + 1
+        return self.text[start:]

@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 State = Literal["pending", "granted", "rejected", "expired", "withdrawn"]
-Covers = Literal["once", "session", "standing"]
+Covers = Literal["once", "session", "project", "hours", "always"]
+"""How far a yes goes; all but the first stand, and cover later calls."""
 
 KEPT_SETTLED = 1_000
 """Answered questions kept for lists; the trail has them all."""
@@ -31,8 +32,11 @@ class ApprovalRecord:
     rule: str | None
     classes: tuple[str, ...] = ()
     suggestion: str | None = None
-    standing_rule: str | None = None
-    """What would be saved if a person chose to; None where that is not offered."""
+    project: str = ""
+    """Path of the workspace; empty where there is none."""
+
+    can_stand: bool = False
+    """Whether an answer may cover later calls too."""
 
     said: str | None = None
     """What for, in the words of whoever asks."""
@@ -47,6 +51,9 @@ class ApprovalRecord:
     settled_by: str | None = None
     via: str | None = None
     covers: Covers | None = None
+    standing: str | None = None
+    """Id of the standing approval that the answer left, or that answered it."""
+
     edited: str | None = None
     """The command line that a person put in the place of the one asked for."""
 
@@ -59,22 +66,40 @@ class ApprovalRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandingRecord:
-    """An answer that also covers later calls."""
+    """An answer that also covers later calls: what is set here has to be the same again."""
 
     id: str
+    covers: Covers
     rule: str
-    operation: str
-    session_id: str | None
-    """Only there; None means any session."""
+    """What it covers, in words."""
 
-    session: str | None
     actor_kind: str
     actor_name: str
-    command_line: str
-    cwd: str | None
+    operation: str | None = None
+    command_line: str | None = None
+    """None: any line, of which policy finds only `classes`."""
+
+    cwd: str | None = None
+    """None: any directory of the project, or of the session."""
+
+    session_id: str | None = None
+    session: str | None = None
+    """Its name when the answer was given."""
+
+    project: str | None = None
+    asked_by: str | None = None
+    """The rule that must be the one that asks."""
+
+    classes: tuple[str, ...] = ()
+    approval: str
+    """Id of the question that was answered."""
+
     created_at_ns: int
     created_by: str
-    revoked_at_ns: int | None = None
+    via: str
+    expires_at_ns: int | None = None
+    uses: int = 0
+    used_at_ns: int | None = None
 
 
 def save(connection: sqlite3.Connection, record: ApprovalRecord) -> None:
@@ -110,10 +135,14 @@ def open_approvals(connection: sqlite3.Connection) -> list[ApprovalRecord]:
 
 def save_standing(connection: sqlite3.Connection, record: StandingRecord) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO standing_approvals (id, created_at_ns, revoked_at_ns, record)"
-        " VALUES (?,?,?,?)",
-        (record.id, record.created_at_ns, record.revoked_at_ns, json.dumps(asdict(record))),
+        "INSERT OR REPLACE INTO standing_approvals (id, created_at_ns, record) VALUES (?,?,?)",
+        (record.id, record.created_at_ns, json.dumps(asdict(record))),
     )
+
+
+def drop_standing(connection: sqlite3.Connection, id_: str) -> None:
+    """It covers nothing any more; the trail keeps that it did."""
+    connection.execute("DELETE FROM standing_approvals WHERE id = ?", (id_,))
 
 
 def standing_approvals(connection: sqlite3.Connection) -> list[StandingRecord]:
@@ -122,11 +151,22 @@ def standing_approvals(connection: sqlite3.Connection) -> list[StandingRecord]:
         "SELECT record FROM standing_approvals WHERE revoked_at_ns IS NULL"
         " ORDER BY created_at_ns, id"
     )
-    return [StandingRecord(**json.loads(row[0])) for row in found]
+    kept = [json.loads(row[0]) for row in found]
+    # One that an older Duetty wrote says too little of what it covers: the person is asked again.
+    known = {each.name for each in fields(StandingRecord)}
+    return [
+        StandingRecord(**each | {"classes": tuple(each["classes"])})
+        for each in kept
+        if each.keys() == known
+    ]
 
 
-def _approval(fields: dict[str, Any]) -> ApprovalRecord:
-    fields["classes"] = tuple(fields["classes"])
-    if fields["state"] not in get_args(State):
-        fields["state"] = "withdrawn"
-    return ApprovalRecord(**fields)
+def _approval(kept: dict[str, Any]) -> ApprovalRecord:
+    known = {each.name for each in fields(ApprovalRecord)}
+    kept = {name: value for name, value in kept.items() if name in known}
+    kept["classes"] = tuple(kept["classes"])
+    if kept["state"] not in get_args(State):
+        kept["state"] = "withdrawn"
+    if kept.get("covers") not in (None, *get_args(Covers)):
+        kept["covers"] = "always"
+    return ApprovalRecord(**kept)

@@ -339,6 +339,11 @@ class Store(ReadOnlyStore):
             ("standing", record.id), lambda connection: approvals.save_standing(connection, record)
         )
 
+    def drop_standing_approval(self, id_: str) -> None:
+        self._writer.put_fact(
+            ("standing", id_), lambda connection: approvals.drop_standing(connection, id_)
+        )
+
     def anchor_trail(self, anchor: TrailAnchor) -> None:
         self._writer.put_fact(("trail", ""), lambda connection: audit.save(connection, anchor))
 

@@ -10,7 +10,11 @@ MAX_LINE = 16_384
 MAX_RULE = 400_000
 MAX_WAIT_MS = 300_000
 
+MAX_HOURS = 8
+"""The longest bypass. Whoever needs more of it needs a rule, which others can read."""
+
 Via = Literal["page", "attach", "cli", "http"]
+Covers = Literal["once", "session", "project", "hours", "always"]
 
 
 class ApprovalsParams(Params):
@@ -26,8 +30,15 @@ class ApprovalParams(Params):
 
 
 class ApproveParams(ApprovalParams):
-    covers: Literal["once", "session", "standing"] = Field(
-        "once", description="this call, the same line in this session, or the same line always"
+    covers: Covers = Field(
+        "once", description="how far the yes goes: one of the question's `choices`"
+    )
+    hours: float | None = Field(
+        None,
+        gt=0,
+        le=MAX_HOURS,
+        allow_inf_nan=False,
+        description="for `hours`: how long; 1 if not given",
     )
     command_line: Annotated[CommandLine, Field(max_length=MAX_LINE)] | None = Field(
         None, description="run this instead; it is judged again"
@@ -37,7 +48,9 @@ class ApproveParams(ApprovalParams):
         description="run `command_line` although it does what the question did not say, as an earlier answer was told (edit_unconfirmed)",
     )
     rule: str | None = Field(
-        None, max_length=MAX_RULE, description="for `standing`: the rule that was shown"
+        None,
+        max_length=MAX_RULE,
+        description="the `rule` of the choice that the person was shown; `always` needs it",
     )
     note: str | None = Field(None, max_length=500)
     via: Via = "http"
@@ -50,6 +63,14 @@ class DeclineParams(ApprovalParams):
 
 class StandingParams(Params):
     standing: str = Field(description="id of the standing approval", max_length=64)
+
+
+class ApprovalChoice(Result):
+    """A way to say yes to a question."""
+
+    covers: Covers
+    says: str = Field(description="what runs unasked then, to be shown beside the choice")
+    rule: str | None = Field(description="the same in full, as it is kept; null for `once`")
 
 
 class ApprovalInfo(Result):
@@ -67,15 +88,18 @@ class ApprovalInfo(Result):
     rule: str | None
     classes: list[str]
     suggestion: str | None
-    standing_rule: str | None = Field(
-        description="what a standing approval would say; null where only `once` is possible"
+    choices: list[ApprovalChoice] = Field(
+        description="how far a yes can go, narrowest first; `once` is always there"
     )
     asked_at: str
     expires_at: str
     settled_at: str | None
     settled_by: str | None
     via: str | None
-    covers: str | None
+    covers: Covers | None
+    standing: str | None = Field(
+        description="id of the standing approval that the answer left, or that answered it"
+    )
     edited: str | None
     note: str | None
 
@@ -87,10 +111,20 @@ class ApprovalList(Result):
 
 class StandingInfo(Result):
     id: str
-    rule: str
+    covers: Covers
+    rule: str = Field(description="what it covers")
+    actor: str
     session: str | None = Field(description="only there; null means everywhere")
+    session_id: str | None
+    project: str | None = Field(description="only there; null means everywhere")
+    classes: list[str] = Field(description="of what is let through, where it is no single line")
     created_at: str
     created_by: str
+    via: str
+    approval: str = Field(description="id of the question that was answered")
+    expires_at: str | None = Field(description="null: until it is revoked, or its session ends")
+    uses: int
+    used_at: str | None
 
 
 class AuditParams(Params):

@@ -264,5 +264,6 @@ class ServerStatus(Result):
         description="the sandbox of new sessions; `unavailable`: one is set that this machine cannot give"
     )
     confined_sessions: int = Field(description="of the open ones, those in a sandbox")
+    standing_approvals: int = Field(description="answers of people that cover later calls")
     degraded: dict[str, str]
     """Part and reason of everything that does not work as promised."""

@@ -110,6 +110,11 @@ def question(id_: str = "a", *, line: str = "rm x", state: str = "pending") -> d
         "shown": line,
         "reason": "it removes\u202e a file",
         "suggestion": None,
+        "choices": [
+            {"covers": "once", "says": "this call", "rule": None},
+            {"covers": "session", "says": "the same line here", "rule": "allow rm x here"},
+            {"covers": "always", "says": "the same line", "rule": "allow rm x\u202e always"},
+        ],
     }
 
 
@@ -129,6 +134,40 @@ def test_two_keys_make_an_answer_and_any_other_leaves_the_question() -> None:
 
     assert (begun, left, again) == (True, None, (True, Answer("a", granted=True)))
     assert not asking.is_answering
+
+
+def test_each_way_to_say_yes_is_shown_with_its_key_and_taken_by_it() -> None:
+    asking = told()
+    before = asking.rows(cols=80, rows=24)
+    asking.begin(20.0)
+
+    unseen = asking.take(b"s")
+    asking.begin(21.0)
+    shown = asking.rows(cols=80, rows=24)
+    answer = asking.take(b"s")
+    asking.begin(22.0)
+    asking.rows(cols=80, rows=24)
+    by_kitty = asking.take(b"\x1b[97u")
+
+    assert not any("this session" in row for row in before)
+    assert "s: this session: the same line here" in shown
+    assert "a: always: allow rm x\\u202e always" in shown
+    assert not any(row.startswith(("p:", "h:")) for row in shown)
+    assert unseen is None
+    assert answer == Answer("a", granted=True, covers="session", rule="allow rm x here")
+    assert by_kitty == Answer("a", granted=True, covers="always", rule="allow rm x\u202e always")
+
+
+def test_where_there_is_no_room_for_every_way_only_once_is_offered() -> None:
+    asking = told()
+    asking.rows(cols=80, rows=7)
+    asking.begin(20.0)
+    rows = asking.rows(cols=80, rows=7)
+
+    assert not any("session: " in row for row in rows)
+    assert asking.take(b"s") is None
+    asking.begin(21.0)
+    assert asking.take(b"y") == Answer("a", granted=True)
 
 
 def test_a_key_that_comes_with_the_question_is_not_meant_for_it() -> None:

@@ -1,6 +1,7 @@
 """A question of the policy reaches the person at the agent's own host, in both eras."""
 
 import secrets
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,16 @@ from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
-RISKY = "rm -rf {}"
+RISKY = "git -C {} clean -ffdxq"
+"""Throws away what is not committed: asked about wherever that is."""
+
+
+def grown(tree: Path) -> Path:
+    """A file in a repository, not committed."""
+    subprocess.run(["git", "init", "-q", str(tree)], check=True)
+    leaf = tree / "leaf"
+    leaf.touch()
+    return leaf
 
 
 class Person:
@@ -34,7 +44,7 @@ class Person:
 async def risk_it(
     server: ServerProcess, way: str, person: Person | None, tree: Path
 ) -> dict[str, Any]:
-    (tree / "deep").mkdir(parents=True)
+    grown(tree)
     name = f"a{secrets.token_hex(4)}"
     options: dict[str, Any] = {} if person is None else {"elicitation_callback": person}
     async with connected(way, server, **options) as client:
@@ -57,9 +67,38 @@ async def test_what_the_person_allows_is_done(
 
     assert not result["is_error"], result
     assert result["exit_code"] == 0
-    assert not tree.exists()
+    assert not (tree / "leaf").exists()
     assert len(person.asked) == 1
-    assert "rm -rf" in person.asked[0]
+    assert "clean -ffdxq" in person.asked[0]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("decision", "covers", "says"),
+    [
+        ("allow in this session", "session", "until this session ends"),
+        ("allow for an hour", "hours", "asked about as git_rewrite"),
+        ("always allow", "always", "always allow: allow command.run of "),
+    ],
+)
+async def test_what_the_person_allows_for_longer_stands(
+    server: ServerProcess, way: str, decision: str, covers: str, says: str
+) -> None:
+    person, name = Person("accept", decision), f"a{secrets.token_hex(4)}"
+    async with connected(way, server, elicitation_callback=person) as client:
+        await client.call_tool("wsh_create_session", {"name": name, "command": "bash"})
+        wanted = {"session": name, "input": f"git push --force {name}", "view": "output"}
+        first = await client.call_tool("wsh_run_command", wanted)
+        again = await client.call_tool("wsh_run_command", wanted)
+        [standing] = server.client.get("/approvals/standing")
+        server.client.delete(f"/approvals/standing/{standing['id']}")
+        await client.call_tool("wsh_manage_session", {"session": name, "action": "kill"})
+
+    assert not first.is_error
+    assert not again.is_error
+    assert len(person.asked) == 1
+    assert says in person.asked[0]
+    assert (standing["covers"], standing["uses"], standing["via"]) == (covers, 1, "elicitation")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -73,7 +112,7 @@ async def test_what_the_person_rejects_is_not_done(
 
     assert result["is_error"]
     assert result["error"]["code"] == "approval_rejected"
-    assert tree.exists()
+    assert (tree / "leaf").exists()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -87,7 +126,7 @@ async def test_a_form_that_says_nothing_is_not_a_persons_no_and_nothing_runs(
 
     assert result["error"]["code"] == "approval_rejected"
     assert "could not be used" in result["error"]["message"]
-    assert tree.exists()
+    assert (tree / "leaf").exists()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -102,7 +141,7 @@ async def test_a_question_that_is_put_away_is_a_refusal_where_nobody_else_is_the
     assert "put the question away" in result["error"]["message"]
     assert "in time" not in result["error"]["message"]
     assert len(asked.asked) == 1
-    assert tree.exists()
+    assert (tree / "leaf").exists()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -114,14 +153,14 @@ async def test_where_nobody_can_be_asked_it_is_refused(
     result = await risk_it(server, way, None, tree)
 
     assert result["error"]["code"] == "policy_denied"
-    assert tree.exists()
+    assert (tree / "leaf").exists()
 
 
 def test_an_answer_is_bound_to_the_call_that_asked(server: ServerProcess, tmp_path: Path) -> None:
     form: dict[str, Any] = {"elicitation": {"form": {}}}
     can_ask: dict[str, Any] = {**MODERN, "io.modelcontextprotocol/clientCapabilities": form}
     tree = tmp_path / "tree"
-    tree.mkdir()
+    leaf = grown(tree)
     with hosted(server) as host:
         made: dict[str, Any] = {
             "name": "wsh_create_session",
@@ -147,7 +186,7 @@ def test_an_answer_is_bound_to_the_call_that_asked(server: ServerProcess, tmp_pa
             RISKY.format(tmp_path / "other"), inputResponses=yes, requestState=asked["requestState"]
         )
         forged = run(RISKY.format(tree), inputResponses=yes, requestState="0" * 32)
-        still_there = tree.exists()
+        still_there = leaf.exists()
         done = run(RISKY.format(tree), inputResponses=yes, requestState=asked["requestState"])[
             "result"
         ]
@@ -157,5 +196,5 @@ def test_an_answer_is_bound_to_the_call_that_asked(server: ServerProcess, tmp_pa
     assert (other["error"]["code"], forged["error"]["code"]) == (-32602, -32602)
     assert still_there
     assert done["structuredContent"]["exit_code"] == 0
-    assert not tree.exists()
+    assert not (tree / "leaf").exists()
     assert again["error"]["code"] == -32602

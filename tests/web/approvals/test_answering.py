@@ -90,23 +90,23 @@ def test_an_edit_that_a_rule_denies_is_refused_and_the_question_stays(
 def test_an_edit_that_does_more_than_was_asked_says_so_before_it_runs(
     tab: Tab, agent: Mcp, session: str
 ) -> None:
-    (tab.server.home / "heap").mkdir()
+    (tab.server.home / "heap" / ".git").mkdir(parents=True)
     tab.open(session)
 
     call = ask(agent, "touch heap/one")
     answered(tab, "Edit")
-    tab.page.get_by_label("Run this instead, once").fill("rm -rf heap")
+    tab.page.get_by_label("Run this instead, once").fill("rm -rf heap/.git")
     answered(tab, "Approve the edited line")
 
     expect(card(tab).get_by_role("alert")).to_contain_text("what the question did not say")
-    assert (tab.server.home / "heap").exists()
-    tab.page.get_by_label("Run this instead, once").fill("rm -rf ./heap")
+    assert (tab.server.home / "heap" / ".git").exists()
+    tab.page.get_by_label("Run this instead, once").fill("rm -rf ./heap/.git")
     expect(card(tab).get_by_role("button", name="Approve the edited line")).to_be_visible()
-    tab.page.get_by_label("Run this instead, once").fill("rm -rf heap")
+    tab.page.get_by_label("Run this instead, once").fill("rm -rf heap/.git")
     answered(tab, "Run it all the same")
     expect(card(tab)).to_contain_text("Approved with edits by you")
     agent.answer(call)
-    assert not (tab.server.home / "heap").exists()
+    assert not (tab.server.home / "heap" / ".git").exists()
 
 
 def test_nobody_answers_and_the_question_is_declined_in_sight(browser: Browser) -> None:
@@ -136,7 +136,7 @@ def test_a_standing_rule_is_shown_before_it_is_saved_and_can_be_taken_back(
 
     call = ask(agent, "touch always")
     answered(tab, "Allow")
-    tab.page.get_by_label("in every session").check()
+    tab.page.get_by_label("Always").check()
     rule = tab.page.locator("[id^=rule-]").inner_text()
     assert "'touch always'" in rule
     assert str(tab.server.home) in rule
@@ -164,12 +164,44 @@ def test_an_approval_for_the_session_covers_the_same_line_there(
 
     call = ask(agent, "touch here")
     answered(tab, "Allow")
-    expect(tab.page.locator("[id^=rule-]")).to_contain_text("in session 's' only")
-    answered(tab, "Save rule and approve")
+    expect(card(tab)).to_contain_text("until this session ends")
+    answered(tab, "Approve in this session")
     expect(card(tab)).to_contain_text("Approved for this session by you")
     agent.answer(call)
 
     agent.call("wsh_run_command", {"session": session, "input": "touch here"})
+    [standing] = tab.server.client.get("/approvals/standing")
+    assert (standing["covers"], standing["session"], standing["uses"]) == ("session", "s", 1)
+
+
+def test_what_runs_unasked_for_a_time_is_in_sight_everywhere_until_it_is_taken_back(
+    tab: Tab, agent: Mcp, session: str
+) -> None:
+    tab.open(session)
+
+    call = ask(agent, "git push --force nowhere one")
+    answered(tab, "Allow")
+    tab.page.get_by_label("For 1 hour").check()
+    expect(card(tab)).to_contain_text("asked about as git_rewrite")
+    tab.page.get_by_label("Ends after").select_option("2 hours")
+    answered(tab, "Approve for 2 hours")
+    expect(card(tab)).to_contain_text("Approved for a time by you")
+    agent.answer(call)
+    unasked = agent.text(ask(agent, "git push --force nowhere two"))
+
+    assert "fatal" in unasked  # by git: it ran
+    tab.goto("history")
+    expect(tab.page.locator("#unasked")).to_contain_text("Unasked until ")
+    expect(tab.page.locator("#unasked")).to_contain_text("git_rewrite")
+    tab.goto("approvals")
+    expect(tab.page.locator("#standing")).to_contain_text("used once")
+    tab.page.locator("#unasked").get_by_role("button", name="Take back").click()
+    tab.page.get_by_role("dialog").get_by_role("button", name="Take back").click()
+    expect(tab.page.locator("#unasked")).to_have_count(0)
+    expect(tab.page.locator("#standing")).to_have_count(0)
+    again = ask(agent, "git push --force nowhere two")
+    answered(tab, "Decline")
+    agent.answer(again)
 
 
 def test_an_answer_from_elsewhere_is_shown_with_who_and_where(
@@ -278,27 +310,28 @@ def test_a_click_made_before_the_card_settled_does_not_count_however_late_it_is_
 def test_a_rule_is_edited_tried_and_saved_in_place_of_the_question(
     tab: Tab, agent: Mcp, session: str
 ) -> None:
-    (tab.server.home / "old").mkdir(exist_ok=True)
+    (tab.server.home / ".git").mkdir(exist_ok=True)
     inbox(tab)
 
-    call = ask(agent, "rm -rf old")
+    call = ask(agent, "rm -rf .git")
     answered(tab, "Allow")
-    tab.page.get_by_label("by a rule that you can edit").check()
+    tab.page.get_by_label("Always").check()
+    tab.page.get_by_label("a rule of your policy that you can edit").check()
     text = tab.page.get_by_label("This rule is added to your policy")
-    expect(text).to_have_value(re.compile('command = \\["rm -rf old"\\]'))
+    expect(text).to_have_value(re.compile('command = \\["rm -rf .git"\\]'))
     save = card(tab).get_by_role("button", name="Save rule and approve")
     text.fill('[[policy.rules]]\nname = "broken"\ndecide = "perhaps"\n')
     expect(card(tab).get_by_role("alert").first).to_be_visible()
     expect(save).to_be_disabled()
     text.fill(
-        '[[policy.rules]]\nname = "sweeping"\ndecide = "allow"\ncommand = ["rm -rf old", "rm -rf old/*"]\n'
-        'even_destructive = ["recursive_delete"]\n'
+        '[[policy.rules]]\nname = "sweeping"\ndecide = "allow"\ncommand = ["rm -rf .git", "rm -rf .git/*"]\n'
+        'even_destructive = ["workspace_delete"]\n'
     )
     expect(card(tab)).to_contain_text("✓ This line runs unasked from then on")
     answered(tab, "Save rule and approve")
 
     expect(card(tab)).to_contain_text("Approved once by you")
     agent.answer(call)
-    assert not (tab.server.home / "old").exists()
+    assert not (tab.server.home / ".git").exists()
     assert "sweeping" in (tab.server.home / "config.toml").read_text()
-    agent.call("wsh_run_command", {"session": session, "input": "rm -rf old/x"})
+    agent.call("wsh_run_command", {"session": session, "input": "rm -rf .git/x"})

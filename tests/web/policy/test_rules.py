@@ -156,7 +156,7 @@ def test_a_standing_approval_is_among_the_rules_and_can_be_taken_back(tab: Tab) 
         asked: list[dict[str, Any]] = client.get("/approvals")["approvals"]
         client.post(
             f"/approvals/{asked[0]['id']}/approve",
-            {"covers": "standing", "rule": asked[0]["standing_rule"]},
+            {"covers": "always", "rule": asked[0]["choices"][-1]["rule"]},
         )
         agent.answer(call)
 

@@ -1,5 +1,6 @@
 // One question to a person: what would run, where, by which rule it is asked, how long there is, and the answers.
 // It never takes the focus away from a terminal, and no key or click answers what has only just appeared.
+import { Fragment } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { CallError, socket } from "../protocol/socket";
 import { type ApprovalInfo, approve, calm, decline, dismissCard, isMeant, isMine, leftMs, mayAnswer, mayEdit, mayStand, stir } from "../state/approvals";
@@ -20,10 +21,10 @@ const DOES: Record<string, string> = {
   "command.run": "asks to run a command",
   "process.run": "asks to run a command",
   "process.start": "asks to start a command",
-  "input.line": "typed a line and asks to run it",
   "session.open": "asks to open a session",
 };
 
+const isTyped = (info: ApprovalInfo) => info.operation.startsWith("input.");
 const nameOf = (actor: string) => actor.slice(actor.indexOf(":") + 1) || actor;
 
 interface CardProps {
@@ -44,7 +45,7 @@ export function Card({ info, focus = false, beside = false }: CardProps) {
     if (before.current && !waits && card.current?.contains(document.activeElement) === false && document.activeElement === document.body) card.current.focus();
     before.current = waits;
   }, [waits]);
-  const does = DOES[info.operation] ?? `asks for ${info.operation}`;
+  const does = DOES[info.operation] ?? (isTyped(info) ? "asks to type a line" : `asks for ${info.operation}`);
   return (
     <article ref={card} class={css.card} tabIndex={-1} data-approval={info.id} data-state={info.state} aria-label={`${nameOf(info.actor)} ${does}`}>
       <header>
@@ -147,6 +148,12 @@ function focusIfFree(element: HTMLElement | null): void {
 }
 
 type Mode = "ask" | "edit" | "allow";
+type Covers = ApprovalInfo["choices"][number]["covers"];
+
+const SCOPES: Record<Covers, string> = { once: "Once", session: "This session", project: "This project", hours: "For a time", always: "Always" };
+/** At most eight: the server takes no more. */
+const HOURS = [0.25, 0.5, 1, 2, 4, 8];
+const hoursText = (hours: number) => (hours < 1 ? `${hours * 60} minutes` : hours === 1 ? "1 hour" : `${hours} hours`);
 
 function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: boolean; beside: boolean; card: { current: HTMLElement | null } }) {
   const line = info.command_line ?? "";
@@ -154,8 +161,12 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const [mode, setMode] = useState<Mode>("ask");
   const [open, setOpen] = useState(!isLong);
   const [edited, setEdited] = useState(line);
-  const [covers, setCovers] = useState<"session" | "standing" | "own">(info.session === null ? "standing" : "session");
+  const more = info.choices.filter((each) => each.covers === "session" || (each.covers !== "once" && mayStand()));
+  const [covers, setCovers] = useState<Covers>(more[0]?.covers ?? "once");
+  const [hours, setHours] = useState(1);
+  const [editing, setEditing] = useState(false);
   const [own, setOwn] = useState<Save | null>(null);
+  const isOwn = covers === "always" && editing;
   const [noting, setNoting] = useState(false);
   const [note, setNote] = useState("");
   const [busy, setBusy] = useState(false);
@@ -165,11 +176,10 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const isBeyond = beyond?.line === edited;
   const may = mayAnswer();
   const canEdit = info.command_line !== null && mayEdit();
-  const canStand = info.standing_rule !== null && (info.session !== null || mayStand());
   const odd = seen(line);
   /** Seen and said: what has only just appeared cannot be answered yet. */
   const still = { "aria-disabled": !calm.value };
-  const rule = `${info.standing_rule ?? ""}${covers === "session" ? `, in session '${info.session ?? ""}' only` : ""}`;
+  const rule = more.find((each) => each.covers === covers)?.rule ?? "";
 
   const answer = async (event: Event, run: () => Promise<void>) => {
     if (busy || !isMeant(event)) return;
@@ -192,7 +202,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const yesAlways = (event: Event) =>
     open &&
     answer(event, async () => {
-      if (covers !== "own") return approve(info.id, { covers, ...(covers === "standing" ? { rule: info.standing_rule } : {}), ...told });
+      if (!isOwn) return approve(info.id, { covers, rule, ...(covers === "hours" ? { hours } : {}), ...told });
       if (own) await socket.call("rules.save", own);
       await approve(info.id, told);
     });
@@ -253,30 +263,41 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               )}
             </p>
           )}
-          <p class={parts.hint}>It is judged again; {info.operation === "input.line" ? "the shell drops the line, and the agent is told what to run instead." : "the agent is told that you changed it."}</p>
+          <p class={parts.hint}>It is judged again; {isTyped(info) ? "nothing is typed, and the agent is told what to run instead." : "the agent is told that you changed it."}</p>
         </div>
       )}
       {mode === "allow" && (
         <fieldset class={css.more}>
-          <legend>Do not ask again for this line</legend>
-          {info.session !== null && (
+          <legend>Run it, and do not ask again</legend>
+          {more.map((each) => (
+            <Fragment key={each.covers}>
+              <label>
+                <input type="radio" name={`covers-${info.id}`} checked={covers === each.covers} onChange={() => setCovers(each.covers)} />
+                <span>
+                  <b>{each.covers === "hours" ? `For ${hoursText(hours)}` : SCOPES[each.covers]}</b>: <Shown text={each.says} most={1000} />
+                </span>
+              </label>
+              {each.covers === "hours" && covers === "hours" && (
+                <label class={css.ends}>
+                  Ends after
+                  <select class={parts.input} value={String(hours)} onChange={(event) => setHours(Number(event.currentTarget.value))}>
+                    {HOURS.map((length) => (
+                      <option key={length} value={String(length)}>
+                        {hoursText(length)}
+                      </option>
+                    ))}
+                  </select>
+                </label>
+              )}
+            </Fragment>
+          ))}
+          {covers === "always" && canBeRule(info) && (
             <label>
-              <input type="radio" name={`covers-${info.id}`} checked={covers === "session"} onChange={() => setCovers("session")} /> in this session, until it is gone
+              <input type="checkbox" checked={editing} onChange={() => setEditing(!editing)} /> as a rule of your policy that you can edit
             </label>
           )}
-          {mayStand() && (
-            <label>
-              <input type="radio" name={`covers-${info.id}`} checked={covers === "standing"} onChange={() => setCovers("standing")} /> in every session, until you take it back
-            </label>
-          )}
-          {mayStand() && canBeRule(info) && (
-            <label>
-              <input type="radio" name={`covers-${info.id}`} checked={covers === "own"} onChange={() => setCovers("own")} /> by a rule that you can edit
-            </label>
-          )}
-          {covers === "own" ? (
-            <OwnRule info={info} ready={setOwn} />
-          ) : (
+          {isOwn && <OwnRule info={info} ready={setOwn} />}
+          {covers === "always" && !isOwn && (
             <>
               <p class={parts.hint}>This rule is saved:</p>
               <pre class={css.line} id={`rule-${info.id}`}>{seen(rule).nodes}</pre>
@@ -313,7 +334,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
                 Edit… <Kbd>E</Kbd>
               </Button>
             )}
-            {mode === "ask" && canStand && (
+            {mode === "ask" && more.length > 0 && (
               <Button disabled={busy} {...still} onClick={(event) => change(event, "allow")}>
                 Allow…
               </Button>
@@ -329,8 +350,8 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
               </Button>
             )}
             {mode === "allow" && (
-              <Button class={css.yes ?? ""} disabled={busy || !open || (covers === "own" && !own)} {...still} onClick={(event) => void yesAlways(event)}>
-                Save rule and approve
+              <Button class={css.yes ?? ""} disabled={busy || !open || (isOwn && !own)} {...still} onClick={(event) => void yesAlways(event)}>
+                {covers === "always" ? "Save rule and approve" : covers === "hours" ? `Approve for ${hoursText(hours)}` : `Approve in ${SCOPES[covers].toLowerCase()}`}
               </Button>
             )}
           </footer>
@@ -357,26 +378,27 @@ function Difference({ before, after }: { before: string; after: string }) {
   );
 }
 
-const COVERS: Record<string, string> = { once: "once", session: "for this session", standing: "from now on" };
+const COVERS: Record<Covers, string> = { once: "once", session: "for this session", project: "for this project", hours: "for a time", always: "from now on" };
 
 export function outcomeWords(info: ApprovalInfo): string {
   const who = isMine(info.id) ? "you" : info.settled_by ?? "somebody";
   const where = isMine(info.id) || !info.via ? "" : `, ${WHERE[info.via] ?? info.via}`;
   switch (info.state) {
     case "granted":
-      return info.edited === null ? `Approved ${COVERS[info.covers ?? "once"] ?? ""} by ${who}${where}` : `Approved with edits by ${who}${where}`;
+      return info.edited === null ? `Approved ${COVERS[info.covers ?? "once"]} by ${who}${where}` : `Approved with edits by ${who}${where}`;
     case "rejected":
       return `Declined by ${who}${where}`;
     case "expired":
       return "Nobody answered in time: declined";
     case "withdrawn":
-      return info.via === "timeout" ? "Taken back: whoever asked waited no longer" : "Taken back: whoever asked went away";
+      return TAKEN_BACK[info.via ?? ""] ?? "Taken back: whoever asked went away";
     default:
       return "Waiting";
   }
 }
 
-const WHERE: Record<string, string> = { page: "on a page", attach: "in a terminal", cli: "on the command line", http: "over HTTP", elicitation: "in the agent's own program" };
+const WHERE: Record<string, string> = { page: "on a page", attach: "in a terminal", cli: "on the command line", http: "over HTTP", elicitation: "in the agent's own program", standing: "with another answer" };
+const TAKEN_BACK: Record<string, string> = { timeout: "Taken back: whoever asked waited no longer", policy: "Taken back: your rules refuse it now" };
 
 function Outcome({ info }: { info: ApprovalInfo }) {
   return (

@@ -1,5 +1,5 @@
 // What goes over /ws/view, as docs/viewing.md says it.
-import type { ApprovalInfo, SessionInfo } from "./operations";
+import type { ApprovalInfo, SessionInfo, StandingInfo } from "./operations";
 
 export type StreamMode = "stream" | "thumb" | "none";
 export type SizeHolder = "you" | "other" | "nobody";
@@ -93,6 +93,7 @@ export type ServerMessage =
   | { type: "session"; change: string; name: string; old_name?: string; session?: SessionInfo }
   | { type: "approvals"; approvals: ApprovalInfo[] }
   | { type: "approval"; approval: ApprovalInfo }
+  | { type: "standing"; standing: StandingInfo[] }
   | { type: "result"; id: number; result: unknown }
   | { type: "error"; id?: number; stream?: number; error: ErrorShape };
 

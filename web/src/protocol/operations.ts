@@ -24,6 +24,8 @@ export interface ServerStatus {
   boundary: "none" | "landlock" | "bubblewrap" | "unavailable";
   /** of the open ones, those in a sandbox */
   confined_sessions: number;
+  /** answers of people that cover later calls */
+  standing_approvals: number;
   degraded: Record<string, string>;
 }
 
@@ -178,6 +180,8 @@ export interface SessionInfo {
   exit_signal: string | null;
   /** what it runs in: none, landlock or bubblewrap */
   sandbox: string;
+  /** directory in which agents change files unasked; null for none */
+  workspace: string | null;
   /** what no longer works as promised, and why */
   degraded: string | null;
 }
@@ -199,6 +203,8 @@ export interface UpdateParams {
   name?: string | null;
   add_tags?: string[];
   remove_tags?: string[];
+  /** absolute directory in which agents change files unasked, empty for none; only a person can set it */
+  workspace?: string | null;
 }
 
 export interface ResizeParams {
@@ -780,8 +786,6 @@ export interface RunResult {
   generation: number;
   match: string | null;
   screen: ScreenShape | null;
-  /** id of the question to a person that the line waits for; it has not run yet */
-  approval: string | null;
   /** how a person answered for it; null where none was asked */
   approved: Approved | null;
 }
@@ -1120,6 +1124,14 @@ export interface ApprovalsParams {
   wait_ms?: number;
 }
 
+export interface ApprovalChoice {
+  covers: "once" | "session" | "project" | "hours" | "always";
+  /** what runs unasked then, to be shown beside the choice */
+  says: string;
+  /** the same in full, as it is kept; null for `once` */
+  rule: string | null;
+}
+
 export interface ApprovalInfo {
   id: string;
   state: "pending" | "granted" | "rejected" | "expired" | "withdrawn";
@@ -1139,14 +1151,16 @@ export interface ApprovalInfo {
   rule: string | null;
   classes: string[];
   suggestion: string | null;
-  /** what a standing approval would say; null where only `once` is possible */
-  standing_rule: string | null;
+  /** how far a yes can go, narrowest first; `once` is always there */
+  choices: ApprovalChoice[];
   asked_at: string;
   expires_at: string;
   settled_at: string | null;
   settled_by: string | null;
   via: string | null;
-  covers: string | null;
+  covers: "once" | "session" | "project" | "hours" | "always" | null;
+  /** id of the standing approval that the answer left, or that answered it */
+  standing: string | null;
   edited: string | null;
   note: string | null;
 }
@@ -1160,13 +1174,15 @@ export interface ApprovalList {
 export interface ApproveParams {
   /** id of the approval */
   approval: string;
-  /** this call, the same line in this session, or the same line always */
-  covers?: "once" | "session" | "standing";
+  /** how far the yes goes: one of the question's `choices` */
+  covers?: "once" | "session" | "project" | "hours" | "always";
+  /** for `hours`: how long; 1 if not given */
+  hours?: number | null;
   /** run this instead; it is judged again */
   command_line?: string | null;
   /** run `command_line` although it does what the question did not say, as an earlier answer was told (edit_unconfirmed) */
   confirm?: boolean;
-  /** for `standing`: the rule that was shown */
+  /** the `rule` of the choice that the person was shown; `always` needs it */
   rule?: string | null;
   note?: string | null;
   via?: "page" | "attach" | "cli" | "http";
@@ -1182,11 +1198,26 @@ export interface DeclineParams {
 
 export interface StandingInfo {
   id: string;
+  covers: "once" | "session" | "project" | "hours" | "always";
+  /** what it covers */
   rule: string;
+  actor: string;
   /** only there; null means everywhere */
   session: string | null;
+  session_id: string | null;
+  /** only there; null means everywhere */
+  project: string | null;
+  /** of what is let through, where it is no single line */
+  classes: string[];
   created_at: string;
   created_by: string;
+  via: string;
+  /** id of the question that was answered */
+  approval: string;
+  /** null: until it is revoked, or its session ends */
+  expires_at: string | null;
+  uses: number;
+  used_at: string | null;
 }
 
 export interface StandingParams {
@@ -1695,7 +1726,7 @@ export interface Operations {
   "session.list": { params: ListParams; result: SessionInfo[] };
   /** One session: name, process, size, tags, state and how it is known. */
   "session.get": { params: SessionParams; result: SessionInfo };
-  /** Rename a session, add and remove tags; all of it or nothing. */
+  /** Rename a session, add and remove tags, set its workspace; all of it or nothing. */
   "session.update": { params: UpdateParams; result: SessionInfo };
   /** Change the size of a session's terminal. */
   "session.resize": { params: ResizeParams; result: SessionInfo };
@@ -1815,11 +1846,11 @@ export interface Operations {
   "terminal.act": { params: TerminalParams; result: TerminalAnswer };
   /** Questions that wait for a person; waits for the next change when asked to. */
   "approval.list": { params: ApprovalsParams; result: ApprovalList };
-  /** Say yes to a question: once, for the session, or by a standing approval. A person's. */
+  /** Say yes to a question: once, or for the session, the project, a time, or always. A person's. */
   "approval.approve": { params: ApproveParams; result: ApprovalInfo };
   /** Say no to a question. A person's. */
   "approval.decline": { params: DeclineParams; result: ApprovalInfo };
-  /** Answers that also cover later calls, as the rules they are. */
+  /** Answers that also cover later calls: what, until when, given by whom, how often used. */
   "approval.standing": { params: Nothing; result: StandingInfo[] };
   /** Take a standing approval back. A person's. */
   "approval.revoke": { params: StandingParams; result: Done };

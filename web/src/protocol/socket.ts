@@ -12,7 +12,7 @@ import type {
   StreamMode,
   ViewerMessage,
 } from "./messages";
-import type { Operations, SessionInfo, Ticket, WhoAmI } from "./operations";
+import type { Operations, SessionInfo, StandingInfo, Ticket, WhoAmI } from "./operations";
 
 /** The address of the server this page came from: scripts lie in `<server>/ui/assets/`. */
 export const server = new URL("../../", import.meta.url);
@@ -86,6 +86,8 @@ export class Socket {
 
   /** Questions to a person: all that wait, then each as it is asked or settled. */
   onApprovals: (message: Extract<ServerMessage, { type: "approvals" | "approval" }>) => void = () => {};
+  /** Answers that cover later calls, all of them, after each change. */
+  readonly standing = signal<StandingInfo[]>([]);
 
   private socket: WebSocket | null = null;
   private readonly streams = new Map<number, Stream>();
@@ -311,6 +313,9 @@ export class Socket {
       case "approval":
         this.onApprovals(message);
         return;
+      case "standing":
+        this.standing.value = message.standing;
+        return;
       case "result":
       case "error": {
         const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
@@ -329,7 +334,7 @@ export class Socket {
     }
   }
 
-  private tookOfStream(message: Exclude<ServerMessage, { type: "hello" | "sessions" | "session" | "approvals" | "approval" | "result" | "error" }>): void {
+  private tookOfStream(message: Exclude<ServerMessage, { type: "hello" | "sessions" | "session" | "approvals" | "approval" | "standing" | "result" | "error" }>): void {
     const stream = this.streams.get(message.stream);
     if (!stream) return;
     const listener = stream.listener;

@@ -5,11 +5,10 @@ import { Shown } from "../asking/Shown";
 import asking from "../asking/card.late.module.css";
 import type { ApprovalInfo, StandingInfo } from "../protocol/operations";
 import { socket } from "../protocol/socket";
-import { approval, approvalPath, asked, findApproval, told } from "../state/approvals";
-import { ask } from "../state/dialogs";
-import { complain, notify } from "../state/notices";
+import { approval, approvalPath, asked, findApproval, takeBack, told } from "../state/approvals";
+import { complain } from "../state/notices";
 import { base, navigate, route } from "../state/route";
-import { Button, since, parts } from "../ui/ui";
+import { Button, clockTime, since, parts } from "../ui/ui";
 import css from "./pages.module.css";
 
 export function Approvals() {
@@ -44,16 +43,19 @@ function One({ id }: { id: string }) {
   );
 }
 
+const STANDS: Record<string, string> = { session: "This session", project: "This project", hours: "For a time", always: "Always" };
+
+const stands = (each: StandingInfo) => `${STANDS[each.covers] ?? each.covers}${each.expires_at === null ? "" : `, until ${clockTime(each.expires_at)}`}`;
+const used = (each: StandingInfo) => (each.used_at === null ? "not used yet" : `used ${each.uses === 1 ? "once" : `${each.uses} times`}, last ${since(each.used_at)}`);
+
 function Inbox() {
   const [settled, setSettled] = useState<ApprovalInfo[]>([]);
-  const [standing, setStanding] = useState<StandingInfo[]>([]);
   // Those that were seen to wait here stay where they are until they are dismissed: nothing moves under a finger.
   const [seen, setSeen] = useState<string[]>([]);
   const waiting = asked.value;
   const live = socket.connection.value.is === "live";
   const load = () => {
     void socket.call("approval.list", { settled: true }).then(({ approvals }) => setSettled(approvals.filter((each) => each.state !== "pending")), complain);
-    void socket.call("approval.standing", {}).then(setStanding, complain);
   };
   const ids = waiting.map((each) => each.id).join();
   useEffect(() => {
@@ -65,21 +67,7 @@ function Inbox() {
   const cards = order.map(approval).filter((each) => each !== undefined);
   const before = settled.filter((each) => !cards.some((card) => card.id === each.id));
 
-  const revoke = (each: StandingInfo) =>
-    ask({
-      is: "confirm",
-      title: "Take this approval back?",
-      text: "From now on you are asked again.",
-      detail: each.rule,
-      yes: "Take back",
-      danger: true,
-      run: () =>
-        void socket.call("approval.revoke", { standing: each.id }).then(() => {
-          notify("You are asked again from now on", { kind: "good" });
-          load();
-        }, complain),
-    });
-
+  const standing = socket.standing.value;
   return (
     <section class={css.sheet} data-region aria-label="Approvals">
       <h1>Approvals</h1>
@@ -87,7 +75,7 @@ function Inbox() {
         <div class={css.box}>
           <h2>Nothing waits for you</h2>
           <p class={parts.hint}>
-            When an agent wants to do something that policy does not let pass, it asks here and waits. Try it: let an agent run <code>rm -rf build</code>, or tighten the profile to{" "}
+            When an agent wants to do something that policy does not let pass, it asks here and waits. Try it: let an agent run <code>git push --force</code>, or tighten the profile to{" "}
             <code>strict</code> in <code>config.toml</code>. With notifications on (Settings) you are told wherever you look.
           </p>
         </div>
@@ -104,15 +92,17 @@ function Inbox() {
             {standing.map((each) => (
               <li key={each.id}>
                 <div>
+                  <b>{stands(each)}</b>
+                  <br />
                   <code>
                     <Shown text={each.rule} most={2000} />
                   </code>
+                  <br />
                   <small>
-                    {" "}
-                    by {each.created_by}, {since(each.created_at)}
+                    by {each.created_by}, {since(each.created_at)} · {used(each)}
                   </small>
                 </div>
-                <Button look="danger" onClick={() => revoke(each)}>
+                <Button look="danger" onClick={() => takeBack(each)}>
                   Take back
                 </Button>
               </li>

@@ -238,6 +238,9 @@ export function since(time: string): string {
   return words === "now" ? "just now" : `${words} ago`;
 }
 
+/** The time of day, here. */
+export const clockTime = (time: string) => new Date(time).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" });
+
 export function bytes(count: number): string {
   if (count < 1000) return `${count} B`;
   if (count < 1e6) return `${(count / 1e3).toFixed(0)} KB`;

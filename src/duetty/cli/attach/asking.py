@@ -1,11 +1,12 @@
 r"""Questions to a person, shown in an attached terminal and answered there.
 
 Pure: what the server told and what was typed in, rows and an answer out. Keys are the
-program's, so an answer takes two: Ctrl+\ about what is shown, then `y` or `n`. Neither counts
-for a question that has only just appeared, or that cannot be shown whole.
+program's, so an answer takes two: Ctrl+\ about what is shown, then `y`, `n`, or the key of a
+choice that is shown then. Neither counts for a question that has only just appeared, or that cannot be shown whole.
 """
 
 import re
+import string
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
@@ -15,14 +16,25 @@ from duetty.client.viewing import Told
 SETTLE_S = 0.5
 """A key that was on its way when the question appeared is not meant for it."""
 
-_KEY = re.compile(rb"(?P<key>[yn])|\x1b\[(?P<code>\d+)[\d;:]*u")
-_CODES = {b"121": b"y", b"110": b"n"}
+_KEY = re.compile(rb"(?P<key>[a-z])|\x1b\[(?P<code>\d+)[\d;:]*u")
+_CODES = {str(ord(each)).encode(): each.encode() for each in string.ascii_lowercase}
+KEYS = {"y": "once", "s": "session", "p": "project", "h": "hours", "a": "always"}
+NAMES = {
+    "once": "once",
+    "session": "this session",
+    "project": "this project",
+    "hours": "for an hour",
+    "always": "always",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     approval: str
     granted: bool
+    covers: str = "once"
+    rule: str | None = None
+    """What was shown of what is kept."""
 
 
 class Asking:
@@ -34,6 +46,8 @@ class Asking:
         self._about: str | None = None
         """The question that the next key answers."""
         self._is_whole = False
+        self._offered: dict[str, dict[str, Any]] = {}
+        """The ways to say yes that are shown, by their keys."""
 
     def tell(self, told: Told, now_s: float) -> None:
         """`approvals` are all that wait, `approval` is one that was asked or settled."""
@@ -71,6 +85,7 @@ class Asking:
         if now_s < self._since_s + SETTLE_S:
             return False
         self._about = None if self.is_answering else str(shown["id"])
+        self._offered = {}
         return True
 
     def take(self, data: bytes) -> Answer | None:
@@ -80,7 +95,13 @@ class Asking:
         if found is not None and key is None:
             return None  # a modifier, or a key let go, as the kitty keyboard tells them
         about, self._about = self._about, None
-        return None if key is None or about is None else Answer(about, key == b"y")
+        if about is None or key is None:
+            return None
+        if key in (b"y", b"n"):
+            return Answer(about, granted=key == b"y")
+        if (choice := self._offered.get(key.decode())) is None:
+            return None
+        return Answer(about, granted=True, covers=choice["covers"], rule=choice["rule"])
 
     def rows(self, *, cols: int, rows: int) -> list[str]:
         """The question that is shown, in rows of text; empty while nothing is asked."""
@@ -94,7 +115,23 @@ class Asking:
         if not self._is_whole:
             keys = "too long to be shown here whole: see duetty approvals in another terminal"
             made = made[: max(0, rows - 3)]
+        if self.is_answering:
+            made += self._choices(shown, cols=cols, rows=rows - len(made) - 2)
         return [*made, keys[:cols]]
+
+    def _choices(self, shown: dict[str, Any], *, cols: int, rows: int) -> list[str]:
+        """Each way to say yes with its key and what it lets through; none where there is no room for all."""
+        made: list[str] = []
+        by_covers = {each["covers"]: each for each in shown["choices"]}
+        offered = {key: by_covers[covers] for key, covers in KEYS.items() if covers in by_covers}
+        for key, each in offered.items():
+            # What is saved by a rule is shown as that rule.
+            says = each["rule"] if each["covers"] == "always" else each["says"]
+            made += _wrapped(f"{key}: {NAMES[each['covers']]}: {says}", cols)
+        if len(made) > rows:
+            return []
+        self._offered = offered
+        return made
 
     def _said(self, shown: dict[str, Any]) -> list[str]:
         where = f" in session {shown['session']}" if shown["session"] else ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from duetty.cli.attach.asking import Answer
 from duetty.client.client import RemoteError
 from duetty.client.viewing import Message, Viewing
 from duetty.errors import ServerUnreachable
@@ -143,11 +144,13 @@ class Link:
         except ServerUnreachable:
             self._lose()
 
-    def answer(self, approval: str, *, granted: bool) -> None:
+    def answer(self, answer: Answer) -> None:
         if self._viewing is None:
             return
         try:
-            self._viewing.answer(approval, granted=granted)
+            self._viewing.answer(
+                answer.approval, granted=answer.granted, covers=answer.covers, rule=answer.rule
+            )
         except ServerUnreachable:
             self._lose()
 

@@ -358,7 +358,7 @@ class Attachment:
             self._want_paint(self._typed_s)
         if self._asking.is_answering:
             if (answer := self._asking.take(data)) is not None:
-                self._link.answer(answer.approval, granted=answer.granted)
+                self._link.answer(answer)
             self._want_paint(self._typed_s)
             return
         if self._options.read_only and _CTRL_C in data:

@@ -1,21 +1,42 @@
 """`duetty approvals`."""
 
 import argparse
+import sys
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any
+from urllib.parse import quote
 
 from duetty.cli.reach import add_instance, reach
-from duetty.cli.show import add_json, as_json, as_table, visible
-from duetty.errors import BadArguments
+from duetty.cli.show import PIPE_COLS, add_json, as_json, visible
+from duetty.client import Client
+from duetty.errors import BadArguments, NotFound
 
 EXAMPLES = (
-    ("duetty approvals", "what waits for an answer"),
+    ("duetty approvals", "what waits for an answer, and which answers still stand"),
     ("duetty approvals --all", "and how the last ones ended"),
     ("duetty approvals --wait", "until there is something to answer"),
     ("duetty approvals standing", "answers that also cover later calls"),
-    ("duetty approvals revoke 3f2a…", "take one of those back"),
+    ("duetty approvals revoke 3f2a", "take one of those back; the beginning of its id is enough"),
 )
 
 WAIT_MS = 60_000
+
+OPTIONS = {
+    "once": "",
+    "session": "--for session",
+    "project": "--for project",
+    "hours": "--for hour",
+    "always": "--always",
+}
+"""How `duetty approve` says each choice."""
+
+STANDS = {
+    "session": "for its session",
+    "project": "for its project",
+    "hours": "for a time",
+    "always": "always",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,13 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     if arguments.act == "revoke":
-        if not arguments.id:
-            raise BadArguments(
-                "which standing approval?", hint="`duetty approvals standing` lists them"
-            )
-        client.delete(f"/approvals/standing/{arguments.id}")
-        print(f"Revoked {arguments.id}: what it allowed is asked about again.")
-        return 0
+        return _revoke(client, arguments.id)
     if arguments.act == "standing":
         return _standing(client.get("/approvals/standing"), arguments)
     found = client.get("/approvals", settled=str(arguments.all).lower())
@@ -46,11 +61,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
     if arguments.json:
         as_json(found["approvals"])
-    elif not found["approvals"]:
+        return 0
+    if not found["approvals"]:
         print("Nothing waits for an answer.")
-    else:
-        for approval in found["approvals"]:
-            print("\n".join(told(approval)))
+    for approval in found["approvals"]:
+        print("\n".join(told(approval)))
+    if standing := client.get("/approvals/standing"):
+        print(f"\nAnswers that still stand ({len(standing)}):")
+        for each in standing:
+            print("\n".join(told_standing(each)))
     return 0
 
 
@@ -62,19 +81,47 @@ def told(approval: dict[str, Any]) -> list[str]:
         if state != "pending"
         else f" until {_second(approval['expires_at'])}"
     )
-    lines = [head, f"    {visible(approval['actor'])} asks for {approval['operation']}"]
+    asks = f"{visible(approval['actor'])} asks for {approval['operation']}"
     if approval["session"]:
-        lines[-1] += f" in session {visible(approval['session'])}"
+        asks += f" in session {visible(approval['session'])}"
     if approval["cwd"]:
-        lines[-1] += f", directory {visible(approval['cwd'])}"
+        asks += f", directory {visible(approval['cwd'])}"
+    lines = [head, *_wrapped(asks)]
     if approval["shown"] is not None:
         lines.append(f"    $ {visible(approval['shown'])}")
     if approval["edited"]:
         lines.append(f"    changed to: {visible(approval['edited'])}")
-    lines.append(f"    because: {visible(approval['reason'])}")
+    lines += _wrapped(f"because: {visible(approval['reason'])}")
     if approval["suggestion"]:
-        lines.append(f"    safer: {visible(approval['suggestion'])}")
-    return lines
+        lines += _wrapped(f"safer: {visible(approval['suggestion'])}")
+    return lines + (_answers(approval) if state == "pending" else [])
+
+
+def _answers(approval: dict[str, Any]) -> list[str]:
+    """The ways to say yes, each with what it lets through."""
+    id_ = approval["id"][:4]
+    lines: list[str] = []
+    for choice in approval["choices"]:
+        say = f"duetty approve {id_} {OPTIONS[choice['covers']]}".rstrip()
+        lines += [f"    {say}", *_wrapped(visible(choice["says"]), indent=8)]
+    return [*lines, f"    duetty decline {id_}"]
+
+
+def told_standing(standing: dict[str, Any]) -> list[str]:
+    until = standing["expires_at"]
+    head = f"{standing['id']}  {STANDS.get(standing['covers'], standing['covers'])}"
+    uses = standing["uses"]
+    used = "not used yet" if not uses else f"used {uses} time{'s' if uses > 1 else ''}"
+    if standing["used_at"]:
+        used += f", last at {_second(standing['used_at'])}"
+    return [
+        head + (f", until {_second(until)}" if until else ""),
+        *_wrapped(visible(standing["rule"])),
+        *_wrapped(
+            f"by {visible(standing['created_by'])} ({visible(standing['via'])})"
+            f" at {_second(standing['created_at'])}; {used}"
+        ),
+    ]
 
 
 def _standing(found: list[dict[str, Any]], arguments: argparse.Namespace) -> int:
@@ -82,15 +129,33 @@ def _standing(found: list[dict[str, Any]], arguments: argparse.Namespace) -> int
         as_json(found)
     elif not found:
         print("No standing approvals.")
-    else:
-        as_table(
-            ("ID", "RULE", "BY", "SINCE"),
-            [
-                (each["id"], each["rule"], each["created_by"], _second(each["created_at"]))
-                for each in found
-            ],
-        )
+    for each in [] if arguments.json else found:
+        print("\n".join(told_standing(each)))
     return 0
+
+
+def _revoke(client: Client, beginning: str | None) -> int:
+    if not beginning:
+        raise BadArguments(
+            "which standing approval?", hint="`duetty approvals standing` lists them"
+        )
+    standing: list[dict[str, Any]] = client.get("/approvals/standing")
+    found = [each["id"] for each in standing if each["id"].startswith(beginning)]
+    if len(found) > 1:
+        raise NotFound(f"{len(found)} begin with {beginning!r}; which one?", hint=", ".join(found))
+    [id_] = found or [beginning]
+    client.delete(f"/approvals/standing/{quote(id_)}")
+    print(f"Revoked {id_}: what it allowed is asked about again.")
+    return 0
+
+
+def _wrapped(text: str, *, indent: int = 4) -> list[str]:
+    """In rows of the terminal; in one where nobody's terminal reads it."""
+    cols = get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLS
+    room = " " * indent
+    return wrap(
+        text, max(20, cols - 1), initial_indent=room, subsequent_indent=room, break_on_hyphens=False
+    )
 
 
 def _second(at: str | None) -> str:

@@ -1,20 +1,23 @@
 """`duetty approve`."""
 
 import argparse
+import re
 import sys
 from typing import Any
 from urllib.parse import quote
 
-from duetty.cli.commands.approvals import told
+from duetty.cli.commands.approvals import told, told_standing
 from duetty.cli.reach import add_instance, reach
 from duetty.cli.show import visible
 from duetty.client import Client, RemoteError
-from duetty.errors import BadArguments, EditUnconfirmed, NotFound
+from duetty.errors import AnswerNotOffered, BadArguments, EditUnconfirmed, NotFound
 
 EXAMPLES = (
     ("duetty approve", "the only question that waits"),
     ("duetty approve 3f2a", "one of several; the beginning of its id is enough"),
-    ("duetty approve --for-session", "and the same line again in this session"),
+    ("duetty approve --for session", "and the same line again, until this session ends"),
+    ("duetty approve --for project", "and the same line again, anywhere in this project"),
+    ("duetty approve --for 2h", "and what is asked for the same reason there, for two hours"),
     ("duetty approve --always", "by a standing rule, which is shown first"),
     ("duetty approve --edit 'rm -r build/tmp'", "something else in its place, judged again"),
     (
@@ -28,7 +31,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     parser.add_argument("id", nargs="?", help="as `duetty approvals` shows it")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--for-session", action="store_true", help="the same line in this session too")
+    how.add_argument(
+        "--for",
+        dest="stands",
+        metavar="HOW_LONG",
+        type=_how_long,
+        help="and later calls too: session, project, or a time up to 8h (hour, 2h, 30m);"
+        " `duetty approvals` says what each lets through",
+    )
     how.add_argument("--always", action="store_true", help="the same line, wherever it comes again")
     how.add_argument("--edit", metavar="LINE", help="run this instead")
     parser.add_argument(
@@ -44,12 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     approval = find(client, arguments.id)
     rule = _shown_rule(approval, arguments) if arguments.always else None
+    covers, hours = ("always", None) if arguments.always else arguments.stands or ("once", None)
     answer = {
-        "covers": "session"
-        if arguments.for_session
-        else "standing"
-        if arguments.always
-        else "once",
+        "covers": covers,
+        "hours": hours,
         "command_line": arguments.edit,
         "confirm": arguments.confirm,
         "rule": rule,
@@ -64,7 +72,26 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         approved = client.post(path, answer | {"confirm": True})
     print("\n".join(["Approved:", *told(approved)]))
+    if (id_ := approved["standing"]) is not None:
+        standing = [each for each in client.get("/approvals/standing") if each["id"] == id_]
+        for each in standing:
+            print("\n".join(["From now on unasked:", *told_standing(each)]))
+        print(f"Take it back with: duetty approvals revoke {id_[:4]}")
     return 0
+
+
+def _how_long(text: str) -> tuple[str, float | None]:
+    """What `--for` says: `covers`, and for a time its hours."""
+    if text in ("session", "project"):
+        return text, None
+    if text == "hour":
+        return "hours", 1.0
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)(h|m|min)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is none of session, project, hour, or a time such as 2h or 30m"
+        )
+    return "hours", float(found[1]) / (1 if found[2] == "h" else 60)
 
 
 def _means(error: RemoteError) -> bool:
@@ -105,9 +132,10 @@ def find(client: Client, beginning: str | None) -> dict[str, Any]:
 
 
 def _shown_rule(approval: dict[str, Any], arguments: argparse.Namespace) -> str:
-    rule: str | None = approval["standing_rule"]
-    if rule is None:
-        raise BadArguments("this can only be approved once", hint="leave --always out")
+    rules = [each["rule"] for each in approval["choices"] if each["covers"] == "always"]
+    if not rules:
+        raise AnswerNotOffered("this can only be approved once", hint="leave --always out")
+    [rule] = rules
     print(f"This rule will be saved:\n\n    {visible(rule)}\n", file=sys.stderr)
     if arguments.yes:
         return rule

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from duetty.cli.reach import add_instance, paths_of, reach
-from duetty.cli.show import age, as_json
+from duetty.cli.show import age, as_json, visible
 from duetty.errors import ServerUnreachable
 
 EXAMPLES = (
@@ -19,8 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
     try:
-        status = reach(arguments).get("/server/info")
+        status = client.get("/server/info")
     except ServerUnreachable:
         if arguments.json:
             as_json({"running": False})
@@ -35,6 +36,12 @@ def run(arguments: argparse.Namespace) -> int:
     print(f"  sessions {status['sessions']} open, {status['exited_sessions']} exited")
     print(f"  safety   {_safety(status)}")
     print(f"  state    {paths_of(arguments).state}")
+    if status["standing_approvals"]:
+        print(f"  standing {status['standing_approvals']} approvals: duetty approvals standing")
+        for each in client.get("/approvals/standing"):
+            if each["expires_at"]:
+                until = each["expires_at"][:16].replace("T", " ")
+                print(f"  unasked  until {until}: {visible(each['rule']).removeprefix('allow ')}")
     for part, reason in status["degraded"].items():
         print(f"  degraded {part}: {reason}")
     return 0

@@ -42,6 +42,8 @@ from duetty.wire.base import Params
 PROMPT_S = 10.0
 """How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
 
+LOOK_S = 0.02
+
 TURN_S = 10.0
 """How long a typed line waits for a run that has the session's prompt."""
 
@@ -181,8 +183,8 @@ class Deciding:
         match operation.judged:
             case Types():
                 if call.actor.kind != "person" and self.profile is not Profile.OPEN:
-                    await _next_prompt(session, call.actor)
                     await session.look()  # whether a program reads what is typed
+                    await _next_prompt(session, call.actor)
                 typing = self.judging.typing(call.actor, operation, params, session)
                 return typing, is_secret_input(session, raw=True)
             case RunsLine():
@@ -481,6 +483,9 @@ async def _next_prompt(session: Session, actor: Actor) -> None:
         while True:
             while session.phase in _DRAWING and not session.is_exited:
                 await session.pulse.wait()
+            if session.phase is Phase.ENTERED and not session.line.is_settled:
+                await session.pulse.nap(LOOK_S)  # it says at once what it makes of its line
+                continue
             is_known = not session.line.is_touched or session.typed.by(actor) is not None
             if is_known or not session.is_at_prompt or await session.wait_rest():
                 return

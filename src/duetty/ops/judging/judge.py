@@ -198,6 +198,7 @@ class Judging:
             command_line=_command_line(operation.judged, params),
             shell=self._shell_of(call, operation, params, session),
             is_raw_input=isinstance(operation.judged, Types),
+            can_go_on=session is not None and isinstance(operation.judged, RunsLine),
         )
 
     def _confinement(self, actor: Actor, params: Any, session: Session | None) -> tuple[bool, bool]:
@@ -279,15 +280,15 @@ class Judging:
         if fed is not None:
             about.append((fed.text, ""))
             decided = self._fed(decided, fed.text, fed.readers)
-        if decided.profile is Profile.STRICT or decided.judged.mode is Mode.HEADLESS:
-            code = unknown_variables(params)
+        if code := unknown_variables(params):
             # Names only: the question and the trail keep no values.
             shown = ", ".join(visible(name[:100]) for name in sorted(code))
             why = f"variables can make programs run other code: {shown[:MAX_DETAIL]}"
-            if code and isinstance(decided.decision, Allow):
+            is_strict = decided.profile is Profile.STRICT or decided.judged.mode is Mode.HEADLESS
+            is_asked = not isinstance(decided.decision, Allow)
+            if is_strict and not is_asked:
                 decided = decided.unproven(why)
-            if code:
-                about.append((repr(sorted(code.items())), why))
+            about.append((repr(sorted(code.items())), why if is_asked else ""))
         for what, detail in about:
             decided = decided.also_about(what, detail)
         return decided
@@ -396,7 +397,7 @@ class Judging:
         line = (typing.so_far + text).rstrip("\n")
         if needs_exact_line(session.profile.shell, line):
             return self._unknown_line(judged, session, "the shell may change it after Enter")
-        judged = replace(judged, command_line=line, is_raw_input=False)
+        judged = replace(judged, command_line=line, is_raw_input=False, can_go_on=True)
         decided = self._wherever(self.decide(judged))
         if rest and isinstance(decided.decision, Allow):
             into = replace(judged, command_line=edited_text(rest), into_program=True)
@@ -427,7 +428,7 @@ def _program_lines(data: bytes, session: Session) -> str:
 
     In a full-screen program only what an editor hands to a shell: the rest is text that is edited.
     """
-    *ended, _ = (session.typed.begun + edited_text(data)).split("\n")
+    *ended, _ = edited_text(session.typed.begun.encode() + data).split("\n")
     if session.alternate_active:
         ended = [found[1] for each in ended if (found := _SHELL_ESCAPE.search(each))]
     return "\n".join(ended).strip("\n")

@@ -15,7 +15,7 @@ from duetty.edges.http.websocket.frames import Kind, parse_frame
 from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, outcome, parsed, refuse
 from duetty.edges.http.websocket.stream import Stream
 from duetty.errors import BadArguments, DuettyError, Exhausted, ScopeMissing
-from duetty.ops import Dispatcher, Lagged
+from duetty.ops import Asked, Dispatcher, Lagged
 
 MAX_STREAMS = 256
 """Sessions on one connection; a page with more shows some of them without following."""
@@ -236,12 +236,26 @@ class _Connection:
             self._dispatcher.asked(self._socket.actor) as asked,
         ):
             await self._socket.send_json({"type": "approvals", "approvals": asked.pending()})
-            while True:
-                if (changed := await asked.receive()) is not None:
-                    await self._socket.send_json({"type": "approval", "approval": changed})
-                else:
-                    waiting = asked.pending()
-                    await self._socket.send_json({"type": "approvals", "approvals": waiting})
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._follow_standing, asked)
+                try:
+                    while True:
+                        if (changed := await asked.receive()) is not None:
+                            await self._socket.send_json({"type": "approval", "approval": changed})
+                        else:
+                            waiting = asked.pending()
+                            told = {"type": "approvals", "approvals": waiting}
+                            await self._socket.send_json(told)
+                except anyio.EndOfStream:
+                    tasks.cancel_scope.cancel()
+
+    async def _follow_standing(self, asked: Asked) -> None:
+        """The answers that cover later calls, whole, after each change."""
+        while True:
+            standing = asked.standing()
+            await self._socket.send_json({"type": "standing", "standing": standing})
+            if asked.standing() == standing:
+                await asked.standing_changed()
 
 
 def _named(fields: dict[str, Any]) -> dict[str, Any]:
