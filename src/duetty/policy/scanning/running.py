@@ -317,7 +317,8 @@ def started(scanner: Scanner, use: Use, word: str, *, kind: str) -> None:
     if kind == "interpreter" or (text[:2] == "#!" and "sh" not in text.partition("\n")[0]):
         scanner.code(text, use.place, use.depth, backquotes=False)
     else:
-        scanner.text(text, use.place, use.depth + 1)
+        # A script of one's own may well run what its variables name.
+        scanner.tried(text, use.place, use.depth)
 
 
 # --- other languages ----------------------------------------------------------------------------
