@@ -436,7 +436,7 @@ def _downloads(scanner: Scanner, use: Use) -> None:
         scanner.find("remote_delete", use.what)
 
 
-_OWN_PLACES = re.compile(r"/(?:usr/local|opt|srv|var/www|home/[^/]+)(?:/.*)?")
+_OWN_PLACES = re.compile(r"/(?:usr/local|opt|srv|var/www|root|home/[^/]+)(?:/.*)?")
 _UNPACKS_TO = {"unzip": ("-d",), "7z": ("-o",), "7za": ("-o",), "7zz": ("-o",)}
 _TAR = ("tar", "bsdtar", "gtar")
 
@@ -444,12 +444,10 @@ _TAR = ("tar", "bsdtar", "gtar")
 def _archive(scanner: Scanner, use: Use) -> None:
     mode = "".join(use.words[1:2])
     has_dash = mode[:1] == "-"
-    if (
-        use.name == "unzip"
-        or use.has("x", "--extract", "--get")
-        or (not has_dash and "x" in mode[:6])
-    ):
-        _unpacks(scanner, use)
+    letters = mode if mode.isalpha() and len(mode) < 7 else ""  # as in `tar xzf`, `7z x`
+    if use.name == "unzip" or "x" in letters or use.has("x", "--extract", "--get"):
+        if not use.has("l", "--list"):
+            _unpacks(scanner, use)
     elif use.name not in _TAR:
         for path in use.operands()[use.name != "zip" :][:1]:
             scanner.written(path, use)
