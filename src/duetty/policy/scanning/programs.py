@@ -389,7 +389,7 @@ for _line in """
     psql strace ltrace perf: -o --output -L --log-file
     tcpdump tshark dumpcap: -w
     nmap: -oN -oX -oG -oA
-    ssh-keygen jar: -f
+    jar: -f
     patch: -d --directory -o
     pip pip3: -t --target --prefix --root --log
     cpio: -D --directory

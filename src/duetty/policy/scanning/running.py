@@ -129,7 +129,7 @@ def _wrapper(scanner: Scanner, use: Use) -> None:
     use = use._replace(place=place)
     inner = inner_of(name, words)
     for start, is_text, end in inner:
-        part = words[start:end]
+        part = words[start : start + 1 if name == "trap" else end]
         if name in ("xargs", "parallel") and ":::" not in words:
             _for_each(scanner, part, use)
         elif is_text:
