@@ -1,6 +1,7 @@
 """Policy holds for everything: total, monotone, without order."""
 
 import json
+import random
 from typing import cast
 
 from hypothesis import given, settings
@@ -13,7 +14,7 @@ from duetty.policy.analysis import analyse_anew
 from duetty.policy.decisions import STRICTNESS
 from duetty.policy.proving.recogniser import Line, recognise
 from duetty.policy.scanning.reader import read
-from duetty.policy.scanning.scan import scan_line, scan_text
+from duetty.policy.scanning.scan import scan_line, scan_text, scan_typed
 from tests.policy.labelled import AGENTS, CORPUS
 
 _WORDS = [
@@ -218,3 +219,19 @@ def test_what_was_remembered_is_what_would_be_found_anew() -> None:
 
     for text in [next(made) for _ in range(300)]:
         assert analyse_anew(text) == analyse_anew(text)
+
+
+MUTATIONS = [*"'\"\\$()`{}<>|;&\n #!*~-=:", ""]
+
+
+def test_no_broken_line_breaks_the_scan() -> None:
+    chance = random.Random(12)
+    lines = [each.command for each in CORPUS] + [line for line in AGENTS if len(line) < 500]
+
+    for _ in range(4_000):
+        text = chance.choice(lines)
+        for _ in range(chance.randrange(1, 5)):
+            at = chance.randrange(len(text) + 1)
+            text = text[:at] + chance.choice(MUTATIONS) + text[at + chance.randrange(3) :]
+        scan_text(text, shell=chance.choice(("", "fish")))
+        scan_typed(text)

@@ -21,6 +21,7 @@ rm -rf {a,b}
 rm -rf "build/$name" "build-$name"
 rm -rf /tmp/x /var/tmp/y/z
 D=$(mktemp -d); rm -rf "$D"
+apt-get clean && rm -rf /var/lib/apt/lists/*
 D=build; rm -rf "$D"
 cd src && rm -rf gen
 cd /work/app/src; rm -rf ../build
@@ -66,6 +67,7 @@ rm -rf sub/.git
 rm -rf .git/refs
 rm -rf /tmp
 rm -rf /tmp/*
+rm -rf /var/lib/dpkg /var/cache
 rm -rf "$DIR"
 rm -rf $DIR/x
 rm -rf ./$x

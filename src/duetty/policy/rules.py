@@ -43,18 +43,8 @@ MAX_NAMED = 40
 
 Verdict = Literal["deny", "ask", "allow"]
 
-_LISTS = (
-    "operation",
-    "actor",
-    "dialect",
-    "tag",
-    "mode",
-    "cwd",
-    "command",
-    "tool",
-    "matches",
-    "not_matches",
-    "even_destructive",
+_LISTS = tuple(
+    "operation actor dialect tag mode cwd command tool matches not_matches even_destructive".split()
 )
 _KEYS = (*_LISTS, "name", "decide", "why")
 
@@ -281,7 +271,7 @@ def _check(rule: Rule, *, project: bool) -> None:
 def _problems(rule: Rule, *, project: bool) -> Iterator[tuple[str, str | None]]:
     """What is wrong with a rule, and what to write instead."""
     allows = rule.decide == "allow"
-    if project and allows:
+    if project and rule.decide == "allow":
         near = "move it to your own config.toml"
         yield "a project's rules may deny and ask, not allow", near
     if allows and not (rule.command or rule.tool or rule.operation):

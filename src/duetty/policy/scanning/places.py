@@ -17,7 +17,12 @@ _NOWHERE = "/\0/workspace"
 """The workspace of a call that named none: relative paths are inside it, absolute ones never."""
 
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root")
-_TEMPORARY = re.compile(r"/(?:tmp|var/tmp|dev/shm|private/tmp|var/folders)/[^/*?\[]+(?:/.*)?")
+_TEMPORARY = re.compile(
+    r"/(?:tmp|var/tmp|dev/shm|private/tmp|var/folders)/[^/*?\[]+(?:/.*)?"
+    r"|/var/lib/apt/lists(?:/.*)?|/var/cache/(?:apt|yum|dnf|apk)(?:/.*)?"
+)
+"""Of one's own, and what package managers fetch again."""
+
 _NO_WORKSPACE = re.compile(
     r"/|/(?:bin|boot|dev|etc|home|lib\w*|opt|proc|root|run|sbin|srv|sys|tmp|usr|var|Users|System|Library)|/(?:etc|boot|dev|proc|sys|usr/s?bin)(?:/.*)?|/(?:home|Users)/[^/]+"
 )

@@ -35,35 +35,21 @@ UNPACKED = "*"
 
 
 class Scanner(Protocol):
-    """Where findings go."""
+    """Where findings go: what is found, fetched, written with which text, written to, run.
+
+    `tried`: text that a shell may run, of which only what is found counts. `code`: of some
+    other language. `run`: one command.
+    """
 
     unreadable: list[str]
 
     def find(self, name: str, what: str) -> None: ...
-
-    def downloads(self, path: str) -> None:
-        """A file comes from another machine."""
-        ...
-
-    def makes(self, path: str, text: str) -> None:
-        """A file is written, with this text."""
-        ...
-
-    def written(self, path: str, use: "Use", *, empties: bool = False) -> None:
-        """A path is written to."""
-        ...
-
-    def tried(self, text: str, place: Place, depth: int) -> None:
-        """Text that a shell may run: only what is found in it counts."""
-        ...
-
-    def code(self, code: str, place: Place, depth: int, *, backquotes: bool) -> None:
-        """Code of some other language."""
-        ...
-
-    def run(self, words: Sequence[str], simple: Simple, place: Place, depth: int) -> None:
-        """One command."""
-        ...
+    def downloads(self, path: str) -> None: ...
+    def makes(self, path: str, text: str) -> None: ...
+    def written(self, path: str, use: "Use", *, empties: bool = False) -> None: ...
+    def tried(self, text: str, place: Place, depth: int) -> None: ...
+    def code(self, code: str, place: Place, depth: int, *, backquotes: bool) -> None: ...
+    def run(self, words: Sequence[str], simple: Simple, place: Place, depth: int) -> None: ...
 
 
 class Use(NamedTuple):
@@ -403,7 +389,7 @@ for _line in """
     psql strace ltrace perf: -o --output -L --log-file
     tcpdump tshark dumpcap: -w
     nmap: -oN -oX -oG -oA
-    ssh-keygen jar: -f
+    jar: -f
     patch: -d --directory -o
     pip pip3: -t --target --prefix --root --log
     cpio: -D --directory
@@ -450,7 +436,7 @@ def _downloads(scanner: Scanner, use: Use) -> None:
         scanner.find("remote_delete", use.what)
 
 
-_OWN_PLACES = re.compile(r"/(?:usr/local|opt|srv|var/www|home/[^/]+)(?:/.*)?")
+_OWN_PLACES = re.compile(r"/(?:usr/local|opt|srv|var/www|root|home/[^/]+)(?:/.*)?")
 _UNPACKS_TO = {"unzip": ("-d",), "7z": ("-o",), "7za": ("-o",), "7zz": ("-o",)}
 _TAR = ("tar", "bsdtar", "gtar")
 
@@ -458,12 +444,10 @@ _TAR = ("tar", "bsdtar", "gtar")
 def _archive(scanner: Scanner, use: Use) -> None:
     mode = "".join(use.words[1:2])
     has_dash = mode[:1] == "-"
-    if (
-        use.name == "unzip"
-        or use.has("x", "--extract", "--get")
-        or (not has_dash and "x" in mode[:6])
-    ):
-        _unpacks(scanner, use)
+    letters = mode if mode.isalpha() and len(mode) < 7 else ""  # as in `tar xzf`, `7z x`
+    if use.name == "unzip" or "x" in letters or use.has("x", "--extract", "--get"):
+        if not use.has("l", "--list"):
+            _unpacks(scanner, use)
     elif use.name not in _TAR:
         for path in use.operands()[use.name != "zip" :][:1]:
             scanner.written(path, use)
@@ -608,7 +592,7 @@ def _runs_packages(scanner: Scanner, use: Use) -> None:
         scanner.run(started, use.simple, use.place, use.depth + 1)
     if ":" not in use.what:
         return
-    fetches = known is not None and (not known or operands[0] in known.split())
+    fetches = known is not None and (not known or "".join(operands[:1]) in known.split())
     if (fetches and any(map(_ELSEWHERE.fullmatch, operands[bool(known) :][:1]))) or (
         not _INSTALLING.isdisjoint(operands[:3]) and any(map(_IN_CLEAR.fullmatch, use.words))
     ):

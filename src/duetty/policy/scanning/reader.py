@@ -197,7 +197,7 @@ class Reader:
                 return
             if "=" in text and self._assigns(simple, text):
                 return
-        elif text == "{" and simple.words[-1] == "]]":
+        elif text == "{" and simple.words[-1:] == ["]]"]:
             self._end_command(frame, ";")  # zsh: if [[ … ]] { … }
             self._open(frame, text)
             return

@@ -77,17 +77,14 @@ _ECHO_OPTION = re.compile("-[neE]+")
 
 
 class Scanner(programs.Scanner, Protocol):
+    """`text`: what a shell will read. `defines`: from here on this word stands for that text."""
+
     downloaded: Set[str]
     made: Mapping[str, str]
     shell: str
 
-    def defines(self, alias: str, body: str) -> None:
-        """From here on this word stands for that text."""
-        ...
-
-    def text(self, text: str, place: Place, depth: int) -> None:
-        """Text that a shell will read."""
-        ...
+    def defines(self, alias: str, body: str) -> None: ...
+    def text(self, text: str, place: Place, depth: int) -> None: ...
 
 
 def kind_of(name: str) -> str:
@@ -132,7 +129,7 @@ def _wrapper(scanner: Scanner, use: Use) -> None:
     use = use._replace(place=place)
     inner = inner_of(name, words)
     for start, is_text, end in inner:
-        part = words[start:end]
+        part = words[start : start + 1 if name == "trap" else end]
         if name in ("xargs", "parallel") and ":::" not in words:
             _for_each(scanner, part, use)
         elif is_text:
@@ -320,7 +317,8 @@ def started(scanner: Scanner, use: Use, word: str, *, kind: str) -> None:
     if kind == "interpreter" or (text[:2] == "#!" and "sh" not in text.partition("\n")[0]):
         scanner.code(text, use.place, use.depth, backquotes=False)
     else:
-        scanner.text(text, use.place, use.depth + 1)
+        # A script of one's own may well run what its variables name.
+        scanner.tried(text, use.place, use.depth)
 
 
 # --- other languages ----------------------------------------------------------------------------

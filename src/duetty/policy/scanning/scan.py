@@ -157,6 +157,10 @@ def scan_line(line: Line, cwd: str = "", *, workspace: str = "", shell: str = ""
     """A line whose words are exact; `cwd` is where it begins."""
     scanner = _Scanner(shell, place_of(cwd, workspace))
     commands, joins, _ = line
+    if not joins and not commands[0].redirects:  # most lines
+        words = list(commands[0].words)
+        scanner.run(words, Simple(words), scanner.places[0], 0)
+        return scanner.result()
     before: list[Simple] = []
     for command, join in zip(commands, ("", *joins), strict=True):
         simple = Simple([*command.words])
@@ -290,24 +294,26 @@ class _Scanner:
             self.unreadable.append("nested too deeply")
             return
         known = _program(words[0])
-        if known.is_odd:
+        name, is_odd, catalogued, special, kind, run, sends, _, _ = known
+        if is_odd:
             self._named_oddly(words[0])
-        argv = [known.name, *words[1:]]
+        argv = [name, *words[1:]]
         self.commands.append(tuple(argv))
-        found = len(self.findings)
-        if known.catalogued:
-            for pattern in matching(known.name, argv[1:]):
+        findings = self.findings
+        found = len(findings)
+        if catalogued:
+            for pattern in matching(name, argv[1:]):
                 self.find(pattern.name, " ".join(argv))
-        use = new(Use, (known.name, argv, simple, place, depth))
-        if known.special is not None:
-            known.special(self, use)
-        if known.run is not None:
-            known.run(self, use)
-        if known.sends and sends_secrets(use):
+        use = new(Use, (name, argv, simple, place, depth))
+        if special is not None:
+            special(self, use)
+        if run is not None:
+            run(self, use)
+        if sends and sends_secrets(use):
             self.find("exfiltration", use.what)
         if self.downloaded or self.made:
-            self._started(use, known.kind)
-        if len(argv) > 1 and len(self.findings) == found:
+            self._started(use, kind)
+        if len(argv) > 1 and len(findings) == found:
             self._looked_into(use, known)
 
     def _looked_into(self, use: Use, known: _Program) -> None:

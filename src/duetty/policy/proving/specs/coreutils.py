@@ -419,10 +419,7 @@ COREUTILS: dict[str, Spec] = {
             "listed",
             digits=True,
             check=lambda use: grep_problem(use),
-            hardened_last=(
-                *(f"--exclude-dir={name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT_COPIES)),
-                *(f"--exclude={name}" for name in LEFT_OUT),
-            ),
+            hardened_last=(*(f"--exclude-dir={name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT_COPIES)), *(f"--exclude={name}" for name in LEFT_OUT)),
             hardened_when=lambda words: goes_through_trees(words),
         )
         for name in ("grep", "egrep", "fgrep")
