@@ -271,7 +271,7 @@ def _check(rule: Rule, *, project: bool) -> None:
 def _problems(rule: Rule, *, project: bool) -> Iterator[tuple[str, str | None]]:
     """What is wrong with a rule, and what to write instead."""
     allows = rule.decide == "allow"
-    if project and rule.decide == "allow":
+    if project and allows:
         near = "move it to your own config.toml"
         yield "a project's rules may deny and ask, not allow", near
     if allows and not (rule.command or rule.tool or rule.operation):
