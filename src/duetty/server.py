@@ -22,7 +22,7 @@ from functools import partial
 from importlib.util import find_spec
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -53,6 +53,7 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
+from duetty.edges.http.peer import HEAD_S, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -438,11 +439,12 @@ class Server:
             await anyio.sleep(
                 min(SWEEP_S, max(SHORTEST_SWEEP_S, self._settings.session_exited_s / 4))
             )
-            await registry.sweep()
-            if self._approvals is not None:
-                self._approvals.standing.keep_sessions(
-                    {each.profile.id for each in registry.sessions()}
-                )
+            with _survived("sweep"):
+                await registry.sweep()
+                if self._approvals is not None:
+                    self._approvals.standing.keep_sessions(
+                        {each.profile.id for each in registry.sessions()}
+                    )
 
     async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
         """A server that nobody asked to stay goes when nobody needs it."""
@@ -484,7 +486,17 @@ async def _see_orphans_off() -> None:
     ended: frozenset[int] = frozenset()
     while True:
         await anyio.sleep(ORPHANS_S)
-        ended = forget_ended(ended)
+        with _survived("orphans"):
+            ended = forget_ended(ended)
+
+
+@contextmanager
+def _survived(what: str) -> Generator[None]:
+    """No descriptor, no space: the next turn may have it, and no program ends for it."""
+    try:
+        yield
+    except (OSError, DuettyError) as error:
+        log.warning("turn_failed", extra={"what": what, "reason": str(error)})
 
 
 def _is_left(session: Session) -> bool:
@@ -517,9 +529,11 @@ class _Uvicorn(uvicorn.Server):
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
+        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}}
+
         def protocol() -> asyncio.Protocol:
             return PeerCheckedProtocol(
-                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                config=self.config, server_state=self.server_state, app_state=state
             )
 
         self.servers = [
@@ -527,6 +541,9 @@ class _Uvicorn(uvicorn.Server):
                 protocol,
                 sock=each,
                 ssl=None if each.family == socket.AF_UNIX else self._tls,
+                ssl_handshake_timeout=(
+                    None if self._tls is None or each.family == socket.AF_UNIX else HEAD_S
+                ),
                 backlog=self.config.backlog,
             )
             for each in sockets or []

@@ -1,5 +1,6 @@
 """Every session of this server: names, opening, closing, restoring, the keeper's news."""
 
+import errno
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -17,8 +18,10 @@ from duetty.calls import Actor
 from duetty.clearing import ASIDE, remove_trees
 from duetty.clock import Clock
 from duetty.config import Settings
+from duetty.descriptors import for_people, has_room
 from duetty.errors import (
     DuettyError,
+    ForkFailed,
     KeeperUnavailable,
     MaxSessions,
     NotFound,
@@ -219,6 +222,11 @@ class Registry:
                 f"{self._settings.session_max} sessions are open",
                 hint="close some, or raise session.max",
             )
+        if not has_room(keeping=for_people()):
+            raise ForkFailed(
+                "the server has no file descriptor left for another session",
+                hint="close some sessions, or raise the limit of open files (ulimit -n)",
+            )
 
     def _is_taken(self, name: str) -> bool:
         return name in self._by_name or name in self._opening
@@ -272,8 +280,10 @@ class Registry:
             del self._starting[id_]
             self._tasks.start_soon(self._ending.end_orphan, id_)
             if isinstance(error, OSError):
+                is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
                 raise StateUnwritable(
-                    f"cannot write {scratch}: {error.strerror}", hint="free some space"
+                    f"cannot write {scratch}: {error.strerror}",
+                    hint="free some space" if is_full else None,
                 ) from error
             raise
         journal.note_size(cols=request.cols, rows=request.rows)

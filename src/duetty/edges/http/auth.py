@@ -13,7 +13,7 @@ from starlette.requests import HTTPConnection
 
 from duetty.calls import INSIDE, Actor, Scope
 from duetty.edges.http.origins import Origins
-from duetty.edges.http.peer import Peer
+from duetty.edges.http.peer import ADMITTED, Peer
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
 from duetty.ops import Access, Live
 
@@ -61,11 +61,14 @@ class Guard:
         self.check_origin(connection)
         if connection.scope["path"] in OPEN_PATHS:
             return ANONYMOUS
-        return (
+        actor = (
             self._by_bearer(connection)
             or self._by_ticket(connection)
             or self._by_cookie(connection)
         )
+        if (admitted := connection.scope.get("state", {}).get(ADMITTED)) is not None:
+            admitted()
+        return actor
 
     def _is_inside(self, connection: HTTPConnection) -> bool:
         peer = connection.scope.get("state", {}).get("peer")
