@@ -19,6 +19,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from importlib.util import find_spec
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -39,6 +40,7 @@ from duetty.config import (
     server_hostname,
     with_own_place,
 )
+from duetty.descriptors import for_people, for_sessions, limit
 from duetty.edges.http import (
     Guard,
     Origins,
@@ -53,7 +55,7 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
-from duetty.edges.http.peer import HEAD_S, STRANGERS
+from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -61,7 +63,7 @@ from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
 from duetty.keeper.client import start_keeper_ahead
-from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
+from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, Shares, policing
 from duetty.ops.upstreams import upstreams_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
@@ -274,6 +276,7 @@ class Server:
             origins=lambda: known,
             own_pids=lambda: frozenset({os.getpid(), registry.keeper_pid or os.getpid()}),
             own_socket=str(self._paths.server_socket),
+            instance=sha256(os.fsencode(self._paths.state)).hexdigest()[:8],
         )
         hub = Hub(
             file=self._paths.servers_file,
@@ -529,7 +532,9 @@ class _Uvicorn(uvicorn.Server):
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
-        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}}
+        most = max(16, limit() - for_people() - for_sessions())
+        held = Shares("connections", most=most, each=most // 4, for_people=most // 8)
+        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}, HELD: held}
 
         def protocol() -> asyncio.Protocol:
             return PeerCheckedProtocol(

@@ -454,7 +454,10 @@ def follow_session(
     session = services.registry.find(name)
     may_size = size is not None and SIZE_SCOPE in actor.scopes
     shown = Size(_clamped(size[0]), _clamped(size[1])) if size and may_size else None
-    with follow(session, kind=kind, name=actor.name, size=shown) as follower:
+    with (
+        services.viewing.taken(actor, session.profile.id),
+        follow(session, kind=kind, name=actor.name, size=shown) as follower,
+    ):
         try:
             settle_size(services, session)
             yield View(call, services, actor, follower)

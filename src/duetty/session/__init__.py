@@ -15,11 +15,12 @@ from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
-from duetty.session.viewers import Size, Viewer, ViewerKind
+from duetty.session.viewers import MAX_VIEWERS, Size, Viewer, ViewerKind
 from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, wait_state, wait_text
 from duetty.vt import grid_dump, html_page, screen_json, scrollback_json, spans_of, svg_of
 
 __all__ = [
+    "MAX_VIEWERS",
     "SOMEBODY",
     "Block",
     "CapturedKey",

@@ -148,9 +148,14 @@ _OWNERS = """
 ALTER TABLE sessions ADD COLUMN owner TEXT;
 """
 
+_PAGE_KEYS = """
+ALTER TABLE tokens ADD COLUMN key TEXT;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SESSIONS_BLOCKS_TOKENS,
     _BROWSERS_AND_LAST_USE,
     _APPROVALS_TRAIL_SANDBOX,
     _OWNERS,
+    _PAGE_KEYS,
 )

@@ -300,6 +300,12 @@ class Store(ReadOnlyStore):
             self._save_token(record)
         return record
 
+    def give_key(self, token_id: str, key: str) -> None:
+        """Keep the key of a browser's page."""
+        record = replace(self._tokens[token_id], key=key)
+        self._tokens[token_id] = record
+        self._save_token(record)
+
     def valid_token(self, token: str, *, kind: Kind = "token") -> TokenRecord | None:
         """The record behind a token that was shown, if it is valid now; from memory."""
         token_id = self._tokens_by_hash.get(hash_token(token))

@@ -4,16 +4,18 @@ import asyncio  # noqa: TID251 - the transport's type
 import os
 import re
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from duetty.calls import Actor
 from duetty.config import STARTED_BY
 from duetty.descriptors import for_own_files, for_people, for_sessions, is_free, strangers
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import ENCODED
+from duetty.ops import Shares
 from duetty.peers import ancestors_of, credentials_of, has_variable, is_beside_us
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -39,7 +41,13 @@ STRANGERS = "duetty.strangers"
 """In the state that connections share: those that have shown no credential yet, oldest first."""
 
 ADMITTED = "duetty.admitted"
-"""In the state of a request: what to call when its credential is good."""
+"""In the state of a request: what to call, with whose it is, when its credential is good."""
+
+LEFT = "duetty.left"
+"""In the state of a connection: what to call when it is gone."""
+
+HELD = "duetty.held"
+"""In the state that connections share: whose they are."""
 
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
@@ -109,6 +117,9 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._upgraded = False
         self._unread: bytes = b""
         self._strangers: dict[Stranger, None] | None = None
+        self._shares: Shares | None = None
+        self._owner: str | None = None
+        self._give_back: Callable[[], None] | None = None
         self._bound: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
@@ -128,14 +139,28 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             make_room(held, strangers())
             held[self] = None
             self._strangers = held
-            self.app_state = {**self.app_state, ADMITTED: self._admitted}
+            self._shares = cast("Shares", self.app_state[HELD])
+            self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._left}
         super().connection_made(transport)
         self._bind(HEAD_S)
 
-    def _admitted(self) -> None:
-        """A credential was shown here, and was good."""
+    def _admitted(self, actor: Actor) -> None:
+        """A credential was shown here, and was good.
+
+        Raises:
+            Exhausted: if it holds its share of connections already.
+        """
+        if self._shares is not None and self._owner != actor.identity:
+            give_back = self._shares.take(actor)
+            self._left()
+            self._owner, self._give_back = actor.identity, give_back
+
+    def _left(self) -> None:
         if self._strangers is not None:
             self._strangers.pop(self, None)
+        if self._give_back is not None:
+            self._give_back()
+        self._owner = self._give_back = None
 
     def go(self) -> None:
         self.transport.abort()
@@ -180,7 +205,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unbind()
-        self._admitted()
+        self._left()
         self.pipeline.clear()
         self._unread = b""
         super().connection_lost(exc)
