@@ -1,9 +1,10 @@
 """What stands between a call and its effect, put together: trail, approvals, deciding."""
 
 import logging
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from duetty.approvals import Approvals
@@ -43,7 +44,10 @@ def policing(
     book = Rulebook(paths.config_file, RULE_NAMES)
     limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
     registry.hidden = (*registry.hidden, *of_every_instance(paths, home=registry.home))
-    with _opened(paths.audit, clock, limits, store) as trail:
+    opened = partial(
+        Trail, clock=clock, limits=limits, store=store, required=settings.audit_required
+    )
+    with _opened(paths.audit, opened) as trail:
         approvals = Approvals(
             store, trail, clock, wait_s=settings.approval_wait_s, ask=settings.approval_ask
         )
@@ -87,9 +91,9 @@ def _is_ours_alone(directory: Path, places: Collection[Path]) -> bool:
         return False
 
 
-def _opened(directory: Path, clock: Clock, limits: Limits, store: Store) -> Trail:
+def _opened(directory: Path, opened: Callable[[Path], Trail]) -> Trail:
     try:
-        return Trail(directory, clock=clock, limits=limits, store=store)
+        return opened(directory)
     except OSError as error:
         raise StateUnwritable(
             f"cannot use the audit trail in {directory}: {error.strerror}",
