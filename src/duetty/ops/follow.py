@@ -40,7 +40,7 @@ from duetty.session import (
     ViewerKind,
     follow,
     keep_state,
-    screen_json,
+    screen_shape,
 )
 from duetty.wire.results import SessionInfo
 
@@ -131,9 +131,9 @@ class View:
         """Bytes from an offset on; None if some of them are gone."""
         return self._follower.read(start, limit)
 
-    def snapshot(self, *, scrollback_rows: int, not_before: int | None = None) -> Snapshot:
+    async def snapshot(self, *, scrollback_rows: int, not_before: int | None = None) -> Snapshot:
         """The terminal now; with `not_before` one of a moment ago, if not older than this byte."""
-        return self._follower.snapshot(scrollback_rows=scrollback_rows, not_before=not_before)
+        return await self._follower.snapshot(scrollback_rows=scrollback_rows, not_before=not_before)
 
     @property
     def viewers(self) -> int:
@@ -171,9 +171,9 @@ class View:
         shape = surface_shape(self._follower.session)
         return {name: shape[name] for name in ELEMENT_FIELDS}
 
-    def screen(self, *, styled: bool) -> dict[str, Any]:
+    async def screen(self, *, styled: bool) -> dict[str, Any]:
         """As `screen.get` tells it."""
-        return screen_json(self._follower.session.screen(styled=styled))
+        return await screen_shape(self._follower.session, styled=styled)
 
     @property
     def total_rows(self) -> int:

@@ -2,6 +2,7 @@
 
 from duetty.session.block import Block
 from duetty.session.capture import CapturedKey, owner_name
+from duetty.session.drawing import MAX_CELLS, cells_of, drawn, screen_shape
 from duetty.session.elements import Elements
 from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
@@ -20,6 +21,7 @@ from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, w
 from duetty.vt import grid_dump, html_page, screen_json, scrollback_json, spans_of, svg_of
 
 __all__ = [
+    "MAX_CELLS",
     "MAX_VIEWERS",
     "SOMEBODY",
     "Block",
@@ -42,6 +44,8 @@ __all__ = [
     "Viewer",
     "ViewerKind",
     "cast_lines",
+    "cells_of",
+    "drawn",
     "follow",
     "grid_dump",
     "html_page",
@@ -49,6 +53,7 @@ __all__ = [
     "output_lines",
     "owner_name",
     "screen_json",
+    "screen_shape",
     "scrollback_json",
     "spans_of",
     "svg_of",

@@ -263,6 +263,11 @@ class Session:
         self._tell_state()
         return self.state()
 
+    @property
+    def terminal(self) -> Terminal:
+        """To look at, and to copy."""
+        return self._terminal
+
     def screen(self, *, styled: bool) -> Screen:
         return self._terminal.screen(styled=styled)
 
