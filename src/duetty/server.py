@@ -21,6 +21,7 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any, Literal
@@ -369,6 +370,7 @@ class Server:
             self._tls,
         )
         await anyio.to_thread.run_sync(self._wait_keeper)
+        leave_no_core()  # after it, since shells inherit it from the keeper
         await registry.restore()
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
@@ -643,7 +645,7 @@ def is_locked(paths: Paths) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
 
@@ -661,6 +663,11 @@ def load_token(path: Path) -> str:
     if len(token) < TOKEN_CHARS:
         raise BadSetting(
             f"the token in {path} has fewer than {TOKEN_CHARS} characters",
+            hint="remove the file: the server makes a new one",
+        )
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise BadSetting(
+            f"the token in {path} has other characters than a token can be sent with",
             hint="remove the file: the server makes a new one",
         )
     if path.stat().st_mode & 0o077:
@@ -713,13 +720,31 @@ class FieldsFormatter(logging.Formatter):
         return json.dumps(entry, default=str)
 
 
+class _PrivateLog(RotatingFileHandler):
+    """Its files are for their owner alone, those of an earlier version too."""
+
+    def _open(self) -> TextIOWrapper:
+        fd = os.open(
+            self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        os.fchmod(fd, 0o600)
+        return open(fd, "a", encoding="utf-8")
+
+
+def leave_no_core() -> None:
+    """A crash would write every token and screen into a file somewhere."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
 LOG_BYTES = 8 * 1024 * 1024
 LOG_FILES = 3
 
 
 def log_to(path: Path) -> None:
     """Write the log to files of the state directory; a disk that is full costs log lines only."""
-    handler = RotatingFileHandler(
+    handler = _PrivateLog(
         path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8", delay=True
     )
     handler.setFormatter(FieldsFormatter())

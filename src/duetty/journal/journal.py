@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import NamedTuple
 
-from duetty.clock import Clock, SystemClock
+from duetty.clock import Clock, SteadyClock, SystemClock
 from duetty.errors import Conflict, Exhausted, NotFound, StateUnwritable, Unavailable
 from duetty.ids import Offset
 from duetty.journal.extents import Extent, Extents, Span, find_gaps, find_spans, read_chunks
@@ -147,7 +147,7 @@ class Journal:
         self._segment_bytes = limit_bytes // SEGMENTS
         self._snapshot_due = segment.base + self._segment_bytes
         self._retry_at = _NEVER
-        self._wall_ns = (clock or SystemClock()).wall_ns
+        self._wall_ns = SteadyClock(clock or SystemClock()).wall_ns
         self._timed_ns = 0
         self._closed = False
         self._intake: Intake | None = None

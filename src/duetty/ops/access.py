@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from duetty.calls import EVERY_SCOPE, Actor, Scope
-from duetty.clock import Clock
+from duetty.clock import Clock, ForwardClock
 from duetty.errors import BadArguments, Exhausted, SignInAgain
 from duetty.ops import page_keys
 from duetty.ops.shares import Shares
@@ -104,7 +104,7 @@ class Live:
 class Access:
     def __init__(self, store: Store, clock: Clock, *, own_token: str) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = ForwardClock(clock)
         self._own_digest = digest(own_token)
         self._links: dict[bytes, float] = {}
         self._tickets: dict[bytes, _Ticket] = {}

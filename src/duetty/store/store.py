@@ -8,7 +8,7 @@ from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
-from duetty.clock import Clock, SystemClock
+from duetty.clock import Clock, ForwardClock, SystemClock
 from duetty.errors import StoreUnavailable, TokenNotFound
 from duetty.ids import BlockId, SessionId
 from duetty.store import approvals, audit, blocks, sessions, tokens
@@ -205,7 +205,7 @@ class Store(ReadOnlyStore):
         super().__init__(path)
         self.repaired = repaired
         """Set when the file was broken and had to be started again."""
-        self._clock = clock
+        self._clock = ForwardClock(clock)
         # All tokens are held in memory: a new one is valid and a revoked one refused at once,
         # however long the disk takes.
         self._tokens = {token.id: token for token in tokens.tokens(connection)}
