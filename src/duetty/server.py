@@ -183,6 +183,8 @@ class Server:
             with Store.open(self._paths.database) as store:
                 if store.repaired is not None:
                     log.error("store_repaired", extra=asdict(store.repaired))
+                if store.lost is not None:
+                    log.error("store_lost", extra={"what": store.lost})
                 try:
                     anyio.run(
                         self._serve,

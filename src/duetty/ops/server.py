@@ -25,6 +25,8 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         degraded["store"] = (
             f"{store.repaired.reason}; what could not be read is in {store.repaired.moved_to}"
         )
+    elif store.lost is not None:
+        degraded["store"] = store.lost
     if store.degraded:
         degraded["store"] = store.degraded
     if services.trail.degraded:

@@ -150,6 +150,10 @@ ALTER TABLE sessions ADD COLUMN owner TEXT;
 
 _PAGE_KEYS = """
 ALTER TABLE tokens ADD COLUMN key TEXT;
+
+-- How often this file was written: see count.py.
+CREATE TABLE written (batches INTEGER NOT NULL);
+INSERT INTO written VALUES (0);
 """
 
 MIGRATIONS: tuple[str, ...] = (
