@@ -158,7 +158,7 @@ class Session:
     @property
     def degraded(self) -> str | None:
         """Why it does not all work as promised; None when it does."""
-        return self.journal.degraded or self._failure or self.left_behind
+        return self.journal.degraded or self._failure or self.left_behind or self.journal.damage
 
     @property
     def recent(self) -> deque[Block]:
