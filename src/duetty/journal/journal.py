@@ -159,7 +159,8 @@ class Journal:
         self._changed = set(repairs.garbled)
         """Segments that are not what was written, as far as they were looked at."""
         self._looked_at: set[Path] = set()
-        self._timed_ns = self._summed_ns = 0
+        self._timed_ns = 0
+        self._summed_ns = self._wall_ns()
         self._closed = False
         self._intake: Intake | None = None
         self._source_fd = -1

@@ -9,14 +9,18 @@ from pathlib import Path
 
 from duetty.approvals import Approvals
 from duetty.audit import Filters, Limits, Trail, records
+from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
 from duetty.ops.judging.deciding import Deciding
 from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rulebook.book import Rulebook
-from duetty.session import Registry
+from duetty.session import RecordedRun, Registry
 from duetty.store import Store
+
+RUNS_LOOK = 200
+"""Runs looked at for whose the blocks of a killed server are."""
 
 SETTLED_LOOK = 1_000
 """Records looked through for answers that the store did not get any more."""
@@ -62,6 +66,7 @@ def policing(
             book=book,
         )
         deciding.inherited = registry.environment
+        registry.whose = partial(_runs_of, trail)
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
 
 
@@ -99,6 +104,20 @@ def _opened(directory: Path, opened: Callable[[Path], Trail]) -> Trail:
             f"cannot use the audit trail in {directory}: {error.strerror}",
             hint="check that the directory is yours, can be written and has space left",
         ) from error
+
+
+def _runs_of(trail: Trail, session: str) -> list[RecordedRun]:
+    """The runs of a session that the trail has, newest first."""
+    found = records(trail.directory, Filters(kind="call", operation="command.run"), limit=RUNS_LOOK)
+    return [
+        RecordedRun(
+            command_line=str(each.fields["judged"].get("command_line")),
+            at_ns=each.at_ns,
+            actor=Actor(kind=each.fields["actor"]["kind"], name=each.fields["actor"]["name"]),
+        )
+        for each in found
+        if each.fields.get("session_id") == session and "judged" in each.fields
+    ]
 
 
 def _settled(trail: Trail) -> dict[str, str]:

@@ -14,6 +14,7 @@ from duetty.session.matching import Needle
 from duetty.session.opening import OpenRequest
 from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
+from duetty.session.restoring import RecordedRun
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
 from duetty.session.viewers import MAX_VIEWERS, Size, Viewer, ViewerKind
@@ -35,6 +36,7 @@ __all__ = [
     "OpenRequest",
     "OutputText",
     "Question",
+    "RecordedRun",
     "Registry",
     "Run",
     "RunAnswer",

@@ -71,7 +71,7 @@ from duetty.session.recording import (
     block_text,
     session_record,
 )
-from duetty.session.restoring import profile_of, recall_blocks, records, restored
+from duetty.session.restoring import Whose, profile_of, recall_blocks, records, restored
 from duetty.session.session import Session
 from duetty.session.sidecar import write_sidecar
 from duetty.session.viewers import Viewers, size_rule
@@ -132,6 +132,7 @@ class Registry:
         """Part and reason of what does not work as promised."""
 
         self.judge: Judge | None = None
+        self.whose: Whose = lambda session: []
         """Decides on lines that agents type; set before the first session is opened."""
 
         self.on_ended: Callable[[Session], None] = lambda session: None
@@ -632,7 +633,7 @@ class Registry:
         if (elements := read_elements(journal.directory)) is not None:
             session.restore_elements(elements)
         self._add(session)
-        await recall_blocks(session, self._store)
+        await recall_blocks(session, self._store, self.whose)
         if record.exited_at_ns is not None and (kept is None or kept.exited):
             if kept is not None:
                 await self._ending.forget(session)
