@@ -16,7 +16,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -72,6 +72,7 @@ from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
 from duetty.turns import ask_short_turns
 from duetty.upstreams import load_upstreams
+from duetty.watchdog import Watchdog
 
 DRAIN_S = 5.0
 """How long open requests get when the server ends; a second signal ends it at once."""
@@ -236,6 +237,8 @@ class Server:
             )
             self._processes.clear_leftovers()
             stack = ExitStack()
+            knock = asyncio.get_running_loop().call_soon_threadsafe
+            stack.enter_context(closing(Watchdog(knock)))
             police = stack.enter_context(
                 policing(self._paths, self._settings, self._clock, store=store, registry=registry)
             )
