@@ -24,6 +24,7 @@ NAMES = (
     "latency",
     "throughput",
     "fairness",
+    "hostile",
     "states",
     "viewing",
     "memory",
