@@ -396,6 +396,8 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
             f"cannot read {path}: {error.strerror}",
             hint="make it yours to read; inside a sandbox it is hidden",
         ) from error
+    except UnicodeDecodeError as error:
+        raise BadSetting(f"{path} is not UTF-8: byte {error.start + 1}") from error
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

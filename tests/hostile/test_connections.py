@@ -123,6 +123,8 @@ def test_a_pipelined_body_is_taken_whole(server: ServerProcess) -> None:
         b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET ? HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET a:// HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nnonsense\r\n\r\n",
+        b"POST /sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!!",
     ],
 )
 def test_a_malformed_request_is_refused_and_leaves_no_trace_of_calls(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from duetty.calls import Actor
 from duetty.config import STARTED_BY
@@ -116,6 +116,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._refused = False
         self._upgraded = False
         self._unread: bytes = b""
+        self._running: RequestResponseCycle | None = None
         self._strangers: dict[Stranger, None] | None = None
         self._shares: Shares | None = None
         self._owner: str | None = None
@@ -181,6 +182,10 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             self._parse(piece)
         if self._unread:
             self.flow.pause_reading()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -250,6 +255,14 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         if self.transport.is_closing() or self._refused:
             return
         self._refused = True
+        self.pipeline.clear()
+        if self._running is not None and not self._running.response_complete:
+            # What came before is not answered any more: nobody could tell the two answers apart.
+            self._running.disconnected = True
+            self._running.message_event.set()
+            if self._running.response_started:
+                self.transport.close()
+                return
         body = error_body(code, message)
         headers = (
             *ENCODED,

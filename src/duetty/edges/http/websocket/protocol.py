@@ -21,6 +21,8 @@ from duetty.errors import BadArguments
 
 log = logging.getLogger("duetty.websocket.uvicorn")
 log.setLevel(logging.WARNING)
+# What a peer sent that is no text is its own fault, and is answered with 1007: no trace of calls.
+log.addFilter(lambda record: not record.getMessage().startswith("Invalid UTF-8"))
 
 
 PIECE_BYTES = 4 * 1024
