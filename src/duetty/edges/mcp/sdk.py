@@ -96,12 +96,12 @@ class OwnedSessions(StreamableHTTPSessionManager):
         self._leave: dict[str, Callable[[], None]] = {}
 
     def _admit_session(
-        self, requester: AuthorizationContext | None
+        self, requestor: AuthorizationContext | None
     ) -> StreamableHTTPServerTransport | None:
-        mine = sum(owner == requester for owner in self._session_owners.values())
-        transport = None if mine >= self._each else super()._admit_session(requester)
-        if transport is not None and requester is not None:
-            kind, _, token = requester["client_id"].partition(":")
+        mine = sum(owner == requestor for owner in self._session_owners.values())
+        transport = None if mine >= self._each else super()._admit_session(requestor)
+        if transport is not None and requestor is not None:
+            kind, _, token = requestor["client_id"].partition(":")
             if kind == "token":
                 leave = self._live.join(token, lambda: _end(transport))
                 self._leave[str(transport.mcp_session_id)] = leave
