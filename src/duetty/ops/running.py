@@ -21,7 +21,7 @@ from duetty.session import (
     Run,
     RunAnswer,
     Session,
-    screen_json,
+    screen_shape,
     wait_block,
     wait_exit,
     wait_idle,
@@ -67,7 +67,7 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
     answer = await run.answer(output_limit=limit)
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return _run_result(answer, session, params)
+    return await _run_result(answer, session, params)
 
 
 async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
@@ -97,9 +97,9 @@ async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[
             raise
 
 
-def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunResult:
+async def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunResult:
     output, blocks = answer.output, answer.blocks
-    shown = screen_json(session.screen(styled=params.format == "styled")) if params.screen else None
+    shown = await screen_shape(session, styled=params.format == "styled") if params.screen else None
     last = blocks[-1] if blocks else session.open_block
     return RunResult(
         completed_by=answer.completed_by,
@@ -137,7 +137,7 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
             details={
                 "state": session.state().word,
                 "generation": session.activity.generation,
-                "screen": screen_json(session.screen(styled=params.format == "styled")),
+                "screen": await screen_shape(session, styled=params.format == "styled"),
             },
         )
     reason, match, block = found
@@ -150,7 +150,7 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
         match=match,
         block=block,
         exit_code=session.exit_code,
-        screen=screen_json(session.screen(styled=params.format == "styled")),
+        screen=await screen_shape(session, styled=params.format == "styled"),
         scrollback_lines=session.total_rows,
         last_activity_ms=int(session.activity.quiet_s() * 1000),
     )
@@ -199,7 +199,7 @@ async def _idle(params: IdleParams, services: Services, actor: Actor) -> Idle:
             details={"generation": session.activity.generation, "state": session.state().word},
         )
     return Idle(
-        screen=screen_json(session.screen(styled=params.format == "styled")),
+        screen=await screen_shape(session, styled=params.format == "styled"),
         scrollback_lines=session.total_rows,
         generation=session.activity.generation,
         last_activity_ms=int(session.activity.quiet_s() * 1000),
