@@ -40,7 +40,7 @@ _EVERYTHING = re.compile(r"[*?.\[\]!^]*")
 
 ROOTS = re.compile(
     r"/?\*?|~[a-z]*/?\*?|/(?:bin|boot|dev|etc|home|lib|lib32|lib64|media|mnt|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)(?:/\*?)?"
-    r"|/(?:home|Users)/[^/]+(?:/\*?)?|/(?:usr|var|etc|boot|lib|opt|srv|root)/[^/]+(?:/\*?)?|~/\.[a-z]+|[A-Za-z]:[\\/].*|~/[^/]+"
+    r"|/(?:home|Users)/[^/]+(?:/\*?)?|/(?:usr|var|etc|boot|lib)/[^/]+(?:/\*?)?|~/\.[a-z]+|[A-Za-z]:[\\/].*"
 )
 
 _DEVICE = re.compile(
