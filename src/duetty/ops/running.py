@@ -1,8 +1,10 @@
 """Operations that wait: run a command line, wait for something in a session."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.errors import (
@@ -37,6 +39,7 @@ INTERRUPT_S = 2.0
 
 async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult:
     session = services.registry.find(params.session)
+    fed_from = await _kept_input(params, services, session)
     run = Run(
         session=session,
         line=params.input,
@@ -44,7 +47,24 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
         quiet_s=params.timeout_ms / 1000,
         clock=services.clock,
         until=_needle(params.until_text, params.until_regex),
+        fed_from=fed_from,
     )
+    try:
+        return await _answer(run, params, services, actor)
+    finally:
+        if fed_from is not None and (run.has_begun or run.completed_by or not run.typed):
+            fed_from.unlink(missing_ok=True)  # else the shell has yet to open it
+
+
+async def _kept_input(params: RunParams, services: Services, session: Session) -> Path | None:
+    if params.stdin is None or session.is_exited:
+        return None
+    keep = services.registry.keep_input
+    return await anyio.to_thread.run_sync(keep, session, params.stdin_bytes())
+
+
+async def _answer(run: Run, params: RunParams, services: Services, actor: Actor) -> RunResult:
+    session = run.session
     try:
         with anyio.move_on_after(params.max_wait_ms / 1000) as bound:
 

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from signal import Signals
 
 import anyio
@@ -77,6 +78,9 @@ from duetty.workspaces import workspace_of
 
 PRIVATE = ".tmp"
 """Ends the name of a directory that a sandbox's programs have for themselves."""
+
+INPUTS = ".in"
+"""The same of one with what commands are given to read."""
 
 KEEPER_RETRY_S = 1.0
 """Between two attempts to start a keeper on a machine that has no room for one."""
@@ -244,6 +248,7 @@ class Registry:
                 clock=self._clock,
             )
             scratch.touch(mode=0o600)
+            self._inputs(id_).mkdir(mode=0o700)
             wrapped = await self._wrapped(request, launch, id_)
             opened = await self._keeping.open(
                 OpenOrder(
@@ -324,7 +329,7 @@ class Registry:
             return Wrapped(level="none", argv=argv, env=env)
         places = Places(
             hidden=self.hidden,
-            shown=(self._scratch / id_,),
+            shown=(self._scratch / id_, self._inputs(id_)),
             private=self._private(id_),
         )
         return await anyio.to_thread.run_sync(
@@ -383,7 +388,30 @@ class Registry:
 
     def _remove_scratch(self, id_: SessionId) -> None:
         (self._scratch / id_).unlink(missing_ok=True)
-        remove_trees(self._private(id_))
+        remove_trees(self._private(id_), self._inputs(id_))
+
+    def _inputs(self, id_: str) -> Path:
+        """Where its commands find what they were given to read; a sandbox shows it."""
+        return self._scratch / f"{id_}{INPUTS}"
+
+    def keep_input(self, session: Session, data: bytes) -> Path:
+        """A file for a command's standard input; whoever asked for it takes it away. Blocks.
+
+        Raises:
+            StateUnwritable: if there is no room for it.
+        """
+        directory = self._inputs(session.profile.id)
+        file = directory / token_hex(4)
+        try:
+            directory.mkdir(mode=0o700, exist_ok=True)
+            with open(file, "xb", opener=partial(os.open, mode=0o600)) as kept:
+                kept.write(data)
+        except OSError as error:
+            file.unlink(missing_ok=True)
+            raise StateUnwritable(
+                f"cannot write {file}: {error.strerror}", hint="free some space"
+            ) from error
+        return file
 
     def _private(self, id_: str) -> Path:
         """What a sandbox's programs may fill, and have for themselves."""
@@ -396,7 +424,7 @@ class Registry:
             each
             for each in self._scratch.iterdir()
             if each.name.startswith(ASIDE)
-            or (each.name.endswith(PRIVATE) and each.name.removesuffix(PRIVATE) not in alive)
+            or (each.suffix in (PRIVATE, INPUTS) and each.stem not in alive)
         ]
         remove_trees(*left)
 

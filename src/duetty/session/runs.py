@@ -8,6 +8,7 @@ is still an answer.
 """
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import anyio
@@ -24,7 +25,7 @@ from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
 from duetty.session.session import Session
-from duetty.shell import EXACT_LINE, needs_exact_line
+from duetty.shell import EXACT_LINE, needs_exact_line, with_input
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
 
@@ -91,6 +92,8 @@ class Run:
     quiet_s: float
     clock: Clock
     until: Needle | None = None
+    fed_from: Path | None = None
+    """What the line reads as its standard input, in place of the terminal."""
     completed_by: CompletedBy | None = None
     typed: bool = False
     match: str | None = None
@@ -114,6 +117,7 @@ class Run:
         Raises:
             SessionExited: if there is nobody to type to.
             BadArguments: if the terminal would cut the line.
+            SessionBusy: if no shell reads it, and it has a standard input of its own.
         """
         session = self.session
         await self._wait_ready()
@@ -121,6 +125,7 @@ class Run:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = self._is_at_prompt()
         if not self._at_prompt:
+            self._check_fed()
             session.line.is_touched = True  # a program may leave some of it to the shell
         self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
         self._last_block = session.recent[-1].number if session.recent else 0
@@ -129,6 +134,9 @@ class Run:
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
         text = self.line.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r")
+        if self.fed_from is not None:
+            session.line.told_as = text
+            text = with_input(text, session.profile.shell, self.fed_from)
         pieces = [text]
         if self._by_line(text):
             pieces = text.split("\n")
@@ -137,6 +145,20 @@ class Run:
             await self._type_one(piece)
         session.line.text = text if self._at_prompt and len(pieces) == 1 else None
         self._type(pieces[-1])
+
+    def _check_fed(self) -> None:
+        if self.fed_from is None:
+            return
+        raise SessionBusy(
+            f"no shell of {self.session.name!r} is at its prompt, and only a shell can give a command its stdin",
+            hint="end the program that runs, or leave out stdin to type to it",
+            details={"state": self.session.state().word},
+        )
+
+    @property
+    def has_begun(self) -> bool:
+        """The shell runs the line, or ran it: what the line reads is open by now."""
+        return bool(self._blocks()) or self.session.phase is Phase.RUNNING
 
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
@@ -156,7 +178,7 @@ class Run:
         if session.is_exited:
             return
         # It kills within one line, or the line end before the cursor: twice for each.
-        lines = self.line.count("\n") + self.line.count("\r") + 1
+        lines = self.line.count("\n") + self.line.count("\r") + (3 if self.fed_from else 1)
         session.write(KILL_LINE * (2 * lines), actor=self.actor, judged=True)
         await session.pulse.nap(HELD_S)
 
@@ -357,7 +379,7 @@ class Run:
 
     @property
     def _several(self) -> bool:
-        return "\n" in self.line.rstrip("\r\n")
+        return self.fed_from is None and "\n" in self.line.rstrip("\r\n")
 
     # --- is it over? ----------------------------------------------------------
 
@@ -385,7 +407,8 @@ class Run:
         if closed and session.phase in (Phase.DONE, Phase.PROMPT) and quiet_s > NEXT_COMMAND_S:
             return "mark"  # the prompt is slow; the commands are done
         if session.phase is Phase.CONTINUATION and session.continued_at > self._offset:
-            return "input" if not several or quiet_s > STABLE_S else None
+            is_one = not several and self.fed_from is None
+            return "input" if is_one or quiet_s > STABLE_S else None
         return None
 
     def _pause_s(self) -> float:

@@ -1,5 +1,6 @@
 """Arguments of the operations, as they cross the boundary."""
 
+import base64
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -10,6 +11,7 @@ from duetty.wire.base import CommandLine, Params, SystemText, variables
 MAX_WAIT_MS = 86_400_000
 MAX_IDLE_MS = 300_000
 MAX_INPUT_CHARS = 1_000_000
+MAX_STDIN_CHARS = 8_000_000
 
 Format = Literal["styled", "plain"]
 SessionName = Annotated[str, Field(description="name of the session")]
@@ -17,6 +19,28 @@ SessionName = Annotated[str, Field(description="name of the session")]
 
 class Nothing(Params):
     """No arguments."""
+
+
+class StdinParams(Params):
+    """Of what runs a command line."""
+
+    stdin: str | None = Field(
+        None,
+        max_length=MAX_STDIN_CHARS,
+        description="the command's standard input; it is part of no command line and no history",
+    )
+    stdin_encoding: Literal["utf8", "base64"] = "utf8"
+
+    @model_validator(mode="after")
+    def _is_base64(self) -> Self:
+        self.stdin_bytes()
+        return self
+
+    def stdin_bytes(self) -> bytes:
+        text = self.stdin or ""
+        if self.stdin_encoding == "base64":
+            return base64.b64decode(text, validate=True)
+        return text.encode("utf-8", "surrogatepass")
 
 
 class TokenCreateParams(Params):
@@ -205,7 +229,7 @@ class SearchParams(Params):
     limit: int = Field(20, ge=1, le=200)
 
 
-class RunParams(SessionParams):
+class RunParams(StdinParams, SessionParams):
     input: CommandLine = Field(
         description="command line to type; Enter is added when missing", max_length=MAX_INPUT_CHARS
     )

@@ -198,6 +198,7 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         arguments,
         "session",
         "input",
+        "stdin",
         "timeout_ms",
         "max_wait_ms",
         "interrupt",
@@ -462,6 +463,9 @@ TOOLS = (
         parameters={
             "session": SESSION,
             "input": text("command line, or text for the running program; Enter is added"),
+            "stdin": text(
+                "standard input of the command, any text: to write a file run `cat > path` with its content here"
+            ),
             "timeout_ms": number(
                 "silence that counts as an end, in ms, where the shell does not tell", 2_000, low=1
             ),
