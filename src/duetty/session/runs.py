@@ -7,6 +7,7 @@ marks, silence. The caller bounds the whole; what is known when the bound passes
 is still an answer.
 """
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -24,7 +25,7 @@ from duetty.session.line import LINE_EDITORS
 from duetty.session.matching import Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
-from duetty.session.session import Session
+from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
 from duetty.shell import EXACT_LINE, needs_exact_line, with_input
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
@@ -61,6 +62,12 @@ CANONICAL_LINE_BYTES = 4_095
 
 OVERLAP_BYTES = 4_096
 """A text that is cut by two turns of output is still found if it is shorter than this."""
+
+_ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
+"""Programs in which an empty line ends a block."""
+
+_PROMPT = re.compile(r"\W{0,8}")
+"""What a program shows before a line that goes on."""
 
 MAX_ECHO_BYTES = 16 * 1024
 """How much is looked at for the echo of one line, or for a prompt."""
@@ -133,7 +140,7 @@ class Run:
         self._prompts = session.prompts
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
-        text = self.line.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r")
+        text = self._text()
         if self.fed_from is not None:
             session.line.told_as = text
             text = with_input(text, session.profile.shell, self.fed_from)
@@ -145,6 +152,15 @@ class Run:
             await self._type_one(piece)
         session.line.text = text if self._at_prompt and len(pieces) == 1 else None
         self._type(pieces[-1])
+
+    def _text(self) -> str:
+        """What stands before Enter. Python ends a block only at an empty line, so there one is kept."""
+        text = self.line.replace("\r\n", "\n").removesuffix("\r")
+        if not self._at_prompt and "\n" in text.rstrip("\n"):
+            program = self.session.foreground
+            if program is not None and _ENDS_BLOCKS.match(program.name):
+                return text
+        return text.removesuffix("\n")
 
     def _check_fed(self) -> None:
         if self.fed_from is None:
@@ -270,11 +286,19 @@ class Run:
 
     async def _is_at_rest(self) -> bool:
         """Keys may be on their way that make the shell draw a prompt, which would be taken for the
-        end of this line. False when something else has begun meanwhile.
+        end of this line, or that make a program leave. False when something else has begun meanwhile.
         """
-        if self.session.phase in (Phase.RUNNING, Phase.SILENT):
-            return True
-        return await self.session.wait_rest()
+        session = self.session
+        phase = session.phase
+        if phase not in (Phase.RUNNING, Phase.SILENT):
+            return await session.wait_rest()
+        for _ in range(REST_LOOKS):
+            if session.is_exited or await session.is_at_rest():
+                return True
+            await session.pulse.nap(REST_LOOK_S)
+            if session.phase is not phase:
+                return False
+        return True
 
     def _check_empty(self) -> None:
         """Refuse to type into somebody's half line."""
@@ -498,6 +522,8 @@ class Run:
             slices.append((max(running, self._offset), session.journal.end))
         if not slices and self.completed_by == "mark":
             return self._said(limit)
+        if not slices and self._at_prompt and session.is_continuing:
+            return OutputText(text="", total_bytes=0)  # nothing ran; what is shown is the line
         if not slices:
             slices = [(self._offset, session.journal.end)]
         if not self._at_prompt:
@@ -531,7 +557,7 @@ class Run:
         echo, canonical = session.echo_and_canonical()
         if start != self._offset or (canonical and not echo):
             return start
-        for typed in self.line.replace("\r\n", "\n").rstrip("\r\n").split("\n"):
+        for typed in self._text().split("\n"):
             end = min(session.journal.end, start + MAX_ECHO_BYTES)
             try:
                 shown, line_end, _ = session.journal.read(start, end).partition(b"\n")
@@ -539,7 +565,10 @@ class Run:
                 return start
             prompt = self._before.encode() if start == self._offset else b""
             found = typed_line(prompt, shown, cols=session.profile.cols)
-            if not line_end or found != (typed.strip() or None):
+            is_echo = found == (typed.strip() or None)
+            if start != self._offset and (found or "").endswith(typed.strip()):
+                is_echo = _PROMPT.fullmatch((found or "").removesuffix(typed.strip())) is not None
+            if not line_end or not is_echo:
                 return start
             start += len(shown) + 1
         return start

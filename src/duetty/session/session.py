@@ -38,7 +38,9 @@ from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
+    Foreground,
     drop_unread,
+    foreground,
     has_output,
     is_still_the_shell,
     line_settings,
@@ -295,6 +297,18 @@ class Session:
     def dump(self, *, scrollback_rows: int | None = None) -> bytes:
         """The whole terminal as VT bytes, for a viewer that starts now."""
         return self._terminal.dump(scrollback_rows=scrollback_rows)
+
+    @property
+    def foreground(self) -> Foreground | None:
+        """The program that has the terminal; None for a shell at its prompt, or where nobody can tell."""
+        if self._fd < 0 or self.is_at_prompt:
+            return None
+        found = foreground(self._fd)
+        return (
+            None
+            if found is None or found.pid == self.profile.pid and self.profile.is_shell
+            else found
+        )
 
     def echo_and_canonical(self) -> tuple[bool, bool]:
         return line_settings(self._fd) if self._fd >= 0 else (True, True)
