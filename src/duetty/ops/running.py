@@ -17,8 +17,9 @@ from duetty.errors import (
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.shapes import block_info
+from duetty.ops.shapes import block_info, foreground_info
 from duetty.session import (
+    Found,
     Needle,
     Run,
     RunAnswer,
@@ -30,8 +31,8 @@ from duetty.session import (
     wait_state,
     wait_text,
 )
-from duetty.wire.params import MAX_IDLE_MS, IdleParams, RunParams, WaitParams
-from duetty.wire.results import BlockInfo, Idle, RunResult, WaitResult
+from duetty.wire.params import MAX_IDLE_MS, IdleParams, RunParams, WaitParams, WatchParams
+from duetty.wire.results import BlockInfo, Idle, RunResult, ScreenCursor, WaitResult
 
 INTERRUPT_S = 2.0
 """For Ctrl-C after the caller has gone: nobody waits for it any more."""
@@ -46,7 +47,7 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
         actor=actor,
         quiet_s=params.timeout_ms / 1000,
         clock=services.clock,
-        until=_needle(params.until_text, params.until_regex),
+        until=needle_of(params.until_text, params.until_regex),
         fed_from=fed_from,
     )
     try:
@@ -87,14 +88,14 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
     answer = await run.answer(output_limit=limit)
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return _run_result(answer, session, params)
+    return run_result(answer, session, params, actor)
 
 
 async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
-    _needle(params.until_text, params.until_regex)
+    needle_of(params.until_text, params.until_regex)
 
 
-def _needle(text: str | None, pattern: str | None) -> Needle | None:
+def needle_of(text: str | None, pattern: str | None) -> Needle | None:
     return None if text is None and pattern is None else Needle(text=text, pattern=pattern)
 
 
@@ -117,9 +118,11 @@ async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[
             raise
 
 
-def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunResult:
+def run_result(answer: RunAnswer, session: Session, params: WatchParams, who: Actor) -> RunResult:
     output, blocks = answer.output, answer.blocks
     shown = screen_json(session.screen(styled=params.format == "styled")) if params.screen else None
+    changed = session.shown.changes(who.identity, session.rows())
+    cursor = session.cursor
     last = blocks[-1] if blocks else session.open_block
     return RunResult(
         completed_by=answer.completed_by,
@@ -136,8 +139,13 @@ def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunRe
         cwd=answer.cwd,
         duration_ms=answer.duration_ms,
         generation=answer.generation,
-        match=answer.match,
+        match=answer.match.text if answer.match else None,
+        match_line=answer.match.line if answer.match else None,
         screen=shown,
+        foreground=foreground_info(session),
+        terminal=session.terminal_mode,
+        cursor=ScreenCursor(row=cursor.row, col=cursor.col, visible=cursor.visible),
+        changed=changed if params.changes else None,
     )
 
 
@@ -167,7 +175,10 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
         generation=session.activity.generation,
         state=state.word,
         state_known_by=state.known_by,
-        match=match,
+        match=match.text if match else None,
+        match_line=match.line if match else None,
+        foreground=foreground_info(session),
+        terminal=session.terminal_mode,
         block=block,
         exit_code=session.exit_code,
         screen=screen_json(session.screen(styled=params.format == "styled")),
@@ -176,7 +187,7 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
     )
 
 
-_Found = tuple[str, str | None, BlockInfo | None]
+_Found = tuple[str, Found | None, BlockInfo | None]
 
 
 async def _condition(session: Session, params: WaitParams) -> _Found:
@@ -188,7 +199,7 @@ async def _condition(session: Session, params: WaitParams) -> _Found:
             fresh=params.fresh,
         )
         return "idle", None, None
-    if (needle := _needle(params.text, params.regex)) is not None:
+    if (needle := needle_of(params.text, params.regex)) is not None:
         return "text", await wait_text(session, needle), None
     if params.block is not None:
         block = await wait_block(session, after=params.block)

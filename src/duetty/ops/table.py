@@ -59,6 +59,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         writing.PRESS,
         writing.PASTE,
         writing.INTERRUPT_OP,
+        writing.RESET,
         capture.MODE,
         capture.CAPTURE,
         capture.RELEASE,

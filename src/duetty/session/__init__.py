@@ -7,10 +7,11 @@ from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
 from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeping import Keeping
-from duetty.session.matching import Needle
+from duetty.session.matching import Found, Needle
 from duetty.session.opening import OpenRequest
 from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
+from duetty.session.resetting import reset
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
 from duetty.session.typed_text import edited_text, ends_line, plain_text
@@ -24,6 +25,7 @@ __all__ = [
     "Elements",
     "FirstIdle",
     "Follower",
+    "Found",
     "Keeping",
     "Needle",
     "OpenRequest",
@@ -46,6 +48,7 @@ __all__ = [
     "output_lines",
     "owner_name",
     "plain_text",
+    "reset",
     "screen_json",
     "scrollback_json",
     "spans_of",

@@ -4,12 +4,23 @@ The pattern is the caller's and the text is a program's, so either may be hostil
 Python's own `re` would hold the loop for as long as the two of them like.
 """
 
+from typing import NamedTuple
+
 import regex
 
 from duetty.errors import BadArguments
 
+MAX_LINE = 1_000
+"""Of the line around a match."""
+
 SEARCH_S = 0.1
 """For one search of a screenful. An honest pattern takes microseconds."""
+
+
+class Found(NamedTuple):
+    text: str
+    line: str
+    """All of the line that it stands in."""
 
 
 class Needle:
@@ -29,7 +40,7 @@ class Needle:
         except (regex.error, RecursionError, OverflowError, ValueError) as error:
             raise BadArguments(f"not a regular expression: {error}") from error
 
-    def find(self, haystack: str) -> str | None:
+    def find(self, haystack: str) -> "Found | None":
         """The first match.
 
         Raises:
@@ -42,4 +53,8 @@ class Needle:
                 "the regular expression takes too long to search this output",
                 hint="avoid nested repetition such as (a+)+",
             ) from None
-        return found.group(0) if found is not None else None
+        if found is None:
+            return None
+        start = haystack.rfind("\n", 0, found.start()) + 1
+        end = haystack.find("\n", found.end())
+        return Found(found.group(0), haystack[start : end if end >= 0 else None][:MAX_LINE])

@@ -27,6 +27,16 @@ def line_settings(fd: int) -> tuple[bool, bool]:
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
 
 
+def make_sane(fd: int) -> None:
+    """What `stty sane` does, as far as reading lines needs it."""
+    with suppress(OSError, termios.error):
+        modes = termios.tcgetattr(fd)
+        modes[0] = (modes[0] | termios.ICRNL | termios.BRKINT) & ~(termios.IGNCR | termios.INLCR)
+        modes[1] |= termios.OPOST | termios.ONLCR
+        modes[3] |= termios.ICANON | termios.ECHO | termios.ECHOE | termios.ISIG | termios.IEXTEN
+        termios.tcsetattr(fd, termios.TCSANOW, modes)
+
+
 def set_window_size(fd: int, *, cols: int, rows: int) -> None:
     termios.tcsetwinsize(fd, (rows, cols))
 
@@ -73,7 +83,7 @@ def foreground(master: int) -> Foreground | None:
     if (found := _program(group)) is not None:
         return found
     # The first program of a pipe may have ended.
-    pids = (int(each) for each in os.listdir("/proc") if each.isdigit())
+    pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
     return next((each for pid in pids if (each := _program(pid, group)) is not None), None)
 
 

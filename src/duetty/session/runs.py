@@ -22,10 +22,11 @@ from duetty.session.block import Block
 from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
 from duetty.session.line import LINE_EDITORS
-from duetty.session.matching import Needle
+from duetty.session.matching import Found, Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
 from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
+from duetty.session.typed_text import ends_line
 from duetty.shell import EXACT_LINE, needs_exact_line, with_input
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
@@ -63,6 +64,8 @@ CANONICAL_LINE_BYTES = 4_095
 OVERLAP_BYTES = 4_096
 """A text that is cut by two turns of output is still found if it is shorter than this."""
 
+_IDLE = frozenset({Phase.INPUT, Phase.CONTINUATION, Phase.ENTERED})
+
 _ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
 """Programs in which an empty line ends a block."""
 
@@ -86,7 +89,7 @@ class RunAnswer:
     cwd: str
     duration_ms: float
     generation: int
-    match: str | None = None
+    match: Found | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -101,15 +104,18 @@ class Run:
     until: Needle | None = None
     fed_from: Path | None = None
     """What the line reads as its standard input, in place of the terminal."""
+    by_keys: bool = False
+    """Keys were written, which need not be a line."""
     completed_by: CompletedBy | None = None
     typed: bool = False
-    match: str | None = None
+    match: Found | None = None
 
     _at_prompt: bool = False
     _before: str = ""
     """The row that the line was typed into, up to it: the prompt of a program without marks."""
     _last_block: int = 0
     _gathered: list[Block] = field(default_factory=list[Block])
+    _was_fullscreen: bool = False
     _prompts: int = 0
     _offset: int = 0
     _searched: int = 0
@@ -134,12 +140,7 @@ class Run:
         if not self._at_prompt:
             self._check_fed()
             session.line.is_touched = True  # a program may leave some of it to the shell
-        self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
-        self._last_block = session.recent[-1].number if session.recent else 0
-        session.chronicle.collect(self._gathered)
-        self._prompts = session.prompts
-        self._offset = self._searched = session.journal.end
-        self._started_s = self.clock.monotonic_s()
+        self._begin()
         text = self._text()
         if self.fed_from is not None:
             session.line.told_as = text
@@ -152,6 +153,23 @@ class Run:
             await self._type_one(piece)
         session.line.text = text if self._at_prompt and len(pieces) == 1 else None
         self._type(pieces[-1])
+
+    def watch(self, typed: bytes) -> None:
+        """In place of `start`: somebody else writes these bytes, right after this."""
+        self.by_keys = self.typed = True
+        self._at_prompt = self._is_at_prompt() and ends_line(typed)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Note where things stand, so that what comes from now on can be told from it."""
+        session = self.session
+        self._was_fullscreen = session.alternate_active
+        self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
+        self._last_block = session.recent[-1].number if session.recent else 0
+        session.chronicle.collect(self._gathered)
+        self._prompts = session.prompts
+        self._offset = self._searched = session.journal.end
+        self._started_s = self.clock.monotonic_s()
 
     def _text(self) -> str:
         """What stands before Enter. Python ends a block only at an empty line, so there one is kept."""
@@ -268,6 +286,7 @@ class Run:
             if not session.line.is_touched or await self._is_at_rest():
                 break
         self._check_empty()
+        self._check_readable()
         if self._needs_paste(self.line.rstrip("\r\n")):
             # zsh asks for bracketed paste only after it has drawn its prompt.
             with anyio.move_on_after(PASTE_READY_S):
@@ -312,6 +331,18 @@ class Run:
                 details={"state": "prompt"},
             )
         session.line.is_touched = False
+
+    def _check_readable(self) -> None:
+        """Refuse to type to a shell that gets no line: a program left its terminal raw."""
+        session = self.session
+        if session.profile.shell in LINE_EDITORS or session.phase not in _IDLE:
+            return
+        if session.terminal_mode == "raw":
+            raise SessionBusy(
+                f"the terminal of {session.name!r} was left raw: its shell reads no line",
+                hint="call again with reset: true, or press Ctrl-J, type `stty sane` and press Ctrl-J",
+                details={"state": session.state().word, "terminal": "raw"},
+            )
 
     async def _wait_started(self) -> None:
         """A shell that is starting gets a moment for its first prompt, once."""
@@ -451,7 +482,7 @@ class Run:
             case "awaiting_input" | "awaiting_password":
                 if (session.phase is not Phase.CONTINUATION) and self._held():
                     return "input"
-            case "prompt" if not self._at_prompt and state.known_by == "kernel":
+            case "prompt" if not self._at_prompt and (self.by_keys or state.known_by == "kernel"):
                 if self._held():
                     return "input"
             case _:
@@ -513,6 +544,9 @@ class Run:
             (max(each.start, self._offset), each.end) for each in blocks if each.end is not None
         ]
         session = self.session
+        if session.alternate_active and not slices:
+            text = "\n".join(row for row in session.rows() if row)
+            return OutputText(text=text, total_bytes=len(text.encode()))
         running = session.output_start()
         if (
             running is not None
@@ -605,6 +639,8 @@ class Run:
             parts.append(part)
         if not parts:
             return None
+        if self._was_fullscreen:  # the rows above are the program's, which left
+            parts[0] = replace(parts[0], text=parts[0].text.lstrip("\n"))
         if len(parts) == 1:
             return parts[0]
         return OutputText(

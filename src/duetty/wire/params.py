@@ -148,12 +148,45 @@ class SignalParams(SessionParams):
     )
 
 
-class WriteParams(SessionParams):
+class WatchParams(SessionParams):
+    """What to wait for, and what to tell of it."""
+
+    timeout_ms: int = Field(
+        2_000,
+        ge=1,
+        le=MAX_IDLE_MS,
+        description="silence that counts as an end where there are no marks",
+    )
+    max_wait_ms: int = Field(
+        30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
+    )
+    until_text: str | None = Field(
+        None, max_length=10_000, description="answer as soon as the output holds this text"
+    )
+    until_regex: str | None = Field(
+        None, max_length=10_000, description="the same with a regular expression"
+    )
+    format: Format = "plain"
+    screen: bool = Field(False, description="whether the answer carries the screen")
+    changes: bool = Field(
+        False, description="whether it carries the rows that changed since this caller's last look"
+    )
+    max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
+
+
+class TypingParams(WatchParams):
+    wait: Literal["none", "settle", "end"] = Field(
+        "none",
+        description="settle: until what is typed shows; end: as a run, until the command ends or waits",
+    )
+
+
+class WriteParams(TypingParams):
     data: str = Field(description="what to write", max_length=2 * MAX_INPUT_CHARS)
     encoding: Literal["utf8", "base64"] = "utf8"
 
 
-class PressParams(SessionParams):
+class PressParams(TypingParams):
     keys: list[str] = Field(
         description="named keys such as Enter, Ctrl-C, Up, F5, Alt-x, or single characters",
         min_length=1,
@@ -229,31 +262,14 @@ class SearchParams(Params):
     limit: int = Field(20, ge=1, le=200)
 
 
-class RunParams(StdinParams, SessionParams):
+class RunParams(StdinParams, WatchParams):
     input: CommandLine = Field(
         description="command line to type; Enter is added when missing", max_length=MAX_INPUT_CHARS
     )
-    timeout_ms: int = Field(
-        2_000,
-        ge=1,
-        le=MAX_IDLE_MS,
-        description="silence that counts as an end where there are no marks",
-    )
-    max_wait_ms: int = Field(
-        30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
-    )
-    until_text: str | None = Field(
-        None, max_length=10_000, description="answer as soon as the output holds this text"
-    )
-    until_regex: str | None = Field(
-        None, max_length=10_000, description="the same with a regular expression"
-    )
-    format: Format = "plain"
     screen: bool = Field(True, description="whether the answer carries the screen")
     interrupt: bool = Field(
         False, description="do what Ctrl-C does when the time is up or the caller goes"
     )
-    max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
     why: str | None = Field(
         None,
         max_length=500,
