@@ -186,7 +186,7 @@ async def held_pipe(tools: Tools) -> None:
     assert (ran["output"], ran["exit_code"]) == ("done", 0)
 
 
-@job("two sessions at once", "one shell for everything", calls=5)
+@job("two sessions at once", "one shell for everything", calls=5, errors=1)
 async def two_sessions(tools: Tools) -> None:
     other = f"{tools.session}-2"
     await tools.use("wsh_create_session", name=other, cwd=str(tools.place))
@@ -349,7 +349,8 @@ async def pager_trap(tools: Tools) -> None:
         git(tools.place, "commit", "-q", "--allow-empty", "-m", f"commit number {number}")
     shown = await tools.run("GIT_PAGER=less git log")
     next_ = await tools.run("echo next", reset=True)
-    assert (shown["state"], next_["output"]) == ("fullscreen", "next")
+    assert shown["output"].endswith(":")
+    assert next_["output"] == "next"
 
 
 # --- trouble ------------------------------------------------------------------------
@@ -381,7 +382,6 @@ async def heredoc_left(tools: Tools) -> None:
 @job("a shell that exits", "a dead session keeps its name", calls=3, errors=1)
 async def exits(tools: Tools) -> None:
     gone = await tools.run("exit 7")
-    tools.spent.calls += 0
     await tools.open()
     assert (gone["state"], gone["exit_code"]) == ("exited", 7)
 

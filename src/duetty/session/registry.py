@@ -341,10 +341,18 @@ class Registry:
             while self._is_taken(name := str(self._next_number)):
                 self._next_number += 1
             self._next_number += 1
-        elif self._is_taken(name):
-            raise SessionNameConflict(name)
+        else:
+            self._free_name(name)
+            if self._is_taken(name):
+                raise SessionNameConflict(name)
         self._opening.add(name)
         return name
+
+    def _free_name(self, name: str) -> None:
+        """A session that has ended keeps its name only until another is to have it."""
+        ended = self._by_name.get(name)
+        if ended is not None and ended.is_exited:
+            self.rename(ended, f"{name}-{ended.profile.id[:6]}")
 
     def _add(self, session: Session) -> None:
         self._by_id[session.profile.id] = session
