@@ -31,8 +31,14 @@ from duetty.session import (
     wait_state,
     wait_text,
 )
-from duetty.wire.params import MAX_IDLE_MS, IdleParams, RunParams, WaitParams, WatchParams
-from duetty.wire.results import BlockInfo, Idle, RunResult, ScreenCursor, WaitResult
+from duetty.wire.params import MAX_IDLE_MS, IdleParams, Nothing, RunParams, WaitParams, WatchParams
+from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor, WaitResult
+
+MAX_LEFT = 64
+"""Ends to be told of one session; the oldest are never asked for any more."""
+
+EXCERPT_CHARS = 200
+"""Of a command line that is only named."""
 
 INTERRUPT_S = 2.0
 """For Ctrl-C after the caller has gone: nobody waits for it any more."""
@@ -91,6 +97,49 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
     return run_result(answer, session, params, actor)
 
 
+async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
+    """Each is told once."""
+    found: list[Ended] = []
+    for session in services.registry.sessions():
+        if actor.session not in (None, session.name):
+            continue
+        mine = [each for each, who in session.left.items() if who == actor.identity]
+        for wanted in mine:
+            if wanted == session.profile.id and session.is_exited:
+                found.append(_ended_session(session))
+            elif block := next((each for each in session.recent if each.id == wanted), None):
+                found.append(
+                    Ended(
+                        session=session.name,
+                        block=block.id,
+                        command_line=(block.command_line or "")[:EXCERPT_CHARS] or None,
+                        exit_code=block.exit_code,
+                        duration_ms=block.duration_ms,
+                    )
+                )
+            else:
+                continue
+            del session.left[wanted]
+    return found
+
+
+def _ended_session(session: Session) -> Ended:
+    took_ns = (session.exited_at_ns or 0) - session.profile.created_at_ns
+    return Ended(
+        session=session.name,
+        block=None,
+        command_line=session.profile.command[:EXCERPT_CHARS],
+        exit_code=_as_a_shell_says(session),
+        duration_ms=round(took_ns / 1e6, 3),
+    )
+
+
+def _as_a_shell_says(session: Session) -> int | None:
+    if session.exit_code is None and session.exit_signal is not None:
+        return 128 + session.exit_signal
+    return session.exit_code
+
+
 async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
     needle_of(params.until_text, params.until_regex)
 
@@ -124,6 +173,10 @@ def run_result(answer: RunAnswer, session: Session, params: WatchParams, who: Ac
     changed = session.shown.changes(who.identity, session.rows())
     cursor = session.cursor
     last = blocks[-1] if blocks else session.open_block
+    if answer.completed_by in ("deadline", "text") and last is not None and last.is_open:
+        session.left[last.id] = who.identity
+        if len(session.left) > MAX_LEFT:
+            del session.left[next(iter(session.left))]
     return RunResult(
         completed_by=answer.completed_by,
         exit_code=answer.exit_code,
@@ -249,6 +302,17 @@ RUN = Operation(
     route=Route(method="POST", path="/sessions/{session}/run"),
     waits=True,
     errors=(Deadline, SessionBusy),
+)
+ENDED = Operation(
+    name="command.ended",
+    summary="Commands that this caller stopped waiting for and that have ended since; each is told once.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=Nothing,
+    result=list[Ended],
+    run=_ended,
+    route=Route(method="GET", path="/ended"),
+    shared=True,
 )
 WAIT = Operation(
     name="session.wait",

@@ -81,6 +81,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         reading.HISTORY,
         reading.SEARCH,
         running.RUN,
+        running.ENDED,
         running.WAIT,
         running.IDLE,
         pictures.SNAPSHOT,

@@ -82,6 +82,9 @@ PRIVATE = ".tmp"
 INPUTS = ".in"
 """The same of one with what commands are given to read."""
 
+END_GRACE_S = 2.0
+"""For a session whose time is up, until KILL."""
+
 KEEPER_RETRY_S = 1.0
 """Between two attempts to start a keeper on a machine that has no room for one."""
 
@@ -225,7 +228,9 @@ class Registry:
             )
 
     def _is_taken(self, name: str) -> bool:
-        return name in self._by_name or name in self._opening
+        """A session that has ended keeps its name only until another is to have it."""
+        having = self._by_name.get(name)
+        return name in self._opening or (having is not None and not having.is_exited)
 
     async def _open(self, request: OpenRequest, name: str) -> Session:
         id_, nonce = new_session_id(), new_nonce()
@@ -338,21 +343,15 @@ class Registry:
 
     def _claim(self, name: str | None) -> str:
         if name is None:
-            while self._is_taken(name := str(self._next_number)):
+            while (name := str(self._next_number)) in self._by_name or name in self._opening:
                 self._next_number += 1
             self._next_number += 1
-        else:
-            self._free_name(name)
-            if self._is_taken(name):
-                raise SessionNameConflict(name)
+        elif self._is_taken(name):
+            raise SessionNameConflict(name)
+        elif (ended := self._by_name.get(name)) is not None:
+            self.rename(ended, f"{name}-{ended.profile.id[:6]}")
         self._opening.add(name)
         return name
-
-    def _free_name(self, name: str) -> None:
-        """A session that has ended keeps its name only until another is to have it."""
-        ended = self._by_name.get(name)
-        if ended is not None and ended.is_exited:
-            self.rename(ended, f"{name}-{ended.profile.id[:6]}")
 
     def _add(self, session: Session) -> None:
         self._by_id[session.profile.id] = session
@@ -517,6 +516,17 @@ class Registry:
             # Nobody told the end: the keeper is gone, or the kernel holds the process.
             session.ended(exit_code=None, exit_signal=None)
             self._save(session)
+
+    def end_after(self, session: Session, delay_s: float) -> None:
+        """Close the session when its time is up."""
+
+        async def end() -> None:
+            with anyio.move_on_after(delay_s):
+                while not session.is_exited:
+                    await session.pulse.wait()
+            await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
+
+        self._tasks.start_soon(end)
 
     async def interrupt(self, session: Session, *, actor: Actor) -> None:
         """Do what Ctrl-C does, also to a program that has not read its input for long.

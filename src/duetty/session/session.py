@@ -117,6 +117,9 @@ class Session:
         self.actor = NOBODY
         """Who wrote last: the next block is theirs."""
 
+        self.left: dict[str, str] = {}
+        """Blocks that somebody stopped waiting for, and who: their end is to be told."""
+
         self.shown = Shown()
         self.viewers = Viewers()
         self.last_dump: object = None

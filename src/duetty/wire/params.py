@@ -99,6 +99,12 @@ class OpenParams(Params):
         " that the settings name, and name no others",
         max_length=16,
     )
+    background: bool = Field(
+        False, description="the caller is told of its end in a later answer (`command.ended`)"
+    )
+    max_run_ms: int | None = Field(
+        None, ge=1, le=MAX_WAIT_MS, description="the session is ended after this time"
+    )
     inherit_env: bool = Field(
         True, description="false: `env` is the whole environment, nothing of the server's is added"
     )

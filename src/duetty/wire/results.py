@@ -245,6 +245,16 @@ class Written(Result):
     )
 
 
+class Ended(Result):
+    """A command that its caller did not wait for to the end."""
+
+    session: str
+    block: str | None = Field(description="by which its output can be paged")
+    command_line: str | None
+    exit_code: int | None
+    duration_ms: float | None
+
+
 class WaitResult(Result):
     reason: Literal["idle", "text", "block", "exit", "state"]
     generation: int

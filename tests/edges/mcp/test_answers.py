@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
+import anyio
 import pytest
 from mcp import Client
 from mcp.types import TextContent
@@ -185,3 +186,56 @@ async def test_a_file_of_any_text_is_one_call(terminal: Terminal) -> None:
 
     assert (written["exit_code"], written["output"]) == (0, "")
     assert summed["output"].strip() == str(len(content.encode()))
+
+
+async def test_a_command_in_the_background_leaves_the_session_free_and_its_end_is_told_once(
+    terminal: Terminal,
+) -> None:
+    begun = await terminal.run("echo one; sleep 0.2; echo two; exit 4", background=True)
+    free = await terminal.run("echo free")
+    with anyio.fail_after(60):
+        while "ended" not in (told := await terminal.run("sleep 0.05")):
+            pass
+    again = await terminal.run("echo again")
+    page = await call(
+        terminal.client, "wsh_get_scrollback", session=begun["background"], format="plain"
+    )
+
+    assert (begun["completed_by"], begun["state"]) == ("background", "running")
+    assert "ended" not in free
+    [ended] = told["ended"]
+    assert (ended["session"], ended["exit_code"]) == (begun["background"], 4)
+    assert "ended" not in again
+    assert page["lines"][:2] == ["one", "two"]
+
+
+async def test_a_command_in_the_background_ends_with_its_deadline(terminal: Terminal) -> None:
+    await terminal.run("sleep 600", background=True, max_wait_ms=100)
+    with anyio.fail_after(60):
+        while "ended" not in (told := await terminal.run("sleep 0.05")):
+            pass
+
+    assert told["ended"][0]["exit_code"] == 129
+
+
+async def test_the_end_of_a_command_whose_deadline_passed_is_told(terminal: Terminal) -> None:
+    await terminal.fail("wsh_run_command", input="sleep 0.4; (exit 5)", max_wait_ms=100)
+    waited = await call(terminal.client, "wsh_await_quiesce", session=terminal.name, timeout_ms=700)
+
+    assert [each["exit_code"] for each in waited["ended"]] == [5]
+
+
+async def test_a_refused_command_does_not_run_in_the_background_either(terminal: Terminal) -> None:
+    text, _ = await terminal.fail("wsh_run_command", input="rm -rf /etc /usr", background=True)
+    listed = await call(terminal.client, "wsh_list_sessions", tag=["background"])
+
+    assert "not run" in text
+    assert all("rm -rf" not in each["command"] for each in listed["sessions"])
+
+
+async def test_a_session_that_has_ended_gives_its_name_up(terminal: Terminal) -> None:
+    await terminal.fail("wsh_run_command", input="exit 3")
+    opened = await call(terminal.client, "wsh_create_session", name=terminal.name, command="bash")
+    ran = await terminal.run("echo new")
+
+    assert (opened["session"], ran["output"]) == (terminal.name, "new")

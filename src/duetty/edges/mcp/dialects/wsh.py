@@ -5,8 +5,9 @@ keys by name, texts to wait for, views, pictures, tags, sizes, negative offsets,
 in results the exit code, output, state, directory and duration of the command itself.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
 
 from duetty.edges.mcp.dialect import (
     Answer,
@@ -52,6 +53,7 @@ returns at the next question, or at the end), awaiting_password (answer with wsh
 wsh_send_input: it returns the rows that changed), exited. exit_code null means unknown.
 4. When max_wait_ms passes, the result is an error and the command goes on: call \
 wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
+For what goes on by itself give background: true; its end is told (`ended`) in a later answer.
 5. Stuck in a program, a quote or a raw terminal: wsh_run_command with reset: true.
 6. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
 7. Reading, building, and changing files in the working directory need no approval; deleting outside it, disks, \
@@ -270,6 +272,8 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
     view = arguments.get("view", "both")
+    if arguments.get("background"):
+        return await _in_background(calls, arguments)
     if arguments.get("reset"):
         await calls("session.reset", given(arguments, "session"))
     wanted = given(
@@ -301,6 +305,68 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     return Answer(content=content, failure=_run_failure(result, arguments))
+
+
+async def _in_background(calls: Calls, arguments: Json) -> Answer:
+    """In a session of its own, in the directory of the one that was named; it ends with the command."""
+    if "stdin" in arguments:
+        raise BadArguments("stdin: a command in the background has none; write a file first")
+    here = await calls("session.get", given(arguments, "session"))
+    order = {
+        "name": f"{here.name}-{calls.id[:4]}",
+        "command": arguments["input"],
+        "cwd": here.cwd,
+        "rows": here.rows,
+        "cols": here.cols,
+        "tags": ["background"],
+        "background": True,
+        **given(arguments, max_run_ms="max_wait_ms"),
+        **({"sandbox": here.sandbox} if here.sandbox != "none" else {}),
+    }
+    opened = await calls("session.open", order)
+    content: Json = {
+        "generation": 0,
+        "exit_code": None,
+        "background": opened.name,
+        "state": "running",
+        "completed_by": "background",
+        "cwd": opened.cwd,
+        "duration_ms": 0,
+        "note": _GOES_ON.format(opened.name),
+    }
+    if awaited := given(arguments, text="until", regex="until_regex"):
+        place = {"session": opened.name, "max_wait_ms": 30_000}
+        try:
+            found = await calls("session.wait", awaited | place)
+        except (Deadline, Conflict) as error:
+            return failed(error, background=opened.name)
+        content |= {"state": found.state, "match": found.match, "match_line": found.match_line}
+    return Answer(content=content)
+
+
+_GOES_ON = (
+    "it runs in session {0!r}, with sh: read it with wsh_get_scrollback, wait with wsh_await_quiesce, "
+    "end it with wsh_manage_session kill. Your next answer after its end says how it ended"
+)
+
+
+def _telling(
+    run: Callable[[Calls, Json], Awaitable[Answer]],
+) -> Callable[[Calls, Json], Awaitable[Answer]]:
+    """The same tool, which also tells what ended that its caller stopped waiting for."""
+
+    async def told(calls: Calls, arguments: Json) -> Answer:
+        answer = await run(calls, arguments)
+        ended = await calls("command.ended")
+        if not ended:
+            return answer
+        news = {"ended": [each.model_dump(exclude_none=True) for each in ended]}
+        text = answer.text
+        if isinstance(text, dict):
+            text = {**cast("Json", text), **news}
+        return replace(answer, content=answer.content | news, text=text)
+
+    return told
 
 
 def _ended(result: Any, view: str) -> Json:
@@ -475,7 +541,7 @@ TOOLS = (
         description="List all sessions with what each is doing, or look at one.",
         parameters={"session": text("only this session"), "tag": texts("only with one of these")},
         result={"type": "object", "description": "{sessions: [...]}, or the one session asked for"},
-        run=_list_sessions,
+        run=_telling(_list_sessions),
         is_read_only=True,
     ),
     Tool(
@@ -530,7 +596,7 @@ TOOLS = (
             exit_code=MAYBE_INTEGER,
             **_PROGRAM,
         ),
-        run=_send_input,
+        run=_telling(_send_input),
         is_destructive=True,
     ),
     Tool(
@@ -582,7 +648,7 @@ TOOLS = (
         result=object_of(
             ["generation"], generation=INTEGER, state=STRING, match=STRING, match_line=STRING
         ),
-        run=_await_quiesce,
+        run=_telling(_await_quiesce),
         is_read_only=True,
         tail=_tail,
         bound_ms=_bound_ms,
@@ -609,6 +675,9 @@ TOOLS = (
             "reset": flag(
                 "first end the program that has the terminal, clear the line and a raw terminal"
             ),
+            "background": flag(
+                "in a session of its own, which the answer names; max_wait_ms ends it, if given"
+            ),
             "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
             "why": text("what for, in your words: told to the person who is asked, if one is"),
         },
@@ -632,16 +701,19 @@ TOOLS = (
                 "text",
                 "idle",
                 "deadline",
+                "background",
             ),
             cwd=STRING,
             duration_ms={"type": "number"},
             match=STRING,
             match_line=STRING,
             **_PROGRAM,
+            background=STRING,
+            ended={"type": "array"},
             approval=STRING,
             approved=APPROVED,
         ),
-        run=_run_command,
+        run=_telling(_run_command),
         is_destructive=True,
         tail=_tail,
         bound_ms=_bound_ms,
