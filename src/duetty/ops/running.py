@@ -134,6 +134,14 @@ def _ended_session(session: Session) -> Ended:
     )
 
 
+def _running(session: Session, answer: RunAnswer) -> str | None:
+    """What an input of several commands has come to, where it has not come to its end."""
+    block = session.open_block
+    if answer.completed_by in ("mark", "exit") or block is None or block.command_line is None:
+        return None
+    return block.command_line[:EXCERPT_CHARS]
+
+
 def _as_a_shell_says(session: Session) -> int | None:
     if session.exit_code is None and session.exit_signal is not None:
         return 128 + session.exit_signal
@@ -186,6 +194,7 @@ def run_result(answer: RunAnswer, session: Session, params: WatchParams, who: Ac
         omitted_lines=output.omitted_lines if output else 0,
         block=last.id if last else None,
         blocks=[block.id for block in blocks],
+        running=_running(session, answer),
         state=answer.state.word,
         state_known_by=answer.state.known_by,
         continuation=answer.state.continuation,

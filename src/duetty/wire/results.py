@@ -217,6 +217,10 @@ class RunResult(Result):
     omitted_lines: int
     block: str | None = Field(description="id by which the whole output can be paged")
     blocks: list[str]
+    running: str | None = Field(
+        None,
+        description="of several commands, the one that runs now; `blocks` are those that ended",
+    )
     state: StateWord
     state_known_by: str
     continuation: bool = Field(description="the shell waits for the rest of the command line")

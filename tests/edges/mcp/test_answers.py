@@ -239,3 +239,15 @@ async def test_a_session_that_has_ended_gives_its_name_up(terminal: Terminal) ->
     ran = await terminal.run("echo new")
 
     assert (opened["session"], ran["output"]) == (terminal.name, "new")
+
+
+async def test_an_input_of_several_commands_says_how_far_it_came(terminal: Terminal) -> None:
+    lines = "echo one\nsleep 600\ntouch behind-it"
+    _, told = await terminal.fail("wsh_run_command", input=lines, max_wait_ms=500, view="output")
+    stopped = await terminal.send("Ctrl-C")
+    left = await terminal.run("ls behind-it")
+
+    assert told["output"] == "one"
+    assert told["note"].startswith("1 of its commands have ended; this one has not: sleep 600.")
+    assert told["note"].endswith("Those behind it run when it ends")
+    assert (stopped["state"], left["output"]) == ("prompt", "behind-it")

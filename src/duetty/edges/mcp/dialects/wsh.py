@@ -391,7 +391,12 @@ def _ended(result: Any, view: str) -> Json:
         content |= {"match": result.match, "match_line": result.match_line}
     if result.continuation:
         content["note"] = _INCOMPLETE
+    elif result.blocks and result.running is not None:
+        content["note"] = _PARTLY.format(len(result.blocks), result.running)
     return content
+
+
+_PARTLY = "{} of its commands have ended; this one has not: {}. Those behind it run when it ends"
 
 
 _INCOMPLETE = (
