@@ -4,7 +4,7 @@ from pathlib import Path
 
 BEGIN = "<!-- section {name}: begin -->"
 END = "<!-- section {name}: end -->"
-NAMES = ("web",)
+NAMES = ("web", "jobs")
 
 
 def kept(path: Path) -> str:

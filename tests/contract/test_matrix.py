@@ -42,6 +42,12 @@ DECLINED = "PM_TERM_DECLINED"
 EXECUTE = [
     Case(mode="interactive", outcome="allow", command="echo done"),
     Case(mode="interactive", outcome="allow unproven", command="true && test -n done && echo done"),
+    Case(
+        mode="interactive",
+        outcome="allow with stdin",
+        command="cat",
+        execution={"stdin": "done\n"},
+    ),
     Case(mode="interactive", outcome="granted", command="touch granted && echo done"),
     Case(
         mode="interactive",

@@ -188,10 +188,6 @@ def test_no_failure_says_what_was_given(request: Json, word: str) -> None:
             "PM_TERM_INVALID_PAYLOAD",
         ),
         (
-            {"action": "execute", "execution": {"command": "a", "stdin": "x"}},
-            "PM_TERM_INVALID_PAYLOAD",
-        ),
-        (
             {
                 "action": "execute",
                 "execution": {"command": "a", "cwd": "/"},

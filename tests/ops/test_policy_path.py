@@ -509,6 +509,19 @@ async def test_text_fed_to_a_shell_is_judged_like_a_line(home: Path, shell: str)
         assert (fed.stdout, data.stdout) == ("fine\n", DESTRUCTIVE)
 
 
+async def test_text_fed_to_a_shell_in_a_session_is_judged_like_a_line(home: Path) -> None:
+    async with engine_with(home) as engine:
+        with pytest.raises(PolicyDenied, match="fed to a shell"):
+            await engine.run("bash -s", stdin=f"echo a\n{DESTRUCTIVE}\n")
+        fed = await engine.run("sh", stdin="echo fine\n")
+        data = await engine.run("cat", stdin=DESTRUCTIVE)
+
+        assert (fed.output, data.output) == ("fine", DESTRUCTIVE)
+        [*_, call] = await trail(engine, operation="command.run", kind="call")
+        assert call["judged"]["command_line"] in ("bash -s", "sh", "cat")
+        assert DESTRUCTIVE not in str(call["arguments"])
+
+
 async def test_variables_ask_nothing_in_guarded(home: Path) -> None:
     env = {"PYTHONPATH": "src", "GIT_PAGER": "cat", "NODE_OPTIONS": "--max-old-space-size=99"}
     async with engine_with(home) as engine:

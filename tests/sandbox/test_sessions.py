@@ -336,6 +336,17 @@ async def test_a_directory_that_is_not_there_inside_is_told(home: Path, tmp_path
             await engine.open(cwd=str(tmp_path))
 
 
+@pytest.mark.parametrize("level", LEVELS)
+async def test_a_command_inside_reads_the_stdin_it_was_given(home: Path, level: Asked) -> None:
+    async with sandboxed(home, session_sandbox=level) as engine:
+        await engine.open(cwd=str(home / "ws"))
+
+        written = await engine.run("cat > made", stdin="it's\n" * 10_000)
+
+        assert (written.exit_code, written.output) == (0, "")
+        assert (home / "ws/made").read_text() == "it's\n" * 10_000
+
+
 async def test_closing_ends_everything_inside(home: Path) -> None:
     async with sandboxed(home) as engine:
         session = await engine.open(cwd=str(home / "ws"))

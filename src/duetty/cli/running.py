@@ -1,7 +1,6 @@
 """What `duetty run` adds to a call: lines while they come, and standard input for the command."""
 
 import os
-import shlex
 import stat
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from types import TracebackType
 from duetty.cli.show import harmless
 from duetty.client import Client, session_path
 from duetty.errors import BadArguments, DuettyError
+from duetty.shell import with_input
 
 LOOK_S = 0.1
 LOOK_SHARE = 5
@@ -113,13 +113,6 @@ def _directory(seen_at: Path | None) -> "tempfile.TemporaryDirectory[str]":
             f"what is piped in has no way into the sandbox: {error.filename}: {error.strerror}",
             hint="begin in a directory that you can write, or give -n",
         ) from None
-
-
-def with_input(line: str, shell: str, path: Path) -> str:
-    if shell == "fish":
-        quoted = str(path).replace("\\", "\\\\").replace("'", "\\'")
-        return f"begin\n{line}\nend < '{quoted}'"
-    return f"{{ {line}\n}} < {shlex.quote(str(path))}"
 
 
 def _is_piped() -> bool:

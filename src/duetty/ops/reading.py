@@ -95,11 +95,16 @@ def _stored_blocks(
 async def _block_output(params: BlockOutputParams, services: Services, actor: Actor) -> BlockOutput:
     session = services.registry.find(params.session)
     info, start, end = await _find_block(params.block, session, services)
+    kept = min(max(start, session.journal.start), end)
+    if kept == end and start < end:
+        raise OutputExpired("the output of this block is no longer kept")
     lines, total = await anyio.to_thread.run_sync(
-        _page, session, start, end, params.offset, params.limit
+        _page, session, kept, end, params.offset, params.limit
     )
     offset = params.offset if params.offset >= 0 else max(0, total + params.offset)
-    return BlockOutput(block=info, lines=lines, offset=offset, total_lines=total)
+    return BlockOutput(
+        block=info, lines=lines, offset=offset, total_lines=total, gone_bytes=kept - start
+    )
 
 
 async def _find_block(

@@ -111,7 +111,7 @@ def begin_typing(services: Services, actor: Actor, node: RemoteNode, session: st
     """
     operation = OPERATIONS["input.write"]
     permit(actor, operation.scope)
-    params = WriteParams(session=session, data="")
+    params = WriteParams.model_validate({"session": session, "data": ""})
     call = Call(actor=actor, operation=operation.name)
     refuse_denied(call, operation, params, services.deciding)
     with recorded(node, call, operation, params, services):

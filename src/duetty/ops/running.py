@@ -1,8 +1,10 @@
 """Operations that wait: run a command line, wait for something in a session."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import anyio
+import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.errors import (
@@ -15,8 +17,9 @@ from duetty.errors import (
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.shapes import block_info
+from duetty.ops.shapes import block_info, foreground_info
 from duetty.session import (
+    Found,
     Needle,
     Run,
     RunAnswer,
@@ -28,8 +31,14 @@ from duetty.session import (
     wait_state,
     wait_text,
 )
-from duetty.wire.params import MAX_IDLE_MS, IdleParams, RunParams, WaitParams
-from duetty.wire.results import BlockInfo, Idle, RunResult, WaitResult
+from duetty.wire.params import MAX_IDLE_MS, IdleParams, Nothing, RunParams, WaitParams, WatchParams
+from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor, WaitResult
+
+MAX_LEFT = 64
+"""Ends to be told of one session; the oldest are never asked for any more."""
+
+EXCERPT_CHARS = 200
+"""Of a command line that is only named."""
 
 INTERRUPT_S = 2.0
 """For Ctrl-C after the caller has gone: nobody waits for it any more."""
@@ -37,14 +46,32 @@ INTERRUPT_S = 2.0
 
 async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult:
     session = services.registry.find(params.session)
+    fed_from = await _kept_input(params, services, session)
     run = Run(
         session=session,
         line=params.input,
         actor=actor,
         quiet_s=params.timeout_ms / 1000,
         clock=services.clock,
-        until=_needle(params.until_text, params.until_regex),
+        until=needle_of(params.until_text, params.until_regex),
+        fed_from=fed_from,
     )
+    try:
+        return await _answer(run, params, services, actor)
+    finally:
+        if fed_from is not None and (run.has_begun or run.completed_by or not run.typed):
+            fed_from.unlink(missing_ok=True)  # else the shell has yet to open it
+
+
+async def _kept_input(params: RunParams, services: Services, session: Session) -> Path | None:
+    if params.stdin is None or session.is_exited:
+        return None
+    keep = services.registry.keep_input
+    return await anyio.to_thread.run_sync(keep, session, params.stdin_bytes())
+
+
+async def _answer(run: Run, params: RunParams, services: Services, actor: Actor) -> RunResult:
+    session = run.session
     try:
         with anyio.move_on_after(params.max_wait_ms / 1000) as bound:
 
@@ -67,14 +94,65 @@ async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult
     answer = await run.answer(output_limit=limit)
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return await _run_result(answer, session, params)
+    return await run_result(answer, session, params, actor)
+
+
+async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
+    """Each is told once."""
+    found: list[Ended] = []
+    for session in services.registry.sessions():
+        if actor.session not in (None, session.name):
+            continue
+        mine = [each for each, who in session.left.items() if who == actor.identity]
+        for wanted in mine:
+            if wanted == session.profile.id and session.is_exited:
+                found.append(_ended_session(session))
+            elif block := next((each for each in session.recent if each.id == wanted), None):
+                found.append(
+                    Ended(
+                        session=session.name,
+                        block=block.id,
+                        command_line=(block.command_line or "")[:EXCERPT_CHARS] or None,
+                        exit_code=block.exit_code,
+                        duration_ms=block.duration_ms,
+                    )
+                )
+            else:
+                continue
+            del session.left[wanted]
+    return found
+
+
+def _ended_session(session: Session) -> Ended:
+    took_ns = (session.exited_at_ns or 0) - session.profile.created_at_ns
+    return Ended(
+        session=session.name,
+        block=None,
+        command_line=session.profile.command[:EXCERPT_CHARS],
+        exit_code=_as_a_shell_says(session),
+        duration_ms=round(took_ns / 1e6, 3),
+    )
+
+
+def _running(session: Session, answer: RunAnswer) -> str | None:
+    """What an input of several commands has come to, where it has not come to its end."""
+    block = session.open_block
+    if answer.completed_by in ("mark", "exit") or block is None or block.command_line is None:
+        return None
+    return block.command_line[:EXCERPT_CHARS]
+
+
+def _as_a_shell_says(session: Session) -> int | None:
+    if session.exit_code is None and session.exit_signal is not None:
+        return 128 + session.exit_signal
+    return session.exit_code
 
 
 async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
-    _needle(params.until_text, params.until_regex)
+    needle_of(params.until_text, params.until_regex)
 
 
-def _needle(text: str | None, pattern: str | None) -> Needle | None:
+def needle_of(text: str | None, pattern: str | None) -> Needle | None:
     return None if text is None and pattern is None else Needle(text=text, pattern=pattern)
 
 
@@ -97,10 +175,18 @@ async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[
             raise
 
 
-async def _run_result(answer: RunAnswer, session: Session, params: RunParams) -> RunResult:
+async def run_result(
+    answer: RunAnswer, session: Session, params: WatchParams, who: Actor
+) -> RunResult:
     output, blocks = answer.output, answer.blocks
     shown = await screen_shape(session, styled=params.format == "styled") if params.screen else None
+    changed = session.shown.changes(who.identity, session.rows())
+    cursor = session.cursor
     last = blocks[-1] if blocks else session.open_block
+    if answer.completed_by in ("deadline", "text") and last is not None and last.is_open:
+        session.left[last.id] = who.identity
+        if len(session.left) > MAX_LEFT:
+            del session.left[next(iter(session.left))]
     return RunResult(
         completed_by=answer.completed_by,
         exit_code=answer.exit_code,
@@ -110,14 +196,20 @@ async def _run_result(answer: RunAnswer, session: Session, params: RunParams) ->
         omitted_lines=output.omitted_lines if output else 0,
         block=last.id if last else None,
         blocks=[block.id for block in blocks],
+        running=_running(session, answer),
         state=answer.state.word,
         state_known_by=answer.state.known_by,
         continuation=answer.state.continuation,
         cwd=answer.cwd,
         duration_ms=answer.duration_ms,
         generation=answer.generation,
-        match=answer.match,
+        match=answer.match.text if answer.match else None,
+        match_line=answer.match.line if answer.match else None,
         screen=shown,
+        foreground=foreground_info(session),
+        terminal=session.terminal_mode,
+        cursor=ScreenCursor(row=cursor.row, col=cursor.col, visible=cursor.visible),
+        changed=changed if params.changes else None,
     )
 
 
@@ -147,7 +239,10 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
         generation=session.activity.generation,
         state=state.word,
         state_known_by=state.known_by,
-        match=match,
+        match=match.text if match else None,
+        match_line=match.line if match else None,
+        foreground=foreground_info(session),
+        terminal=session.terminal_mode,
         block=block,
         exit_code=session.exit_code,
         screen=await screen_shape(session, styled=params.format == "styled"),
@@ -156,7 +251,7 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
     )
 
 
-_Found = tuple[str, str | None, BlockInfo | None]
+_Found = tuple[str, Found | None, BlockInfo | None]
 
 
 async def _condition(session: Session, params: WaitParams) -> _Found:
@@ -168,7 +263,7 @@ async def _condition(session: Session, params: WaitParams) -> _Found:
             fresh=params.fresh,
         )
         return "idle", None, None
-    if (needle := _needle(params.text, params.regex)) is not None:
+    if (needle := needle_of(params.text, params.regex)) is not None:
         return "text", await wait_text(session, needle), None
     if params.block is not None:
         block = await wait_block(session, after=params.block)
@@ -218,6 +313,17 @@ RUN = Operation(
     route=Route(method="POST", path="/sessions/{session}/run"),
     waits=True,
     errors=(Deadline, SessionBusy),
+)
+ENDED = Operation(
+    name="command.ended",
+    summary="Commands that this caller stopped waiting for and that have ended since; each is told once.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=Nothing,
+    result=list[Ended],
+    run=_ended,
+    route=Route(method="GET", path="/ended"),
+    shared=True,
 )
 WAIT = Operation(
     name="session.wait",

@@ -54,6 +54,10 @@ async def _open(params: OpenParams, services: Services, actor: Actor) -> Session
     request = _open_request(params, services, actor)
     _keep_bound(services, actor, request.cwd or services.registry.home, given=request.tags)
     session = await services.registry.open(request)
+    if params.background:
+        session.left[session.profile.id] = actor.identity
+    if params.max_run_ms is not None:
+        services.registry.end_after(session, params.max_run_ms / 1000)
     return session_info(session, services.node)
 
 

@@ -9,7 +9,7 @@ from duetty.ops.services import Node
 from duetty.session import Block, Session
 from duetty.store import BlockRecord
 from duetty.wire.processes import ProcessInfo, RunProcessResult
-from duetty.wire.results import Approved, BlockInfo, RunResult, SessionInfo
+from duetty.wire.results import Approved, BlockInfo, Foreground, RunResult, SessionInfo
 
 
 def time_text(at_ns: int) -> str:
@@ -48,8 +48,17 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         exit_signal=None if session.exit_signal is None else signal_name(session.exit_signal),
         sandbox=profile.sandbox,
         workspace=profile.workspace or None,
+        foreground=foreground_info(session),
+        terminal=session.terminal_mode,
         degraded=session.degraded,
     )
+
+
+def foreground_info(session: Session) -> Foreground | None:
+    found = session.foreground
+    if found is None:
+        return None
+    return Foreground(name=found.name, pid=found.pid, running_s=found.since_s)
 
 
 def with_answer(result: Any, granted: Granted | None) -> Any:

@@ -8,10 +8,11 @@ from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
 from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeping import Keeping
-from duetty.session.matching import Needle
+from duetty.session.matching import Found, Needle
 from duetty.session.opening import OpenRequest
 from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
+from duetty.session.resetting import reset
 from duetty.session.restoring import RecordedRun
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
@@ -28,6 +29,7 @@ __all__ = [
     "Elements",
     "FirstIdle",
     "Follower",
+    "Found",
     "Keeping",
     "Needle",
     "OpenRequest",
@@ -53,6 +55,7 @@ __all__ = [
     "output_lines",
     "owner_name",
     "plain_text",
+    "reset",
     "screen_json",
     "screen_shape",
     "scrollback_json",

@@ -52,7 +52,10 @@ class Chronicle:
         self.open_block = Block(
             id=block_id(self._profile.id, opened.number),
             number=opened.number,
-            command_line=opened.command_line or self._line.text or self._typed(opened),
+            command_line=self._line.told_as
+            or opened.command_line
+            or self._line.text
+            or self._typed(opened),
             cwd=opened.cwd or self._profile.cwd,
             start=opened.start,
             end=None,
@@ -76,7 +79,9 @@ class Chronicle:
         block = Block(
             id=block_id(self._profile.id, closed.number),
             number=closed.number,
-            command_line=command_line or (begun.command_line if begun else None),
+            command_line=self._line.told_as
+            or command_line
+            or (begun.command_line if begun else None),
             cwd=(begun.cwd if begun else closed.cwd) or self._profile.cwd,
             start=start,
             end=closed.end,

@@ -36,6 +36,7 @@ class Line:
         "half_typed",
         "is_touched",
         "text",
+        "told_as",
     )
 
     def __init__(self, clock: Clock) -> None:
@@ -52,6 +53,9 @@ class Line:
 
         self.text: str | None = None
         """The line a run is typing: bash tells a line's text only when it has ended."""
+
+        self.told_as: str | None = None
+        """What its block is called, where a run types more than it was asked to run."""
 
         self.entered_at_ns: int | None = None
         self.echoed = True
@@ -119,7 +123,7 @@ class Line:
             case MarkKind.DONE:
                 self.half_typed = self._ahead = False
             case MarkKind.PROMPT:
-                self.text = None
+                self.text = self.told_as = None
                 if before is not Phase.DONE:  # the line was empty, abandoned or refused
                     self.half_typed = False
             case MarkKind.INPUT if self._ahead:

@@ -8,13 +8,16 @@ import re
 from collections.abc import Generator
 from functools import cache
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import anyio
 import anyio.to_thread
 import re2 as _untyped  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from duetty.errors import BadArguments
+
+MAX_LINE = 1_000
+"""Of the line around a match."""
 
 INLINE_S = 0.02
 """For one search that others wait for. An honest pattern takes microseconds."""
@@ -58,6 +61,12 @@ _LACKING = {
 }
 
 
+class Found(NamedTuple):
+    text: str
+    line: str
+    """All of the line that it stands in."""
+
+
 class Needle:
     """What to look for."""
 
@@ -71,19 +80,20 @@ class Needle:
         self._pattern = None if pattern is None else _compiled(pattern)
         self._step_s = 0.0 if self._pattern is None else self._pattern.programsize * STEP_S
 
-    def find(self, haystack: str, *, within_s: float = INLINE_S) -> str | None:
+    def find(self, haystack: str, *, within_s: float = INLINE_S) -> Found | None:
         """The first match.
 
         Raises:
             BadArguments: if the search takes too long.
         """
         if self._pattern is None:
-            return self._text if self._text in haystack else None
+            at = haystack.find(self._text)
+            return None if at < 0 else _found(haystack, at, at + len(self._text))
         haystack = _valid(haystack)
         deadline_s = monotonic() + within_s
         for window in _windows(haystack, max(1, int(WINDOW_S / self._step_s))):
             if (found := self._pattern.search(window)) is not None:
-                return found.group(0)
+                return _found(window, found.start(), found.end())
             if window is not haystack and monotonic() > deadline_s:
                 raise BadArguments(
                     "the regular expression takes too long to search this output",
@@ -91,7 +101,7 @@ class Needle:
                 )
         return None
 
-    async def find_aside(self, haystack: str) -> str | None:
+    async def find_aside(self, haystack: str) -> Found | None:
         """The same, in a worker if it may take long.
 
         Raises:
@@ -102,6 +112,12 @@ class Needle:
         return await anyio.to_thread.run_sync(
             lambda: self.find(haystack, within_s=SEARCH_S), limiter=_workers()
         )
+
+
+def _found(text: str, start: int, end: int) -> Found:
+    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    line = text[line_start : line_end if line_end >= 0 else None]
+    return Found(text[start:end], line[:MAX_LINE])
 
 
 @cache

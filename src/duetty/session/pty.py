@@ -6,6 +6,7 @@ import select
 import struct
 import termios
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 _SETTINGS = bytes(60)
@@ -24,6 +25,16 @@ def line_settings(fd: int) -> tuple[bool, bool]:
     except OSError:
         return True, True
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
+
+
+def make_sane(fd: int) -> None:
+    """What `stty sane` does, as far as reading lines needs it."""
+    with suppress(OSError, termios.error):
+        modes = termios.tcgetattr(fd)
+        modes[0] = (modes[0] | termios.ICRNL | termios.BRKINT) & ~(termios.IGNCR | termios.INLCR)
+        modes[1] |= termios.OPOST | termios.ONLCR
+        modes[3] |= termios.ICANON | termios.ECHO | termios.ECHOE | termios.ISIG | termios.IEXTEN
+        termios.tcsetattr(fd, termios.TCSANOW, modes)
 
 
 def set_window_size(fd: int, *, cols: int, rows: int) -> None:
@@ -51,6 +62,42 @@ def foreground_program(master: int) -> str | None:
         return Path(f"/proc/{os.tcgetpgrp(master)}/exe").readlink().name
     except OSError:  # no terminal any more, a leader that has ended, or another user's
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Foreground:
+    """A program that has the terminal."""
+
+    name: str
+    pid: int
+    since_s: float
+    """For how long it runs."""
+
+
+def foreground(master: int) -> Foreground | None:
+    """Who leads the foreground group, or is the oldest of it; None if nobody can tell."""
+    try:
+        group = os.tcgetpgrp(master)
+    except OSError:
+        return None
+    if (found := _program(group)) is not None:
+        return found
+    # The first program of a pipe may have ended.
+    pids = (int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
+    return next((each for pid in pids if (each := _program(pid, group)) is not None), None)
+
+
+def _program(pid: int, group: int | None = None) -> Foreground | None:
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+        fields = rest.split()
+        up_s = float(Path("/proc/uptime").read_text().split()[0])
+    except (OSError, ValueError):
+        return None
+    if fields[0] in "ZX" or (group is not None and int(fields[2]) != group):
+        return None
+    since_s = up_s - int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return Foreground(name, pid, max(round(since_s, 1), 0.0))
 
 
 def unread_bytes(master: int) -> int:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from signal import Signals
 
 import anyio
@@ -80,6 +81,12 @@ from duetty.workspaces import workspace_of
 
 PRIVATE = ".tmp"
 """Ends the name of a directory that a sandbox's programs have for themselves."""
+
+INPUTS = ".in"
+"""The same of one with what commands are given to read."""
+
+END_GRACE_S = 2.0
+"""For a session whose time is up, until KILL."""
 
 KEEPER_RETRY_S = 1.0
 """Between two attempts to start a keeper on a machine that has no room for one."""
@@ -232,7 +239,9 @@ class Registry:
             )
 
     def _is_taken(self, name: str) -> bool:
-        return name in self._by_name or name in self._opening
+        """A session that has ended keeps its name only until another is to have it."""
+        having = self._by_name.get(name)
+        return name in self._opening or (having is not None and not having.is_exited)
 
     async def _open(self, request: OpenRequest, name: str) -> Session:
         id_, nonce = new_session_id(), new_nonce()
@@ -255,6 +264,7 @@ class Registry:
                 clock=self._clock,
             )
             scratch.touch(mode=0o600)
+            self._inputs(id_).mkdir(mode=0o700)
             wrapped = await self._wrapped(request, launch, id_)
             opened = await self._keeping.open(
                 OpenOrder(
@@ -337,7 +347,7 @@ class Registry:
             return Wrapped(level="none", argv=argv, env=env)
         places = Places(
             hidden=self.hidden,
-            shown=(self._scratch / id_,),
+            shown=(self._scratch / id_, self._inputs(id_)),
             private=self._private(id_),
         )
         return await anyio.to_thread.run_sync(
@@ -346,11 +356,13 @@ class Registry:
 
     def _claim(self, name: str | None) -> str:
         if name is None:
-            while self._is_taken(name := str(self._next_number)):
+            while (name := str(self._next_number)) in self._by_name or name in self._opening:
                 self._next_number += 1
             self._next_number += 1
         elif self._is_taken(name):
             raise SessionNameConflict(name)
+        elif (ended := self._by_name.get(name)) is not None:
+            self.rename(ended, f"{name}-{ended.profile.id[:6]}")
         self._opening.add(name)
         return name
 
@@ -396,7 +408,30 @@ class Registry:
 
     def _remove_scratch(self, id_: SessionId) -> None:
         (self._scratch / id_).unlink(missing_ok=True)
-        remove_trees(self._private(id_))
+        remove_trees(self._private(id_), self._inputs(id_))
+
+    def _inputs(self, id_: str) -> Path:
+        """Where its commands find what they were given to read; a sandbox shows it."""
+        return self._scratch / f"{id_}{INPUTS}"
+
+    def keep_input(self, session: Session, data: bytes) -> Path:
+        """A file for a command's standard input; whoever asked for it takes it away. Blocks.
+
+        Raises:
+            StateUnwritable: if there is no room for it.
+        """
+        directory = self._inputs(session.profile.id)
+        file = directory / token_hex(4)
+        try:
+            directory.mkdir(mode=0o700, exist_ok=True)
+            with open(file, "xb", opener=partial(os.open, mode=0o600)) as kept:
+                kept.write(data)
+        except OSError as error:
+            file.unlink(missing_ok=True)
+            raise StateUnwritable(
+                f"cannot write {file}: {error.strerror}", hint="free some space"
+            ) from error
+        return file
 
     def _private(self, id_: str) -> Path:
         """What a sandbox's programs may fill, and have for themselves."""
@@ -409,7 +444,7 @@ class Registry:
             each
             for each in self._scratch.iterdir()
             if each.name.startswith(ASIDE)
-            or (each.name.endswith(PRIVATE) and each.name.removesuffix(PRIVATE) not in alive)
+            or (each.suffix in (PRIVATE, INPUTS) and each.stem not in alive)
         ]
         remove_trees(*left)
 
@@ -494,6 +529,17 @@ class Registry:
             # Nobody told the end: the keeper is gone, or the kernel holds the process.
             session.ended(exit_code=None, exit_signal=None)
             self._save(session)
+
+    def end_after(self, session: Session, delay_s: float) -> None:
+        """Close the session when its time is up."""
+
+        async def end() -> None:
+            with anyio.move_on_after(delay_s):
+                while not session.is_exited:
+                    await session.pulse.wait()
+            await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
+
+        self._tasks.start_soon(end)
 
     async def interrupt(self, session: Session, *, actor: Actor) -> None:
         """Do what Ctrl-C does, also to a program that has not read its input for long.

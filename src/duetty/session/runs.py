@@ -7,7 +7,9 @@ marks, silence. The caller bounds the whole; what is known when the bound passes
 is still an answer.
 """
 
+import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
 import anyio
@@ -20,11 +22,12 @@ from duetty.session.block import Block
 from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
 from duetty.session.line import LINE_EDITORS
-from duetty.session.matching import Needle
+from duetty.session.matching import Found, Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.probing import LAST_LOOK_S, Looks
-from duetty.session.session import Session
-from duetty.shell import EXACT_LINE, needs_exact_line
+from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
+from duetty.session.typed_text import ends_line
+from duetty.shell import EXACT_LINE, needs_exact_line, with_input
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
 
@@ -61,6 +64,14 @@ CANONICAL_LINE_BYTES = 4_095
 OVERLAP_BYTES = 4_096
 """A text that is cut by two turns of output is still found if it is shorter than this."""
 
+_IDLE = frozenset({Phase.INPUT, Phase.CONTINUATION, Phase.ENTERED})
+
+_ENDS_BLOCKS = re.compile(r"i?python|pypy|bpython|ptpython")
+"""Programs in which an empty line ends a block."""
+
+_PROMPT = re.compile(r"\W{0,8}")
+"""What a program shows before a line that goes on."""
+
 MAX_ECHO_BYTES = 16 * 1024
 """How much is looked at for the echo of one line, or for a prompt."""
 
@@ -78,7 +89,7 @@ class RunAnswer:
     cwd: str
     duration_ms: float
     generation: int
-    match: str | None = None
+    match: Found | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,15 +102,20 @@ class Run:
     quiet_s: float
     clock: Clock
     until: Needle | None = None
+    fed_from: Path | None = None
+    """What the line reads as its standard input, in place of the terminal."""
+    by_keys: bool = False
+    """Keys were written, which need not be a line."""
     completed_by: CompletedBy | None = None
     typed: bool = False
-    match: str | None = None
+    match: Found | None = None
 
     _at_prompt: bool = False
     _before: str = ""
     """The row that the line was typed into, up to it: the prompt of a program without marks."""
     _last_block: int = 0
     _gathered: list[Block] = field(default_factory=list[Block])
+    _was_fullscreen: bool = False
     _prompts: int = 0
     _offset: int = 0
     _searched: int = 0
@@ -114,6 +130,7 @@ class Run:
         Raises:
             SessionExited: if there is nobody to type to.
             BadArguments: if the terminal would cut the line.
+            SessionBusy: if no shell reads it, and it has a standard input of its own.
         """
         session = self.session
         await self._wait_ready()
@@ -121,14 +138,13 @@ class Run:
             raise SessionExited(session.name, session.exit_code)
         self._at_prompt = self._is_at_prompt()
         if not self._at_prompt:
+            self._check_fed()
             session.line.is_touched = True  # a program may leave some of it to the shell
-        self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
-        self._last_block = session.recent[-1].number if session.recent else 0
-        session.chronicle.collect(self._gathered)
-        self._prompts = session.prompts
-        self._offset = self._searched = session.journal.end
-        self._started_s = self.clock.monotonic_s()
-        text = self.line.replace("\r\n", "\n").removesuffix("\n").removesuffix("\r")
+        self._begin()
+        text = self._text()
+        if self.fed_from is not None:
+            session.line.told_as = text
+            text = with_input(text, session.profile.shell, self.fed_from)
         pieces = [text]
         if self._by_line(text):
             pieces = text.split("\n")
@@ -137,6 +153,46 @@ class Run:
             await self._type_one(piece)
         session.line.text = text if self._at_prompt and len(pieces) == 1 else None
         self._type(pieces[-1])
+
+    def watch(self, typed: bytes) -> None:
+        """In place of `start`: somebody else writes these bytes, right after this."""
+        self.by_keys = self.typed = True
+        self._at_prompt = self._is_at_prompt() and ends_line(typed)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Note where things stand, so that what comes from now on can be told from it."""
+        session = self.session
+        self._was_fullscreen = session.alternate_active
+        self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
+        self._last_block = session.recent[-1].number if session.recent else 0
+        session.chronicle.collect(self._gathered)
+        self._prompts = session.prompts
+        self._offset = self._searched = session.journal.end
+        self._started_s = self.clock.monotonic_s()
+
+    def _text(self) -> str:
+        """What stands before Enter. Python ends a block only at an empty line, so there one is kept."""
+        text = self.line.replace("\r\n", "\n").removesuffix("\r")
+        if not self._at_prompt and "\n" in text.rstrip("\n"):
+            program = self.session.foreground
+            if program is not None and _ENDS_BLOCKS.match(program.name):
+                return text
+        return text.removesuffix("\n")
+
+    def _check_fed(self) -> None:
+        if self.fed_from is None:
+            return
+        raise SessionBusy(
+            f"no shell of {self.session.name!r} is at its prompt, and only a shell can give a command its stdin",
+            hint="end the program that runs, or leave out stdin to type to it",
+            details={"state": self.session.state().word},
+        )
+
+    @property
+    def has_begun(self) -> bool:
+        """The shell runs the line, or ran it: what the line reads is open by now."""
+        return bool(self._blocks()) or self.session.phase is Phase.RUNNING
 
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
@@ -156,7 +212,7 @@ class Run:
         if session.is_exited:
             return
         # It kills within one line, or the line end before the cursor: twice for each.
-        lines = self.line.count("\n") + self.line.count("\r") + 1
+        lines = self.line.count("\n") + self.line.count("\r") + (3 if self.fed_from else 1)
         session.write(KILL_LINE * (2 * lines), actor=self.actor, judged=True)
         await session.pulse.nap(HELD_S)
 
@@ -230,6 +286,7 @@ class Run:
             if not session.line.is_touched or await self._is_at_rest():
                 break
         self._check_empty()
+        self._check_readable()
         if self._needs_paste(self.line.rstrip("\r\n")):
             # zsh asks for bracketed paste only after it has drawn its prompt.
             with anyio.move_on_after(PASTE_READY_S):
@@ -248,11 +305,19 @@ class Run:
 
     async def _is_at_rest(self) -> bool:
         """Keys may be on their way that make the shell draw a prompt, which would be taken for the
-        end of this line. False when something else has begun meanwhile.
+        end of this line, or that make a program leave. False when something else has begun meanwhile.
         """
-        if self.session.phase in (Phase.RUNNING, Phase.SILENT):
-            return True
-        return await self.session.wait_rest()
+        session = self.session
+        phase = session.phase
+        if phase not in (Phase.RUNNING, Phase.SILENT):
+            return await session.wait_rest()
+        for _ in range(REST_LOOKS):
+            if session.is_exited or await session.is_at_rest():
+                return True
+            await session.pulse.nap(REST_LOOK_S)
+            if session.phase is not phase:
+                return False
+        return True
 
     def _check_empty(self) -> None:
         """Refuse to type into somebody's half line."""
@@ -266,6 +331,18 @@ class Run:
                 details={"state": "prompt"},
             )
         session.line.is_touched = False
+
+    def _check_readable(self) -> None:
+        """Refuse to type to a shell that gets no line: a program left its terminal raw."""
+        session = self.session
+        if session.profile.shell in LINE_EDITORS or session.phase not in _IDLE:
+            return
+        if session.terminal_mode == "raw":
+            raise SessionBusy(
+                f"the terminal of {session.name!r} was left raw: its shell reads no line",
+                hint="call again with reset: true, or press Ctrl-J, type `stty sane` and press Ctrl-J",
+                details={"state": session.state().word, "terminal": "raw"},
+            )
 
     async def _wait_started(self) -> None:
         """A shell that is starting gets a moment for its first prompt, once."""
@@ -357,7 +434,7 @@ class Run:
 
     @property
     def _several(self) -> bool:
-        return "\n" in self.line.rstrip("\r\n")
+        return self.fed_from is None and "\n" in self.line.rstrip("\r\n")
 
     # --- is it over? ----------------------------------------------------------
 
@@ -385,7 +462,8 @@ class Run:
         if closed and session.phase in (Phase.DONE, Phase.PROMPT) and quiet_s > NEXT_COMMAND_S:
             return "mark"  # the prompt is slow; the commands are done
         if session.phase is Phase.CONTINUATION and session.continued_at > self._offset:
-            return "input" if not several or quiet_s > STABLE_S else None
+            is_one = not several and self.fed_from is None
+            return "input" if is_one or quiet_s > STABLE_S else None
         return None
 
     def _pause_s(self) -> float:
@@ -404,7 +482,7 @@ class Run:
             case "awaiting_input" | "awaiting_password":
                 if (session.phase is not Phase.CONTINUATION) and self._held():
                     return "input"
-            case "prompt" if not self._at_prompt and state.known_by == "kernel":
+            case "prompt" if not self._at_prompt and (self.by_keys or state.known_by == "kernel"):
                 if self._held():
                     return "input"
             case _:
@@ -466,6 +544,9 @@ class Run:
             (max(each.start, self._offset), each.end) for each in blocks if each.end is not None
         ]
         session = self.session
+        if session.alternate_active and not slices:
+            text = "\n".join(row for row in session.rows() if row)
+            return OutputText(text=text, total_bytes=len(text.encode()))
         running = session.output_start()
         if (
             running is not None
@@ -475,6 +556,8 @@ class Run:
             slices.append((max(running, self._offset), session.journal.end))
         if not slices and self.completed_by == "mark":
             return self._said(limit)
+        if not slices and self._at_prompt and session.is_continuing:
+            return OutputText(text="", total_bytes=0)  # nothing ran; what is shown is the line
         if not slices:
             slices = [(self._offset, session.journal.end)]
         if not self._at_prompt:
@@ -508,7 +591,7 @@ class Run:
         echo, canonical = session.echo_and_canonical()
         if start != self._offset or (canonical and not echo):
             return start
-        for typed in self.line.replace("\r\n", "\n").rstrip("\r\n").split("\n"):
+        for typed in self._text().split("\n"):
             end = min(session.journal.end, start + MAX_ECHO_BYTES)
             try:
                 shown, line_end, _ = session.journal.read(start, end).partition(b"\n")
@@ -516,7 +599,10 @@ class Run:
                 return start
             prompt = self._before.encode() if start == self._offset else b""
             found = typed_line(prompt, shown, cols=session.profile.cols)
-            if not line_end or found != (typed.strip() or None):
+            is_echo = found == (typed.strip() or None)
+            if start != self._offset and (found or "").endswith(typed.strip()):
+                is_echo = _PROMPT.fullmatch((found or "").removesuffix(typed.strip())) is not None
+            if not line_end or not is_echo:
                 return start
             start += len(shown) + 1
         return start
@@ -553,6 +639,8 @@ class Run:
             parts.append(part)
         if not parts:
             return None
+        if self._was_fullscreen:  # the rows above are the program's, which left
+            parts[0] = replace(parts[0], text=parts[0].text.lstrip("\n"))
         if len(parts) == 1:
             return parts[0]
         return OutputText(

@@ -9,6 +9,7 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import anyio
 
@@ -38,10 +39,13 @@ from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
 from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
+    Foreground,
     drop_unread,
+    foreground,
     has_output,
     is_still_the_shell,
     line_settings,
+    make_sane,
     set_window_size,
     unread_bytes,
 )
@@ -49,12 +53,13 @@ from duetty.session.pulse import Pulse
 from duetty.session.pump import InputQueue
 from duetty.session.reading import Reading
 from duetty.session.replies import Replies
+from duetty.session.shown import Shown
 from duetty.session.times import Times
 from duetty.session.typed_text import TypedText
 from duetty.session.viewers import Viewers
 from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.surface import Frame, compose
-from duetty.vt import GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
+from duetty.vt import Cursor, GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
 log = logging.getLogger("duetty.session")
 
@@ -74,6 +79,8 @@ UNANNOUNCED = frozenset({Phase.RUNNING, Phase.ENTERED, Phase.SILENT})
 """Phases in which only the kernel can tell what the program does."""
 
 _AT_PROMPT = frozenset({Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION})
+
+TerminalMode = Literal["raw", "no_echo"]
 
 NOBODY = Actor(kind="person", name="unknown")
 
@@ -110,6 +117,10 @@ class Session:
         self.actor = NOBODY
         """Who wrote last: the next block is theirs."""
 
+        self.left: dict[str, str] = {}
+        """Blocks that somebody stopped waiting for, and who: their end is to be told."""
+
+        self.shown = Shown()
         self.viewers = Viewers()
         self.last_dump: object = None
         """What viewers were shown last, so that many of them share it; see `following`."""
@@ -241,6 +252,8 @@ class Session:
     def state(self) -> State:
         """What is known without asking anybody."""
         fresh = self._probe if self._probe_generation == self.activity.generation else None
+        if self._tracker.phase is Phase.INPUT and self._is_raw_at_prompt():
+            return State(word="awaiting_input", known_by="terminal")
         return derive_state(
             phase=self._tracker.phase,
             has_editor=self.profile.shell in LINE_EDITORS,
@@ -250,6 +263,10 @@ class Session:
             is_shell=self.profile.is_shell,
             probe=fresh,
         )
+
+    def _is_raw_at_prompt(self) -> bool:
+        """A program left the terminal so that a shell without a line editor gets no line."""
+        return self.profile.shell == "sh" and self.terminal_mode == "raw"
 
     async def look(self) -> State:
         """The state, with the kernel asked where only it can tell."""
@@ -300,6 +317,41 @@ class Session:
     def dump(self, *, scrollback_rows: int | None = None) -> bytes:
         """The whole terminal as VT bytes, for a viewer that starts now."""
         return self._terminal.dump(scrollback_rows=scrollback_rows)
+
+    @property
+    def foreground(self) -> Foreground | None:
+        """The program that has the terminal; None for a shell at its prompt, or where nobody can tell."""
+        if self._fd < 0 or self.is_at_prompt:
+            return None
+        found = foreground(self._fd)
+        if found is None or (found.pid == self.profile.pid and self.profile.is_shell):
+            return None
+        return found
+
+    @property
+    def terminal_mode(self) -> TerminalMode | None:
+        """What is not as usual: keys reach the program one by one, or are not shown. None at the
+        prompt of a shell that edits its line itself.
+        """
+        if self._fd < 0 or (self.is_at_prompt and self.profile.shell in LINE_EDITORS):
+            return None
+        echo, canonical = self.echo_and_canonical()
+        if not canonical:
+            return "raw"
+        return None if echo else "no_echo"
+
+    @property
+    def cursor(self) -> Cursor:
+        return self._terminal.cursor
+
+    def make_sane(self) -> None:
+        """Give the terminal the settings of a new one: lines, echo, signals."""
+        if self._fd >= 0:
+            make_sane(self._fd)
+
+    def rows(self) -> tuple[str, ...]:
+        """The screen as text."""
+        return tuple(row.rstrip() for row in self._terminal.screen(styled=False).text_lines)
 
     def echo_and_canonical(self) -> tuple[bool, bool]:
         return line_settings(self._fd) if self._fd >= 0 else (True, True)

@@ -7,13 +7,19 @@ import anyio
 from duetty.blocks import State
 from duetty.ids import StateWord
 from duetty.session.block import Block
-from duetty.session.matching import Needle
+from duetty.session.matching import Found, Needle
+from duetty.session.output import plain_text
 from duetty.session.probing import Looks
 from duetty.session.session import Session
 
 KEEP_FIRST_S = 0.05
 KEEP_LAST_S = 0.8
 """Between two looks at a program that a viewer watches: a question shows within a second."""
+
+SEARCH_BYTES = 64 * 1024
+OVERLAP_BYTES = 4_096
+"""Of what a command printed: how far back a wait looks at first, and what is looked at twice because
+a text may be cut by two turns of output."""
 
 SEARCH_ROWS = 4_000
 """Rows looked at after each turn of output; more than one turn can print."""
@@ -91,8 +97,23 @@ async def keep_state(session: Session) -> None:
             await session.pulse.wait()
 
 
-async def wait_text(session: Session, needle: Needle) -> str:
+async def wait_text(session: Session, needle: Needle) -> Found:
     """Until the text is on the screen, or goes by; gives what matched."""
+    block, searched = session.open_block, 0
+    while block is not None and not session.alternate_active:
+        # The line that was typed holds the text too, often enough: what counts is what it printed.
+        is_over = session.open_block is None
+        end = session.journal.end
+        start = max(block.start, searched, end - SEARCH_BYTES, session.journal.start)
+        printed = plain_text(session.journal.read(start, end), cols=session.profile.cols)
+        if (found := needle.find(printed)) is not None:
+            return found
+        if session.is_exited:
+            raise anyio.EndOfStream
+        if is_over:
+            break
+        searched = max(start, end - OVERLAP_BYTES)
+        await session.pulse.wait()
     seen_rows = session.total_rows - session.terminal_size[1]
     while True:
         # A program that goes full-screen has fewer rows than were seen before.

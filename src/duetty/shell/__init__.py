@@ -6,6 +6,7 @@ static files, written from the published sequences (OSC 133 and kitty's fields).
 
 from duetty.shell.confining import confined
 from duetty.shell.exact import EXACT_LINE, needs_exact_line
+from duetty.shell.feeding import with_input
 from duetty.shell.injection import NONCE_FD, Injection, Shell, integrate
 from duetty.shell.marks import MAX_SEQUENCE_BYTES, Mark, MarkKind, MarkScanner, strip_nonce
 
@@ -22,4 +23,5 @@ __all__ = [
     "integrate",
     "needs_exact_line",
     "strip_nonce",
+    "with_input",
 ]

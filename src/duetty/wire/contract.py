@@ -25,8 +25,7 @@ from duetty.wire.base import (
     system_bytes,
     variables,
 )
-from duetty.wire.params import MAX_WAIT_MS
-from duetty.wire.processes import MAX_STDIN_CHARS
+from duetty.wire.params import MAX_STDIN_CHARS, MAX_WAIT_MS
 from duetty.wire.results import Approved
 
 Action = Literal["execute", "read_output", "terminate", "list"]
@@ -130,7 +129,7 @@ class ExecutionGiven(Part):
         default_factory=dict[str, str], description="variables added to the environment"
     )
     stdin: Annotated[Text, Field(max_length=MAX_STDIN_CHARS)] | None = Field(
-        None, description="headless: piped to the command"
+        None, description="the command's standard input"
     )
     timeout: int | None = Field(
         None, ge=1, le=MAX_WAIT_MS, description="milliseconds to wait; headless is ended then"

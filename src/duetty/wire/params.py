@@ -1,5 +1,6 @@
 """Arguments of the operations, as they cross the boundary."""
 
+import base64
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -10,6 +11,7 @@ from duetty.wire.base import CommandLine, Params, SystemText, variables
 MAX_WAIT_MS = 86_400_000
 MAX_IDLE_MS = 300_000
 MAX_INPUT_CHARS = 1_000_000
+MAX_STDIN_CHARS = 8_000_000
 
 Format = Literal["styled", "plain"]
 SessionName = Annotated[str, Field(description="name of the session")]
@@ -17,6 +19,28 @@ SessionName = Annotated[str, Field(description="name of the session")]
 
 class Nothing(Params):
     """No arguments."""
+
+
+class StdinParams(Params):
+    """Of what runs a command line."""
+
+    stdin: str | None = Field(
+        None,
+        max_length=MAX_STDIN_CHARS,
+        description="the command's standard input; it is part of no command line and no history",
+    )
+    stdin_encoding: Literal["utf8", "base64"] = "utf8"
+
+    @model_validator(mode="after")
+    def _is_base64(self) -> Self:
+        self.stdin_bytes()
+        return self
+
+    def stdin_bytes(self) -> bytes:
+        text = self.stdin or ""
+        if self.stdin_encoding == "base64":
+            return base64.b64decode(text, validate=True)
+        return text.encode("utf-8", "surrogatepass")
 
 
 class TokenCreateParams(Params):
@@ -75,6 +99,12 @@ class OpenParams(Params):
         " that the settings name, and name no others",
         max_length=16,
     )
+    background: bool = Field(
+        False, description="the caller is told of its end in a later answer (`command.ended`)"
+    )
+    max_run_ms: int | None = Field(
+        None, ge=1, le=MAX_WAIT_MS, description="the session is ended after this time"
+    )
     inherit_env: bool = Field(
         True, description="false: `env` is the whole environment, nothing of the server's is added"
     )
@@ -124,12 +154,45 @@ class SignalParams(SessionParams):
     )
 
 
-class WriteParams(SessionParams):
+class WatchParams(SessionParams):
+    """What to wait for, and what to tell of it."""
+
+    timeout_ms: int = Field(
+        2_000,
+        ge=1,
+        le=MAX_IDLE_MS,
+        description="silence that counts as an end where there are no marks",
+    )
+    max_wait_ms: int = Field(
+        30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
+    )
+    until_text: str | None = Field(
+        None, max_length=10_000, description="answer as soon as the output holds this text"
+    )
+    until_regex: str | None = Field(
+        None, max_length=10_000, description="the same with a regular expression"
+    )
+    format: Format = "plain"
+    screen: bool = Field(False, description="whether the answer carries the screen")
+    changes: bool = Field(
+        False, description="whether it carries the rows that changed since this caller's last look"
+    )
+    max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
+
+
+class TypingParams(WatchParams):
+    wait: Literal["none", "settle", "end"] = Field(
+        "none",
+        description="settle: until what is typed shows; end: as a run, until the command ends or waits",
+    )
+
+
+class WriteParams(TypingParams):
     data: str = Field(description="what to write", max_length=2 * MAX_INPUT_CHARS)
     encoding: Literal["utf8", "base64"] = "utf8"
 
 
-class PressParams(SessionParams):
+class PressParams(TypingParams):
     keys: list[str] = Field(
         description="named keys such as Enter, Ctrl-C, Up, F5, Alt-x, or single characters",
         min_length=1,
@@ -205,31 +268,14 @@ class SearchParams(Params):
     limit: int = Field(20, ge=1, le=200)
 
 
-class RunParams(SessionParams):
+class RunParams(StdinParams, WatchParams):
     input: CommandLine = Field(
         description="command line to type; Enter is added when missing", max_length=MAX_INPUT_CHARS
     )
-    timeout_ms: int = Field(
-        2_000,
-        ge=1,
-        le=MAX_IDLE_MS,
-        description="silence that counts as an end where there are no marks",
-    )
-    max_wait_ms: int = Field(
-        30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
-    )
-    until_text: str | None = Field(
-        None, max_length=10_000, description="answer as soon as the output holds this text"
-    )
-    until_regex: str | None = Field(
-        None, max_length=10_000, description="the same with a regular expression"
-    )
-    format: Format = "plain"
     screen: bool = Field(True, description="whether the answer carries the screen")
     interrupt: bool = Field(
         False, description="do what Ctrl-C does when the time is up or the caller goes"
     )
-    max_output_bytes: int | None = Field(None, ge=256, le=16_777_216)
     why: str | None = Field(
         None,
         max_length=500,

@@ -1,29 +1,23 @@
 """Arguments and results of commands without a terminal, as they cross the boundary."""
 
-import base64
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from duetty.wire.base import MAX_ARGUMENT_BYTES, Params, Result, SystemText, system_bytes, variables
-from duetty.wire.params import MAX_WAIT_MS, SignalName
+from duetty.wire.params import MAX_WAIT_MS, SignalName, StdinParams
 from duetty.wire.results import Approved
 
-MAX_STDIN_CHARS = 8_000_000
 MAX_READ_BYTES = 1_048_576
 
 ProcessId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$", description="id of the process")]
 
 
-class StartProcessParams(Params):
+class StartProcessParams(StdinParams):
     command: SystemText = Field(
         description="command line for the shell, with all that a shell can do", max_length=1_000_000
     )
     cwd: SystemText | None = Field(None, description="directory to run in; the home when left out")
-    stdin: str | None = Field(
-        None, max_length=MAX_STDIN_CHARS, description="piped to the command; nothing when left out"
-    )
-    stdin_encoding: Literal["utf8", "base64"] = "utf8"
     env: dict[SystemText, SystemText] = Field(
         default_factory=dict[str, str], description="variables added to the environment"
     )
@@ -83,21 +77,10 @@ class StartProcessParams(Params):
             raise ValueError(f"must have at most {MAX_ARGUMENT_BYTES} bytes: no shell takes more")
         return text
 
-    @model_validator(mode="after")
-    def _is_base64(self) -> Self:
-        self.stdin_bytes()
-        return self
-
     @field_validator("env")
     @classmethod
     def _plain_env(cls, env: dict[str, str]) -> dict[str, str]:
         return variables(env)
-
-    def stdin_bytes(self) -> bytes:
-        text = self.stdin or ""
-        if self.stdin_encoding == "base64":
-            return base64.b64decode(text, validate=True)
-        return text.encode("utf-8", "surrogatepass")
 
 
 class RunProcessParams(StartProcessParams):

@@ -10,6 +10,15 @@ from duetty.ids import StateWord
 from duetty.wire.base import Result
 
 
+class Foreground(Result):
+    name: str
+    pid: int
+    running_s: float
+
+
+TerminalMode = Literal["raw", "no_echo"]
+
+
 class SessionInfo(Result):
     name: str
     id: str
@@ -33,6 +42,12 @@ class SessionInfo(Result):
     sandbox: str = Field("none", description="what it runs in: none, landlock or bubblewrap")
     workspace: str | None = Field(
         None, description="directory in which agents change files unasked; null for none"
+    )
+    foreground: Foreground | None = Field(
+        None, description="the program that has the terminal; null for a shell at its prompt"
+    )
+    terminal: TerminalMode | None = Field(
+        None, description="raw: keys reach the program one by one; no_echo: they are not shown"
     )
     degraded: str | None = Field(description="what no longer works as promised, and why")
 
@@ -184,10 +199,6 @@ class Link(Result):
     link: str
 
 
-class Written(Result):
-    bytes: int
-
-
 class Approved(Result):
     """What the person said who was asked about the call, and said yes."""
 
@@ -206,6 +217,10 @@ class RunResult(Result):
     omitted_lines: int
     block: str | None = Field(description="id by which the whole output can be paged")
     blocks: list[str]
+    running: str | None = Field(
+        None,
+        description="of several commands, the one that runs now; `blocks` are those that ended",
+    )
     state: StateWord
     state_known_by: str
     continuation: bool = Field(description="the shell waits for the rest of the command line")
@@ -213,10 +228,35 @@ class RunResult(Result):
     duration_ms: float
     generation: int
     match: str | None
+    match_line: str | None = Field(None, description="the line of output that it stands in")
     screen: Screen | None
+    foreground: Foreground | None = Field(None, description="the program that has the terminal")
+    terminal: TerminalMode | None = Field(None, description="as in `session.get`")
+    cursor: ScreenCursor | None = None
+    changed: dict[int, str] | None = Field(
+        None, description="rows that changed since this caller's last look, by number"
+    )
     approved: Approved | None = Field(
         default=None, description="how a person answered for it; null where none was asked"
     )
+
+
+class Written(Result):
+    bytes: int
+    after: RunResult | None = Field(description="what came of it, where the call waited for that")
+    had_effect: bool | None = Field(
+        description="false: an interrupt that changed nothing; null where nobody can tell"
+    )
+
+
+class Ended(Result):
+    """A command that its caller did not wait for to the end."""
+
+    session: str
+    block: str | None = Field(description="by which its output can be paged")
+    command_line: str | None
+    exit_code: int | None
+    duration_ms: float | None
 
 
 class WaitResult(Result):
@@ -225,6 +265,9 @@ class WaitResult(Result):
     state: StateWord
     state_known_by: str
     match: str | None
+    match_line: str | None = Field(None, description="the row that it stands in")
+    foreground: Foreground | None = None
+    terminal: TerminalMode | None = None
     block: BlockInfo | None
     exit_code: int | None
     screen: Screen
@@ -237,6 +280,7 @@ class BlockOutput(Result):
     lines: list[str]
     offset: int
     total_lines: int
+    gone_bytes: int = Field(0, description="from its beginning, which are no longer kept")
 
 
 class SearchHit(Result):

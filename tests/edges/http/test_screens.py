@@ -169,7 +169,7 @@ def test_keys_and_pastes_reach_the_program(http: httpx.Client, session: str) -> 
     unknown = http.post(f"/sessions/{session}/keys", json={"keys": ["Hyper-Q"]})
 
     assert pasted["bytes"] >= len("echo pasted")
-    assert pressed == {"bytes": 1}
+    assert pressed == {"bytes": 1, "after": None, "had_effect": None}
     assert waited.status_code == 200
     assert refusal(unknown) == (400, "unknown_key")
 

@@ -254,20 +254,25 @@ async def test_a_run_ends_with_the_text_it_waits_for_and_the_command_goes_on(
 @pytest.mark.parametrize(
     ("interrupt", "told"), [(False, "the command goes on"), (True, "Ctrl-C was pressed")]
 )
-async def test_a_passed_deadline_says_what_became_of_the_command_and_shows_the_screen_in_every_view(
+async def test_a_passed_deadline_says_what_became_of_the_command_and_shows_what_the_view_asks_for(
     server: ServerProcess, way: str, interrupt: bool, told: str
 ) -> None:
     async with connected(way, server) as client:
         name = await opened(client)
         await call(client, "wsh_run_command", session=name, input="echo be; echo gun")
-        order = {"session": name, "input": "sleep 600", "max_wait_ms": 100, "view": "output"}
-        late = await client.call_tool("wsh_run_command", order | {"interrupt": interrupt})
+        order = {"session": name, "input": "sleep 600", "max_wait_ms": 100, "interrupt": interrupt}
+        late = await client.call_tool("wsh_run_command", order | {"format": "plain"})
+        await client.call_tool("wsh_send_input", {"session": name, "keys": ["Ctrl-C"]})
+        lean = await client.call_tool("wsh_run_command", order | {"view": "output"})
 
     sentence = late.content[0]
     assert isinstance(sentence, TextContent)
     assert late.is_error
     assert told in sentence.text
     assert "gun" in late.structured_content["screen"]["lines"]
+    assert lean.is_error
+    assert "screen" not in lean.structured_content
+    assert interrupt or lean.structured_content["foreground"]["name"] == "sleep"
 
 
 async def test_whole_numbers_may_be_written_with_a_point(server: ServerProcess, way: str) -> None:

@@ -92,10 +92,30 @@ class Answer:
 
 def failed(error: DuettyError, **known: object) -> Answer:
     """A failure that the model should reason about, with what is known besides."""
-    told: Json = {"code": error.code, "message": error.message}
+    message = shortened(error.message)
+    told: Json = {"code": error.code, "message": message}
     if error.hint:
         told["hint"] = error.hint
-    return Answer(content={"error": told, **error.details, **known}, failure=error.message)
+    besides = {name: value for name, value in error.details.items() if name not in _OF_THE_CALL}
+    content = {"error": told, **besides, **known}
+    # The message stands before it.
+    without = {name: value for name, value in told.items() if name != "message"}
+    return Answer(content=content, text=content | {"error": without}, failure=message)
+
+
+MESSAGE_CHARS = 600
+EXCERPT_CHARS = 100
+_OF_THE_CALL = frozenset({"operation"})
+"""What the caller knows, who has just called it."""
+
+
+def shortened(message: str) -> str:
+    """A message may quote a line that is as long as a file: its beginning and end are enough."""
+    if len(message) <= MESSAGE_CHARS:
+        return message
+    left_out = len(message) - MESSAGE_CHARS + EXCERPT_CHARS
+    head = message[: MESSAGE_CHARS - 2 * EXCERPT_CHARS]
+    return f"{head} [... {left_out} characters ...] {message[-EXCERPT_CHARS:]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

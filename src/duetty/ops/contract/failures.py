@@ -134,7 +134,8 @@ class GuiUnavailable(TerminalFailure, Conflict):
     retriable = True
     retry = "after_view"
     guidance = (
-        "have a person open the page, or attach to the terminal that target names, then retry"
+        "have a person open the page, or attach to the terminal that target names, then retry; commands that "
+        "only read also run without one, if you ask for invocation.mode = headless"
     )
 
 
@@ -316,4 +317,9 @@ def _blocked(error: DuettyError) -> Blocked:
     if error.details.get("nobody_to_ask"):
         # As it is, it is not to be tried again by itself, whoever may look by then.
         hint = f"{Blocked.guidance}; or have a person who has the page open be asked about it"
+        if reason == "not_allowlisted":
+            hint = (
+                "headless runs only what is known to only read, and this is not (nobody calls it destructive): "
+                "run it with invocation.mode = interactive, where a person sees it"
+            )
     return Blocked(error.message, hint=hint, reason=reason, rule=rule, classes=classes)

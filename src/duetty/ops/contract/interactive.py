@@ -161,6 +161,7 @@ async def _run(doing: Doing, session: Session, *, opened: bool) -> Outcome:
             {
                 "session": session.name,
                 "input": line,
+                "stdin": request.execution.stdin,
                 "max_wait_ms": doing.timeout_ms,
                 "max_output_bytes": doing.output_bytes,
                 "screen": False,

@@ -323,8 +323,6 @@ def _execute_problems(request: Request) -> dict[str, str]:
             place = "execution.command" if request.words is None else "execution.args"
             problems[place] = f"headless: one line of at most {MAX_ARGUMENT_BYTES} bytes"
         return problems
-    if run.stdin is not None:
-        problems["execution.stdin"] = "only headless has one; a terminal is typed into"
     if has_target:
         for name in ("cwd", "env"):
             if name in run.model_fields_set:

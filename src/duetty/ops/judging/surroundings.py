@@ -14,6 +14,7 @@ from typing import NamedTuple, cast
 from duetty.policy import analyse
 from duetty.policy.scanning.wrappers import reads_commands_from_stdin
 from duetty.wire.base import Params
+from duetty.wire.params import StdinParams
 from duetty.wire.processes import StartProcessParams
 
 CODE_VARIABLES = frozenset(
@@ -113,7 +114,7 @@ def fed_text(params: Params, line: str, shell: str = "") -> Fed | None:
 
     `shell`: who reads the line itself.
     """
-    if not isinstance(params, StartProcessParams) or not params.stdin:
+    if not isinstance(params, StdinParams) or not params.stdin:
         return None
     takers = [each for each in analyse(line, shell=shell).commands if each and _takes_program(each)]
     if not takers:

@@ -29,7 +29,7 @@ TAIL_BYTES = 500
 
 INSTRUCTIONS = f"""\
 Run commands on this {OS_NAME} machine.
-run_command runs one command line in a shell and returns stdout, stderr and exit_code; nothing of it (directory, \
+run_command runs one command line in sh (or in `shell`) and returns stdout, stderr and exit_code; nothing of it (directory, \
 variables) stays for the next call. Pipes, && and here-documents work; give long text as `stdin`. It is ended after \
 timeout_ms. For servers and long jobs give background=true: the answer holds `process` for poll_command and \
 stop_command. Output that was left out of an answer is read with poll_command from an offset."""
@@ -84,6 +84,8 @@ async def _run_checked(calls: Calls, arguments: Json) -> Answer:
             "stderr_omitted_bytes": result.stderr_omitted_bytes,
         }
     blocks = [result.stdout] if result.stdout or not result.stderr else []
+    if not result.stdout and not result.stderr and result.message is None:
+        blocks = [f"(no output; exit code {result.process.exit_code})"]
     if result.stderr:
         blocks.append(f"STDERR:\n{result.stderr}")
     return Answer(content=content, blocks=blocks, failure=result.message)

@@ -7,7 +7,7 @@ over HTTP it is the same. Here a request and an answer only change their envelop
 from dataclasses import replace
 from typing import Any, cast, get_args
 
-from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Tool
+from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Tool, shortened
 from duetty.errors import DuettyError
 from duetty.ops import cut_off_failure
 from duetty.wire.contract import Action, TerminalAnswer, TerminalParams
@@ -42,7 +42,10 @@ async def _terminal(calls: Calls, arguments: Json) -> Answer:
 def _failed(error: DuettyError) -> Answer:
     told: Json = {"code": error.code, "message": error.message}
     told |= {"hint": error.hint, "details": dict(error.details)}
-    return Answer(content={"error": told}, failure=error.message)
+    # For a model the message stands before it, and how its request was read is nothing new to it.
+    news = {name: value for name, value in error.details.items() if value and name != "metadata"}
+    text: Json = {"code": error.code, "hint": error.hint, "details": news}
+    return Answer(content={"error": told}, text={"error": text}, failure=shortened(error.message))
 
 
 def cut_off(arguments: object, message: str) -> Answer:

@@ -5,8 +5,9 @@ keys by name, texts to wait for, views, pictures, tags, sizes, negative offsets,
 in results the exit code, output, state, directory and duration of the command itself.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
 
 from duetty.edges.mcp.dialect import (
     Answer,
@@ -21,6 +22,7 @@ from duetty.edges.mcp.dialect import (
 from duetty.edges.mcp.dialects import wsh_visual
 from duetty.edges.mcp.dialects.schema import (
     APPROVED,
+    BOOLEAN,
     INTEGER,
     MAYBE_INTEGER,
     MAYBE_STRING,
@@ -43,15 +45,22 @@ INSTRUCTIONS = """\
 Real terminals that live on between calls; a person may watch them and type too.
 1. wsh_create_session once, then wsh_run_command for every command line. It returns the moment the command ends, \
 with that command's own exit_code and output. view="output" leaves the screen out and is cheapest. Directory, \
-variables and jobs stay from call to call.
-2. `state` says what the session does: prompt (ready), running, awaiting_input (type the answer with wsh_run_command: it \
+variables and jobs stay from call to call. The line runs exactly as given: `!` and quotes need no care.
+2. Write a file: input="cat > path" with the content as `stdin`, any text, up to 8 MB. The same for python3 -, \
+git commit -F -, patch -p1.
+3. `state` says what the session does: prompt (ready), running, awaiting_input (type the answer with wsh_run_command: it \
 returns at the next question, or at the end), awaiting_password (answer with wsh_send_input), fullscreen (press keys with \
-wsh_send_input; a line that the program reads, as :wq, with wsh_run_command), exited. exit_code null means unknown.
-3. When max_wait_ms passes, the result is an error with the screen so far and the command goes on: call \
+wsh_send_input: it returns the rows that changed), exited. exit_code null means unknown.
+4. When max_wait_ms passes, the result is an error and the command goes on: call \
 wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
-4. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
-5. wsh_overlay and wsh_panel show things to people without touching the program; wsh_input_mode takes their keys. \
-A refusal or a wait for approval is an answer: do not get around it. Prompts wsh:core, wsh:drive-process, wsh:tui … teach more."""
+For what goes on by itself give background: true; its end is told (`ended`) in a later answer.
+5. Stuck in a program, a quote or a raw terminal: wsh_run_command with reset: true.
+6. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
+7. Reading, building, and changing files in the working directory need no approval; deleting outside it, disks, \
+system services and sending data away are asked about or refused. A refusal or a wait for approval is an answer: \
+do not get around it.
+8. wsh_overlay and wsh_panel show things to people without touching the program; wsh_input_mode takes their keys. \
+Prompts wsh:core, wsh:drive-process, wsh:tui … teach more."""
 
 
 # --- shapes -------------------------------------------------------------------
@@ -71,6 +80,16 @@ def _session(info: Any) -> Json:
     }
     if info.state == "exited":
         shape["exit_code"] = info.exit_code
+    return shape | _program(info)
+
+
+def _program(known: Any) -> Json:
+    """Who has the terminal, and what is unusual about it; nothing for a shell at its prompt."""
+    shape: Json = {}
+    if known.foreground is not None:
+        shape["foreground"] = known.foreground.model_dump()
+    if known.terminal is not None:
+        shape["terminal"] = known.terminal
     return shape
 
 
@@ -149,11 +168,57 @@ def _needed(arguments: Json, *names: str, to: str) -> Json:
 async def _send_input(calls: Calls, arguments: Json) -> Answer:
     if "input" not in arguments and "keys" not in arguments:
         raise BadArguments("input: give input, keys or both")
-    if "input" in arguments:
-        await calls("input.write", given(arguments, "session", "encoding", data="input"))
-    if "keys" in arguments:
-        await calls("input.press", given(arguments, "session", "keys"))
-    return DONE
+    view = arguments.get("view")
+    has_end = arguments.get("wait") or "until" in arguments or "until_regex" in arguments
+    watched: Json = {
+        "wait": "end" if has_end else "settle",
+        "changes": True,
+        "screen": view in ("screen", "both"),
+        **given(arguments, "max_wait_ms", until_text="until", until_regex="until_regex"),
+    }
+    typed = given(arguments, "session", "encoding", data="input")
+    pressed = given(arguments, "session", "keys")
+    if "keys" not in arguments:
+        written = await calls("input.write", typed | watched)
+    else:
+        if "input" in arguments:
+            await calls("input.write", typed)
+        written = await calls("input.press", pressed | watched)
+    result = written.after
+    content: Json = {"success": True, "state": result.state, **_program(result)}
+    if has_end or view is not None:
+        content |= _ended(result, "both" if view is None else view)
+    cursor = result.cursor
+    content |= {"cursor": {"row": cursor.row, "col": cursor.col}, "changed": _changed(result)}
+    if result.screen is not None:
+        content["screen"] = _screen(result.screen)
+    if written.had_effect is False:
+        content["note"] = _NO_EFFECT.format(_named(result))
+    is_late = has_end and result.completed_by == "deadline"
+    return Answer(content=content, failure=_still_running(result, arguments) if is_late else None)
+
+
+_NO_EFFECT = (
+    "Ctrl-C had no effect: {} goes on. Leave it as it is left (q, :q!, exit, Ctrl-D), "
+    "or call wsh_run_command with reset: true, which ends it"
+)
+
+CHANGED_ROWS = 12
+"""Of what scrolls by; a full-screen program's rows are all told."""
+
+
+def _changed(result: Any) -> dict[str, str]:
+    """The rows that changed, by number: the last of them, where text only scrolls by."""
+    changed: dict[int, str] = result.changed or {}
+    rows = [(str(row), text) for row, text in sorted(changed.items())]
+    if result.state != "fullscreen":
+        rows = [each for each in rows if each[1]][-CHANGED_ROWS:]
+    return dict(rows)
+
+
+def _named(result: Any) -> str:
+    program = result.foreground
+    return "the program" if program is None else f"{program.name} (pid {program.pid})"
 
 
 async def _get_screen(calls: Calls, arguments: Json) -> Answer:
@@ -170,8 +235,19 @@ async def _get_scrollback(calls: Calls, arguments: Json) -> Answer:
         wanted = given(arguments, "session", "block", "offset", "limit")
         page = await calls("block.output", {"limit": SCROLLBACK_ROWS} | wanted)
         content = {"lines": page.lines, "total": page.total_lines, "offset": page.offset}
-        return Answer(content=content)
-    return Answer(content=_scrollback(await calls("scrollback.get", arguments)))
+        if page.gone_bytes:
+            content["note"] = f"its first {page.gone_bytes} bytes are no longer kept"
+        return Answer(content=content | _beyond(content, arguments))
+    content = _scrollback(await calls("scrollback.get", arguments))
+    return Answer(content=content | _beyond(content, arguments))
+
+
+def _beyond(page: Json, arguments: Json) -> Json:
+    """A note on an offset behind which there is nothing."""
+    offset = arguments.get("offset", 0)
+    if offset < page["total"] or not offset:
+        return {}
+    return {"note": f"offset {offset} is beyond the {page['total']} rows that there are"}
 
 
 async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
@@ -183,7 +259,9 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
         result = await calls("session.wait", condition | given(arguments, "session", "max_wait_ms"))
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
-    content: Json = {"generation": result.generation, "state": result.state}
+    content: Json = {"generation": result.generation, "state": result.state, **_program(result)}
+    if result.match is not None:
+        content |= {"match": result.match, "match_line": result.match_line}
     if result.state != "exited" or "idle_ms" not in condition:
         return Answer(content=content)
     # Nothing moves there any more: whoever waits for quiet should know why it is quiet.
@@ -194,10 +272,15 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
     view = arguments.get("view", "both")
+    if arguments.get("background"):
+        return await _in_background(calls, arguments)
+    if arguments.get("reset"):
+        await calls("session.reset", given(arguments, "session"))
     wanted = given(
         arguments,
         "session",
         "input",
+        "stdin",
         "timeout_ms",
         "max_wait_ms",
         "interrupt",
@@ -205,13 +288,91 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         until_text="until",
         until_regex="until_regex",
     )
-    wanted |= {"format": arguments.get("format", "styled"), "screen": view != "output"}
+    wanted |= {
+        "format": arguments.get("format", "styled"),
+        "screen": view in ("screen", "both"),
+        "changes": view == "diff",
+    }
     try:
         result = await calls("command.run", wanted)
     except (Deadline, Conflict, InputRejected) as error:
         return await _failed_with_screen(calls, error, arguments)
-    content: Json = {"generation": result.generation, "exit_code": result.exit_code}
-    if view != "screen":
+    content: Json = {"generation": result.generation, **_ended(result, view)}
+    if result.approved is not None:
+        content["approved"] = result.approved.model_dump()
+    if view == "diff":
+        content["changed"] = _changed(result)
+    if result.screen is not None:
+        content["screen"] = _screen(result.screen)
+    return Answer(content=content, failure=_run_failure(result, arguments))
+
+
+async def _in_background(calls: Calls, arguments: Json) -> Answer:
+    """In a session of its own, in the directory of the one that was named; it ends with the command."""
+    if "stdin" in arguments:
+        raise BadArguments("stdin: a command in the background has none; write a file first")
+    here = await calls("session.get", given(arguments, "session"))
+    order = {
+        "name": f"{here.name}-{calls.id[:4]}",
+        "command": arguments["input"],
+        "cwd": here.cwd,
+        "rows": here.rows,
+        "cols": here.cols,
+        "tags": ["background"],
+        "background": True,
+        **given(arguments, max_run_ms="max_wait_ms"),
+        **({"sandbox": here.sandbox} if here.sandbox != "none" else {}),
+    }
+    opened = await calls("session.open", order)
+    content: Json = {
+        "generation": 0,
+        "exit_code": None,
+        "background": opened.name,
+        "state": "running",
+        "completed_by": "background",
+        "cwd": opened.cwd,
+        "duration_ms": 0,
+        "note": _GOES_ON.format(opened.name),
+    }
+    if awaited := given(arguments, text="until", regex="until_regex"):
+        place = {"session": opened.name, "max_wait_ms": 30_000}
+        try:
+            found = await calls("session.wait", awaited | place)
+        except (Deadline, Conflict) as error:
+            return failed(error, background=opened.name)
+        content |= {"state": found.state, "match": found.match, "match_line": found.match_line}
+    return Answer(content=content)
+
+
+_GOES_ON = (
+    "it runs in session {0!r}, with sh: read it with wsh_get_scrollback, wait with wsh_await_quiesce, "
+    "end it with wsh_manage_session kill. Your next answer after its end says how it ended"
+)
+
+
+def _telling(
+    run: Callable[[Calls, Json], Awaitable[Answer]],
+) -> Callable[[Calls, Json], Awaitable[Answer]]:
+    """The same tool, which also tells what ended that its caller stopped waiting for."""
+
+    async def told(calls: Calls, arguments: Json) -> Answer:
+        answer = await run(calls, arguments)
+        ended = await calls("command.ended")
+        if not ended:
+            return answer
+        news = {"ended": [each.model_dump(exclude_none=True) for each in ended]}
+        text = answer.text
+        if isinstance(text, dict):
+            text = {**cast("Json", text), **news}
+        return replace(answer, content=answer.content | news, text=text)
+
+    return told
+
+
+def _ended(result: Any, view: str) -> Json:
+    """How far it came and what it printed."""
+    content: Json = {"exit_code": result.exit_code}
+    if view in ("output", "both"):
         content["output"] = result.output
         if result.omitted_bytes:
             content |= {
@@ -224,24 +385,39 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
         "completed_by": result.completed_by,
         "cwd": result.cwd,
         "duration_ms": result.duration_ms,
+        **_program(result),
     }
     if result.match is not None:
-        content["match"] = result.match
-    if result.approved is not None:
-        content["approved"] = result.approved.model_dump()
-    if result.screen is not None:
-        content["screen"] = _screen(result.screen)
-    elif result.completed_by == "deadline":
-        # Where it stands is what the caller has to decide by, whatever a good end would have shown.
-        content["screen"] = await _screen_now(calls, arguments)
-    return Answer(content=content, failure=_run_failure(result, arguments))
+        content |= {"match": result.match, "match_line": result.match_line}
+    if result.continuation:
+        content["note"] = _INCOMPLETE
+    elif result.blocks and result.running is not None:
+        content["note"] = _PARTLY.format(len(result.blocks), result.running)
+    return content
+
+
+_PARTLY = "{} of its commands have ended; this one has not: {}. Those behind it run when it ends"
+
+
+_INCOMPLETE = (
+    "the line is not complete (a quote, a bracket, a here-document): send its rest, or press Ctrl-C"
+)
+
+
+def _still_running(result: Any, arguments: Json) -> str:
+    seconds = f"{result.duration_ms / 1000:.1f}".removesuffix(".0")
+    if arguments.get("interrupt"):
+        return f"max_wait_ms passed after {seconds} s and Ctrl-C was pressed"
+    return (
+        f"max_wait_ms passed and the command goes on: {_named(result)} is still running after {seconds} s. "
+        "Watch on with wsh_await_quiesce, or press Ctrl-C with wsh_send_input"
+    )
 
 
 def _run_failure(result: Any, arguments: Json) -> str | None:
     match result.completed_by:
         case "deadline":
-            went = "Ctrl-C was pressed" if arguments.get("interrupt") else "the command goes on"
-            return f"max_wait_ms passed and {went}; this is what is known so far"
+            return _still_running(result, arguments)
         case "exit":
             return _exited(result.exit_code)
         case _:
@@ -256,6 +432,8 @@ def _exited(exit_code: int | None) -> str:
 async def _failed_with_screen(
     calls: Calls, error: Deadline | Conflict | InputRejected, arguments: Json
 ) -> Answer:
+    if arguments.get("view") in ("output", "diff"):
+        return failed(error)
     return failed(error, screen=await _screen_now(calls, arguments))
 
 
@@ -311,6 +489,19 @@ _UNTIL = {
     "until": text("return when the output holds this text"),
     "until_regex": text("the same with a regular expression"),
 }
+_VIEW = text(
+    "what to return; default: both; diff: rows that changed since your last look",
+    "screen",
+    "output",
+    "both",
+    "diff",
+)
+_PROGRAM: Mapping[str, Json] = {
+    "foreground": {"type": "object"},
+    "terminal": text("raw: keys reach the program one by one", "raw", "no_echo"),
+    "changed": {"type": "object"},
+    "note": STRING,
+}
 _ROWS, _COLS = number("terminal rows", 24, low=0), number("terminal columns", 80, low=0)
 _SCREEN_FIELDS: Mapping[str, Json] = {
     "lines": _LINES,
@@ -355,7 +546,7 @@ TOOLS = (
         description="List all sessions with what each is doing, or look at one.",
         parameters={"session": text("only this session"), "tag": texts("only with one of these")},
         result={"type": "object", "description": "{sessions: [...]}, or the one session asked for"},
-        run=_list_sessions,
+        run=_telling(_list_sessions),
         is_read_only=True,
     ),
     Tool(
@@ -381,8 +572,9 @@ TOOLS = (
         name="wsh_send_input",
         title="Type into a session",
         description=(
-            "Send text or keys to whatever runs in a session, verbatim: no Enter is added. For answers to prompts, "
-            "REPLs and full-screen programs; to run a command line use wsh_run_command."
+            "Send text or keys to whatever runs in a session, verbatim: no Enter is added. For passwords, single keys "
+            "and full-screen programs; returns the state and the rows that changed. To run a command line, or answer a "
+            "question with a line, use wsh_run_command."
         ),
         parameters={
             "session": SESSION,
@@ -394,10 +586,22 @@ TOOLS = (
                 "minItems": 1,
                 "description": "keys pressed after the text: Enter, Escape, Tab, Up, PageDown, F5, Ctrl-C, Alt-x, q",
             },
+            "wait": flag("wait for the end, as wsh_run_command does, and return what it returns"),
+            **_UNTIL,
+            "max_wait_ms": _MAX_WAIT,
+            "view": _VIEW,
         },
         required=("session",),
-        result=SUCCESS,
-        run=_send_input,
+        result=object_of(
+            ["success"],
+            success=BOOLEAN,
+            state=STRING,
+            cursor={"type": "object"},
+            output=MAYBE_STRING,
+            exit_code=MAYBE_INTEGER,
+            **_PROGRAM,
+        ),
+        run=_telling(_send_input),
         is_destructive=True,
     ),
     Tool(
@@ -446,8 +650,10 @@ TOOLS = (
             "fresh": {"type": "boolean", "description": "count silence from now"},
         },
         required=("session",),
-        result=object_of(["generation"], generation=INTEGER, state=STRING),
-        run=_await_quiesce,
+        result=object_of(
+            ["generation"], generation=INTEGER, state=STRING, match=STRING, match_line=STRING
+        ),
+        run=_telling(_await_quiesce),
         is_read_only=True,
         tail=_tail,
         bound_ms=_bound_ms,
@@ -457,18 +663,26 @@ TOOLS = (
         title="Run a command",
         description=(
             "Type a command line into a session, wait for its end and read what it did: the primary tool. "
-            "Returns as soon as the command ends, waits for input, or draws a full-screen program."
+            "Returns as soon as the command ends, waits for input, or draws a full-screen program. Best way to write a "
+            "file: `cat > path` with its content as stdin."
         ),
         parameters={
             "session": SESSION,
             "input": text("command line, or text for the running program; Enter is added"),
+            "stdin": text("standard input of the command: any text, up to 8 MB, never in history"),
             "timeout_ms": number(
                 "silence that counts as an end, in ms, where the shell does not tell", 2_000, low=1
             ),
             "max_wait_ms": _MAX_WAIT,
             "format": _FORMAT,
             **_UNTIL,
-            "view": text("what to return; default: both", "screen", "output", "both"),
+            "view": _VIEW,
+            "reset": flag(
+                "first end the program that has the terminal, clear the line and a raw terminal"
+            ),
+            "background": flag(
+                "in a session of its own, which the answer names; max_wait_ms ends it, if given"
+            ),
             "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
             "why": text("what for, in your words: told to the person who is asked, if one is"),
         },
@@ -492,14 +706,19 @@ TOOLS = (
                 "text",
                 "idle",
                 "deadline",
+                "background",
             ),
             cwd=STRING,
             duration_ms={"type": "number"},
             match=STRING,
+            match_line=STRING,
+            **_PROGRAM,
+            background=STRING,
+            ended={"type": "array"},
             approval=STRING,
             approved=APPROVED,
         ),
-        run=_run_command,
+        run=_telling(_run_command),
         is_destructive=True,
         tail=_tail,
         bound_ms=_bound_ms,

@@ -1,0 +1,66 @@
+"""Bring a session back to its shell's empty prompt: what a person does with Ctrl-C, kill and `stty sane`."""
+
+from signal import Signals
+
+import anyio
+
+from duetty.calls import Actor
+from duetty.clock import Clock
+from duetty.errors import SessionBusy, SessionExited
+from duetty.session.line import LINE_EDITORS
+from duetty.session.registry import Registry
+from duetty.session.runs import Run
+from duetty.session.session import Session
+
+STEP_S = 0.7
+"""What a program gets to obey each step."""
+
+CURE = r"stty sane; printf '\033[?1049l\033[r\033[999;1H\033[?1000l\033[?1002l\033[?1003l\033[?1006l\033[?25h\033[0m'"
+"""Lines, echo and signals again; off the alternate screen, without the mouse, with a cursor."""
+
+
+async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Clock) -> None:
+    """End what has the terminal, forget what was typed, and put the terminal's settings right.
+
+    Raises:
+        SessionExited: if there is no shell any more.
+        SessionBusy: if something holds the terminal that not even KILL ends.
+    """
+    if session.profile.shell not in LINE_EDITORS:
+        session.make_sane()  # else Ctrl-C is a byte like any other
+    # Shells and pagers take no notice of TERM.
+    for signal in (None, Signals.SIGHUP, Signals.SIGKILL):
+        if await _is_at_prompt(session):
+            break
+        if signal is None or session.foreground is None:
+            await registry.interrupt(session, actor=actor)
+        else:
+            await registry.signal(session, signal, whom="foreground")
+        with anyio.move_on_after(STEP_S):
+            while not await _is_at_prompt(session):
+                await session.pulse.nap(0.05)
+    if session.is_exited:
+        raise SessionExited(session.name, session.exit_code)
+    if not await _is_at_prompt(session):
+        raise SessionBusy(
+            f"{session.name!r} did not come back to its prompt",
+            hint="kill this session and open another",
+            details={"state": session.state().word},
+        )
+    if session.line.is_touched or session.is_continuing:
+        session.write(b"\x03", actor=actor, judged=True)
+        session.line.is_touched = True
+        await session.wait_rest()
+    run = Run(session=session, line=CURE, actor=actor, quiet_s=STEP_S, clock=clock)
+    try:
+        with anyio.move_on_after(2 * STEP_S):
+            await run.start()
+            await run.wait()
+    finally:
+        run.close()
+
+
+async def _is_at_prompt(session: Session) -> bool:
+    if session.is_exited:
+        return True
+    return session.is_at_prompt or (await session.look()).word == "prompt"

@@ -1,0 +1,253 @@
+"""What a model is told next, once: after a key, a refusal, a deadline, a full-screen program."""
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import pytest
+from mcp import Client
+from mcp.types import TextContent
+
+from tests.edges.mcp.connect import call, connected
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+
+
+class Terminal:
+    """One session and the calls on it."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client, self.name = client, name
+
+    async def run(self, line: str, **more: object) -> dict[str, Any]:
+        given = {"session": self.name, "input": line, "view": "output", **more}
+        return await call(self.client, "wsh_run_command", **given)
+
+    async def send(self, *keys: str, **more: object) -> dict[str, Any]:
+        given = {"keys": list(keys)} if keys else {}
+        return await call(self.client, "wsh_send_input", session=self.name, **given, **more)
+
+    async def fail(self, tool: str, **arguments: object) -> tuple[str, dict[str, Any]]:
+        """All that the model reads of a failure, and its structure."""
+        result = await self.client.call_tool(tool, {"session": self.name, **arguments})
+        assert result.is_error
+        texts = [each.text for each in result.content if isinstance(each, TextContent)]
+        return "\n".join(texts), dict(result.structured_content or {})
+
+
+@pytest.fixture
+async def terminal(server: ServerProcess) -> AsyncGenerator[Terminal]:
+    async with connected("stdio-2026", server) as client:
+        opened = await call(client, "wsh_create_session", command="bash")
+        yield Terminal(client, opened["session"])
+        await call(client, "wsh_manage_session", session=opened["session"], action="kill")
+
+
+async def test_a_key_and_its_effect_are_one_call(terminal: Terminal) -> None:
+    started = await terminal.run("vi -u NONE -n note || true")
+    typed = await terminal.send(input="ihello")
+    left = await terminal.send(input="\x1b:wq\r", wait=True, view="output")
+
+    assert (started["state"], started["foreground"]["name"][:2]) == ("fullscreen", "vi")
+    assert (typed["state"], typed["terminal"], typed["changed"]["0"]) == (
+        "fullscreen",
+        "raw",
+        "hello",
+    )
+    assert typed["cursor"] == {"row": 0, "col": 5}
+    assert (left["state"], left["exit_code"], left["completed_by"]) == ("prompt", 0, "mark")
+    assert not left["output"].startswith("\n")
+
+
+async def test_the_output_of_a_full_screen_program_is_its_screen_without_blank_rows(
+    terminal: Terminal,
+) -> None:
+    shown = await terminal.run("seq 3 > three; less three")
+    lines = shown["output"].split("\n")
+
+    assert lines[:3] == ["1", "2", "3"]
+    assert all(lines)
+
+
+async def test_a_view_of_the_difference_has_only_rows_that_changed(terminal: Terminal) -> None:
+    await terminal.run("seq 200 > many; less many")
+    down = await terminal.send("Down", view="diff")
+    nothing = await terminal.send("Up", "Down", view="diff")
+
+    assert down["changed"]["0"] == "2"
+    assert nothing["changed"] == {}
+    assert "screen" not in down
+
+
+async def test_a_password_is_answered_and_the_end_is_seen_in_one_call(terminal: Terminal) -> None:
+    asked = await terminal.run("read -rsp 'Password: ' x; echo; echo ${#x}")
+    told = await terminal.send(input="geheim\r", wait=True, view="output")
+
+    assert (asked["state"], asked["terminal"]) == ("awaiting_password", "no_echo")
+    assert (told["output"].strip(), told["exit_code"]) == ("6", 0)
+    assert "geheim" not in json.dumps(told)
+
+
+async def test_an_interrupt_says_whether_it_had_an_effect(terminal: Terminal) -> None:
+    await terminal.fail("wsh_run_command", input="sleep 600", max_wait_ms=200)
+    ended = await terminal.send("Ctrl-C")
+    line = "(trap '' INT; exec sleep 600)"
+    await terminal.fail("wsh_run_command", input=line, max_wait_ms=300)
+    deaf = await terminal.send("Ctrl-C")
+    back = await terminal.run("echo back", reset=True)
+
+    assert (ended["state"], "note" in ended) == ("prompt", False)
+    assert deaf["state"] == "running"
+    assert "no effect" in deaf["note"]
+    assert deaf["foreground"]["name"] == "sleep"
+    assert (back["output"], back["exit_code"]) == ("back", 0)
+
+
+async def test_a_passed_deadline_names_the_program_and_how_to_watch_it(terminal: Terminal) -> None:
+    text, told = await terminal.fail(
+        "wsh_run_command", input="sleep 600 | cat", max_wait_ms=200, view="output"
+    )
+    listed = await call(terminal.client, "wsh_list_sessions", session=terminal.name)
+
+    assert "still running after" in text
+    assert "wsh_await_quiesce" in text
+    assert told["foreground"]["name"] == listed["foreground"]["name"] == "sleep"
+    assert "screen" not in told
+
+
+async def test_a_refusal_says_its_message_once_and_repeats_nothing(terminal: Terminal) -> None:
+    line = "rm -rf /etc/" + "x" * 5_000
+    text, told = await terminal.fail("wsh_run_command", input=line, view="output")
+
+    assert text.count(told["error"]["message"]) == 1
+    assert len(text) < 800
+    assert "operation" not in told
+    assert "screen" not in told
+
+
+async def test_a_wait_for_a_text_says_what_matched_and_where(terminal: Terminal) -> None:
+    line = "echo starting; sleep 0.2; echo 'listening on port 8080 now'; sleep 600"
+    ran = await terminal.run(line, until_regex=r"port \d+")
+    waited = await call(
+        terminal.client, "wsh_await_quiesce", session=terminal.name, until="listening"
+    )
+
+    assert (ran["match"], ran["match_line"]) == ("port 8080", "listening on port 8080 now")
+    assert (waited["match"], waited["match_line"]) == ("listening", "listening on port 8080 now")
+
+
+async def test_a_line_that_is_typed_is_not_what_a_wait_looks_for(terminal: Terminal) -> None:
+    await terminal.fail("wsh_run_command", input="sleep 600; echo ready", max_wait_ms=200)
+    _, told = await terminal.fail("wsh_await_quiesce", until="ready", max_wait_ms=300)
+
+    assert told["error"]["code"] == "wait_timeout"
+
+
+async def test_rows_beyond_the_scrollback_are_said_to_be_none(terminal: Terminal) -> None:
+    page = await call(
+        terminal.client, "wsh_get_scrollback", session=terminal.name, offset=5_000, format="plain"
+    )
+
+    assert page["lines"] == []
+    assert "beyond" in page["note"]
+
+
+async def test_a_line_that_is_not_complete_says_so(terminal: Terminal) -> None:
+    begun = await terminal.run('echo "open')
+    reset = await terminal.run("echo next", reset=True)
+
+    assert (begun["output"], begun["state"]) == ("", "awaiting_input")
+    assert "not complete" in begun["note"]
+    assert reset["output"] == "next"
+
+
+async def test_a_shell_whose_terminal_is_raw_is_no_prompt_and_a_reset_cures_it(
+    server: ServerProcess,
+) -> None:
+    async with connected("stdio-2026", server) as client:
+        opened = await call(client, "wsh_create_session", command="dash")
+        terminal = Terminal(client, opened["session"])
+        left = await terminal.run("stty raw -echo")
+        text, told = await terminal.fail("wsh_run_command", input="echo hi", view="output")
+        cured = await terminal.run("echo hi", reset=True)
+
+    assert (left["state"], left["terminal"]) == ("awaiting_input", "raw")
+    assert "reset: true" in text
+    assert told["error"]["code"] == "session_busy"
+    assert (cured["output"], cured["state"]) == ("hi", "prompt")
+
+
+async def test_a_file_of_any_text_is_one_call(terminal: Terminal) -> None:
+    content = 'it\'s "x" `y` $(z) \\ !! # é 漢字 🎉\tTab\n' * 400
+    written = await terminal.run("cat > app.py", stdin=content)
+    summed = await terminal.run("wc -c < app.py")
+
+    assert (written["exit_code"], written["output"]) == (0, "")
+    assert summed["output"].strip() == str(len(content.encode()))
+
+
+async def test_a_command_in_the_background_leaves_the_session_free_and_its_end_is_told_once(
+    terminal: Terminal,
+) -> None:
+    begun = await terminal.run("echo one; sleep 0.2; echo two; exit 4", background=True)
+    free = await terminal.run("echo free")
+    with anyio.fail_after(60):
+        while "ended" not in (told := await terminal.run("sleep 0.05")):
+            pass
+    again = await terminal.run("echo again")
+    page = await call(
+        terminal.client, "wsh_get_scrollback", session=begun["background"], format="plain"
+    )
+
+    assert (begun["completed_by"], begun["state"]) == ("background", "running")
+    assert "ended" not in free
+    [ended] = told["ended"]
+    assert (ended["session"], ended["exit_code"]) == (begun["background"], 4)
+    assert "ended" not in again
+    assert page["lines"][:2] == ["one", "two"]
+
+
+async def test_a_command_in_the_background_ends_with_its_deadline(terminal: Terminal) -> None:
+    await terminal.run("sleep 600", background=True, max_wait_ms=100)
+    with anyio.fail_after(60):
+        while "ended" not in (told := await terminal.run("sleep 0.05")):
+            pass
+
+    assert told["ended"][0]["exit_code"] == 129
+
+
+async def test_the_end_of_a_command_whose_deadline_passed_is_told(terminal: Terminal) -> None:
+    await terminal.fail("wsh_run_command", input="sleep 0.4; (exit 5)", max_wait_ms=100)
+    waited = await call(terminal.client, "wsh_await_quiesce", session=terminal.name, timeout_ms=700)
+
+    assert [each["exit_code"] for each in waited["ended"]] == [5]
+
+
+async def test_a_refused_command_does_not_run_in_the_background_either(terminal: Terminal) -> None:
+    text, _ = await terminal.fail("wsh_run_command", input="rm -rf /etc /usr", background=True)
+    listed = await call(terminal.client, "wsh_list_sessions", tag=["background"])
+
+    assert "not run" in text
+    assert all("rm -rf" not in each["command"] for each in listed["sessions"])
+
+
+async def test_a_session_that_has_ended_gives_its_name_up(terminal: Terminal) -> None:
+    await terminal.fail("wsh_run_command", input="exit 3")
+    opened = await call(terminal.client, "wsh_create_session", name=terminal.name, command="bash")
+    ran = await terminal.run("echo new")
+
+    assert (opened["session"], ran["output"]) == (terminal.name, "new")
+
+
+async def test_an_input_of_several_commands_says_how_far_it_came(terminal: Terminal) -> None:
+    lines = "echo one\nsleep 600\ntouch behind-it"
+    _, told = await terminal.fail("wsh_run_command", input=lines, max_wait_ms=500, view="output")
+    stopped = await terminal.send("Ctrl-C")
+    left = await terminal.run("ls behind-it")
+
+    assert told["output"] == "one"
+    assert told["note"].startswith("1 of its commands have ended; this one has not: sleep 600.")
+    assert told["note"].endswith("Those behind it run when it ends")
+    assert (stopped["state"], left["output"]) == ("prompt", "behind-it")

@@ -1,0 +1,133 @@
+"""Nothing poisons a session: what follows a refusal, an open quote or a leaving program works as ever."""
+
+import shutil
+from pathlib import Path
+
+import anyio
+import pytest
+
+from duetty.errors import PolicyDenied, SessionExited
+from tests.engine import Engine
+from tests.ops.at_a_shell import session_of, typed
+
+pytestmark = [pytest.mark.anyio, pytest.mark.shells]
+
+EDITORS = ["bash", "zsh", "fish"]
+
+
+@pytest.mark.parametrize("shell", [*EDITORS, "dash"])
+@pytest.mark.parametrize("begun", ['echo "open', "echo 'it", "cat <<E\nsome", "if true", "echo ("])
+async def test_after_ctrl_c_in_an_open_line_the_next_run_is_as_in_a_fresh_session(
+    engine: Engine, shell: str, begun: str
+) -> None:
+    await engine.open(command=shell)
+
+    await engine.run(begun, max_wait_ms=2_000)
+    await engine.call("input.press", session="s", keys=["Ctrl-C"])
+    answers = [await engine.run("echo next"), await engine.run("echo more")]
+
+    assert [(each.exit_code, each.output) for each in answers] == [(0, "next"), (0, "more")]
+
+
+@pytest.mark.parametrize("shell", EDITORS)
+async def test_a_line_that_is_not_complete_has_no_output(engine: Engine, shell: str) -> None:
+    await engine.open(command=shell)
+
+    answer = await engine.run('echo "open', max_wait_ms=2_000)
+
+    assert (answer.output, answer.exit_code, answer.completed_by) == ("", None, "input")
+
+
+@pytest.mark.parametrize("shell", EDITORS)
+async def test_after_a_refusal_and_a_failed_history_line_the_next_run_works(
+    home: Path, shell: str
+) -> None:
+    async with session_of(home, shell) as engine:
+        with pytest.raises(PolicyDenied):
+            await engine.run('rm -rf /etc/x\nif true; then echo "a\n')
+        with pytest.raises(PolicyDenied):
+            await typed(engine, "echo one; mkfs.ext4 /dev/sda\r")
+        with pytest.raises(PolicyDenied):
+            await typed(engine, "\x1b[A\r")  # a line that is not known
+        answer = await engine.run("echo next!")
+
+        assert (answer.exit_code, answer.output) == (0, "next!")
+
+
+async def test_after_a_history_line_that_failed_the_next_run_works(engine: Engine) -> None:
+    await engine.open(command="bash")
+
+    await engine.call("input.write", session="s", data="echo !nosuch\r")
+    answer = await engine.run("echo next")
+
+    assert (answer.exit_code, answer.output) == (0, "next")
+
+
+@pytest.mark.skipif(shutil.which("vim") is None, reason="this machine has no vim")
+@pytest.mark.parametrize("shell", [*EDITORS, "dash"])
+async def test_a_run_behind_a_program_that_is_leaving_has_only_its_own_output(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+
+    for number in range(3):
+        await engine.run("vim -u NONE -n file")
+        await engine.call("input.write", session="s", data=f"ggOline {number}\x1b:wq\r")
+        answer = await engine.run(f"echo {number}")
+
+        assert (answer.exit_code, answer.output) == (0, str(number))
+    assert (await engine.run("wc -l < file")).output.strip() == "4"
+
+
+async def test_a_line_end_closes_a_block_of_python_and_is_no_line_for_cat(engine: Engine) -> None:
+    await engine.open(command="bash")
+
+    await engine.run("python3 -q")
+    defined = await engine.run("def f():\n  return 1\n")
+    called = await engine.run("f()")
+    looped = await engine.run("for i in range(2):\n  print(i)\n")
+    single = await engine.run("print(7)\n")
+    await engine.run("exit()")
+    await engine.run("cat > file")
+    await engine.run("a\nb\n")
+    await engine.call("input.press", session="s", keys=["Ctrl-D"])
+    lines = await engine.run("wc -l < file")
+
+    outputs = [each.output for each in (defined, called, looped, single, lines)]
+    assert outputs == ["", "1", "0\n1", "7", "2"]
+
+
+async def test_nobody_is_busy_in_a_session_that_exited(engine: Engine) -> None:
+    session = await engine.open(command="bash")
+    await engine.call("input.write", session="s", data="exit 3\r")
+    with anyio.fail_after(30):
+        while not session.is_exited:
+            await session.pulse.wait()
+
+    with pytest.raises(SessionExited):
+        await engine.run("echo x")
+    with pytest.raises(SessionExited):
+        await engine.run("cat", stdin="x")
+
+
+async def test_runs_at_once_on_a_busy_machine_are_never_told_that_somebody_types(
+    engine: Engine,
+) -> None:
+    """Four sessions with something to do, each driven by runs and keys that follow each other at once."""
+    names = ["a", "b", "c", "d"]
+    for name in names:
+        await engine.open(name, command="bash")
+    outputs: dict[str, list[str]] = {name: [] for name in names}
+
+    async def drive(name: str) -> None:
+        for number in range(12):
+            await engine.call("input.press", session=name, keys=["Ctrl-C"])
+            ran = await engine.run(f"seq 3000 | tail -1; echo {number}", session=name)
+            outputs[name].append(ran.output)
+
+    with anyio.fail_after(60):
+        async with anyio.create_task_group() as tasks:
+            for name in names:
+                tasks.start_soon(drive, name)
+
+    assert outputs == {name: [f"3000\n{number}" for number in range(12)] for name in names}
