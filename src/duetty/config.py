@@ -167,7 +167,7 @@ class Settings:
     )
     mcp_dialects: tuple[str, ...] = _setting(  # type: ignore[assignment]
         ("wsh",),
-        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, gateway",
+        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, elwood, gateway",
     )
 
 

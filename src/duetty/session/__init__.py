@@ -9,7 +9,7 @@ from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeping import Keeping
 from duetty.session.matching import Needle
 from duetty.session.opening import OpenRequest
-from duetty.session.output import OutputText, output_lines
+from duetty.session.output import OutputText, output_lines, output_text
 from duetty.session.registry import Registry
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
@@ -44,6 +44,7 @@ __all__ = [
     "html_page",
     "keep_state",
     "output_lines",
+    "output_text",
     "owner_name",
     "plain_text",
     "screen_json",

@@ -718,6 +718,99 @@ export interface SearchHit {
   matches: [number, number][];
 }
 
+export interface ContextParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+}
+
+export interface Directory {
+  session: string;
+  cwd: string;
+  /** null: it has none */
+  workspace: string | null;
+}
+
+export interface GitChange {
+  path: string;
+  change: "added" | "modified" | "deleted" | "type_changed" | "renamed" | "copied" | "unmerged";
+}
+
+export interface GitState {
+  session: string;
+  /** top of the work tree; null: no repository */
+  root: string | null;
+  /** null: no repository, or HEAD is detached */
+  branch: string | null;
+  /** null: nothing is committed yet */
+  commit: string | null;
+  upstream: string | null;
+  /** commits; null: unknown */
+  ahead: number | null;
+  behind: number | null;
+  staged: GitChange[];
+  /** in the work tree and not staged */
+  modified: GitChange[];
+  untracked: string[];
+  /** there is more than is told here */
+  truncated: boolean;
+}
+
+export interface LogParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+  /** commands, the newest */
+  limit?: number;
+  /** of each command's output */
+  output_chars?: number;
+}
+
+export interface SessionLog {
+  session: string;
+  markdown: string;
+  commands: number;
+  /** older commands, or parts of output, are left out */
+  truncated: boolean;
+}
+
+export interface FileReadParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+  /** relative to the session's directory; below its workspace */
+  path: string;
+  max_bytes?: number;
+}
+
+export interface FileContent {
+  session: string;
+  /** relative to the workspace */
+  path: string;
+  media_type: string;
+  encoding: "utf8" | "base64";
+  data: string;
+  size_bytes: number;
+  truncated: boolean;
+}
+
+export interface FileParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+  /** relative to the session's directory; below its workspace */
+  path: string;
+}
+
+export interface FileEntry {
+  name: string;
+  kind: "file" | "directory" | "link" | "other";
+}
+
+export interface FileList {
+  session: string;
+  /** relative to the workspace */
+  path: string;
+  entries: FileEntry[];
+  truncated: boolean;
+}
+
 export interface RunParams {
   /** name of the session */
   session: string;
@@ -1822,6 +1915,16 @@ export interface Operations {
   "history.list": { params: HistoryParams; result: BlockInfo[] };
   /** Search command lines and output of everything that was ever run. */
   "history.search": { params: SearchParams; result: SearchHit[] };
+  /** The directory that a session is in, and its workspace. */
+  "context.cwd": { params: ContextParams; result: Directory };
+  /** The repository that a session is in: branch, ahead and behind, staged, modified, untracked; runs no program of the repository's. */
+  "context.git": { params: ContextParams; result: GitState };
+  /** What happened in a session, as Markdown: commands, exit codes, bounded output; calls and approvals for who may see them. */
+  "context.log": { params: LogParams; result: SessionLog };
+  /** A file below a session's workspace; none that may hold secrets. */
+  "file.read": { params: FileReadParams; result: FileContent };
+  /** What is in a directory below a session's workspace. */
+  "file.list": { params: FileParams; result: FileList };
   /** Type a command line into a session and wait for its end. */
   "command.run": { params: RunParams; result: RunResult };
   /** Wait for silence, a text, the end of a command, a state or the exit. */
