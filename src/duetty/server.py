@@ -339,7 +339,8 @@ class Server:
             clock=self._clock,
             prefix=self._prefix,
             rate_limit=self._settings.server_rate_limit,
-            mounts={"/mcp": mcp, "/mcp/{dialect}": mcp, "/ui": page, "/ui/{path:path}": page}
+            mounts={"/ui": page, "/ui/{path:path}": page}
+            | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
                 *websocket_routes(dispatcher, guard, self._stopping.wait),

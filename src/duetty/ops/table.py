@@ -109,6 +109,8 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.TURN,
         upstreams.RESTART,
         upstreams.TRUST,
+        upstreams.ACCEPT,
+        upstreams.WITHDRAW,
         upstreams.CALL,
         upstreams.RESOURCES,
         upstreams.READ,

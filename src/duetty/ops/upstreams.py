@@ -30,19 +30,28 @@ from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import Deny
 from duetty.upstreams import (
+    Accepted,
     Address,
+    Offer,
+    OfferNotFound,
     Surroundings,
     Tool,
     Upstream,
     Upstreams,
     load_upstreams,
+    no_upstreams,
+    offers_for,
     open_upstreams,
     shown,
 )
+from duetty.wire.results import Done
 from duetty.wire.upstreams import (
+    AcceptParams,
     CallToolParams,
     Difference,
+    OfferedServer,
     OfferedTool,
+    OfferParams,
     PromptParams,
     PromptText,
     ReadUpstreamParams,
@@ -54,6 +63,7 @@ from duetty.wire.upstreams import (
     UpstreamError,
     UpstreamInfo,
     UpstreamList,
+    UpstreamOffer,
     UpstreamParams,
     UpstreamPrompts,
     UpstreamResources,
@@ -85,6 +95,8 @@ def upstreams_of(
     Raises:
         BadSetting: if a table is wrong.
     """
+    if not settings.mcp_client_enabled:
+        return no_upstreams()
     tokens = [
         Path(order.target.token_file).expanduser()
         for order in load_upstreams(paths.config_file).values()
@@ -104,7 +116,10 @@ def upstreams_of(
         hidden=(*hidden, *tokens),
     )
     pins_file = paths.state / "upstreams.json"
-    opened = open_upstreams(paths.config_file, pins_file, surroundings, clock=clock)
+    accepted = Accepted(paths.state / "upstream-projects.json")
+    opened = open_upstreams(
+        paths.config_file, pins_file, surroundings, clock=clock, accepted=accepted
+    )
     deciding.judging.risk_of = opened.risk_of
     deciding.check_tool = opened.check
     return opened
@@ -114,8 +129,64 @@ async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> Up
     await _wait(params, services)
     upstreams = services.upstreams
     return UpstreamList(
-        seq=upstreams.seq, upstreams=[_info(each, services) for each in upstreams.all()]
+        seq=upstreams.seq,
+        upstreams=[_info(each, services) for each in upstreams.all()],
+        offers=await _offers(services),
     )
+
+
+async def _offers(services: Services) -> list[UpstreamOffer]:
+    """What projects of open sessions name."""
+    accepted = services.upstreams.accepted
+    if accepted is None:
+        return []
+    places = {
+        (session.cwd, session.profile.workspace)
+        for session in services.registry.sessions()
+        if not session.is_exited
+    }
+    found = await anyio.to_thread.run_sync(offers_for, sorted(places))
+    return [_offer(each, services) for each in found]
+
+
+def _offer(offer: Offer, services: Services) -> UpstreamOffer:
+    accepted = services.upstreams.accepted
+    assert accepted is not None
+    own = {each.name for each in services.upstreams.all() if each.order.project != offer.file}
+    taken = [
+        f"the name {name!r} is taken by another upstream" for name in offer.servers if name in own
+    ]
+    return UpstreamOffer(
+        file=offer.file,
+        fingerprint=offer.fingerprint,
+        state=accepted.state(offer),
+        servers=[
+            OfferedServer(
+                name=order.name,
+                transport=order.transport,
+                target=order.shown,
+                trust=order.trust,
+                variables=sorted(order.variables),
+            )
+            for order in offer.servers.values()
+        ],
+        problems=[*offer.problems, *taken],
+    )
+
+
+async def _accept(params: AcceptParams, services: Services, actor: Actor) -> list[UpstreamInfo]:
+    _only_person(actor, "accept servers of a project")
+    if services.upstreams.accepted is None:
+        raise OfferNotFound("upstreams are turned off", hint="set mcp.client_enabled")
+    started = await services.upstreams.accept(params.file, params.fingerprint)
+    return [_info(each, services) for each in started]
+
+
+async def _withdraw(params: OfferParams, services: Services, actor: Actor) -> Done:
+    if services.upstreams.accepted is None:
+        raise OfferNotFound("upstreams are turned off", hint="set mcp.client_enabled")
+    await services.upstreams.withdraw(params.file)
+    return Done()
 
 
 async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) -> UpstreamTools:
@@ -237,6 +308,8 @@ def _info(upstream: Upstream, services: Services) -> UpstreamInfo:
         name=upstream.name,
         transport=upstream.order.transport,
         target=upstream.order.shown,
+        trust=upstream.order.trust,
+        project=upstream.order.project,
         state=upstream.state,
         on=upstream.is_on,
         since=time_text(upstream.since_ns),
@@ -341,6 +414,28 @@ TRUST = Operation(
         StateUnwritable,
     ),
 )  # fmt: skip
+ACCEPT = Operation(
+    name="upstreams.accept",
+    summary="Start the servers that a project's file names, as it was shown. A person's.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=AcceptParams,
+    result=list[UpstreamInfo],
+    run=_accept,
+    route=Route(method="POST", path="/upstreams/offers/accept"),
+    errors=(OfferNotFound, FingerprintChanged, NotAPerson, StateUnwritable, BadSetting),
+)
+WITHDRAW = Operation(
+    name="upstreams.withdraw",
+    summary="End the servers of a project's file, and forget that it was accepted.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=OfferParams,
+    result=Done,
+    run=_withdraw,
+    route=Route(method="POST", path="/upstreams/offers/withdraw"),
+    errors=(OfferNotFound, StateUnwritable),
+)
 CALL = Operation(
     name="upstreams.call",
     summary="Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL.",

@@ -8,7 +8,7 @@ as a person accepted it.
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from duetty.errors import DuettyError, FingerprintChanged, ToolNotFound, Upstrea
 from duetty.upstreams.link import Changed, Link, Progress, Surroundings, Timing
 from duetty.upstreams.orders import UpstreamOrder, load_upstreams
 from duetty.upstreams.pins import Pins
+from duetty.upstreams.projects import Accepted
 from duetty.upstreams.tools import Difference, Risk, Tool
 from duetty.upstreams.upstream import Open, Upstream
 
@@ -44,7 +45,9 @@ class Upstreams:
         reload: Callable[[], Mapping[str, UpstreamOrder]],
         clock: Clock | None = None,
         timing: Timing | None = None,
+        accepted: Accepted | None = None,
     ) -> None:
+        self.accepted = accepted
         self._pins = pins
         self._open = open_link
         self._reload = reload
@@ -218,6 +221,40 @@ class Upstreams:
             self._note()
             return upstream
 
+    async def accept(self, file: str, fingerprint: str) -> list[Upstream]:
+        """Start what this file of a project names, as it was shown.
+
+        Raises:
+            OfferNotFound, FingerprintChanged, StateUnwritable: nothing is started then.
+        """
+        assert self.accepted is not None
+        accepted = self.accepted
+        before = {each.name for each in self.all() if each.order.project == file}
+        offer = await anyio.to_thread.run_sync(accepted.accept, file, fingerprint)
+        return await self._as_accepted(before | offer.servers.keys())
+
+    async def withdraw(self, file: str) -> None:
+        """End what this file of a project names, and forget that it was accepted.
+
+        Raises:
+            OfferNotFound, StateUnwritable: everything goes on then.
+        """
+        assert self.accepted is not None
+        await anyio.to_thread.run_sync(self.accepted.withdraw, file)
+        await self._as_accepted({each.name for each in self.all() if each.order.project == file})
+
+    async def _as_accepted(self, names: set[str]) -> list[Upstream]:
+        """These, as files and settings say now; those of the person's own settings are left alone."""
+        changed: list[Upstream] = []
+        for name in sorted(names):
+            known = self._all.get(name)
+            if known is not None and known.order.project is None:
+                continue
+            with suppress(UpstreamNotFound):
+                if (upstream := await self.restart(name)) is not None:
+                    changed.append(upstream)
+        return changed
+
     async def trust(self, name: str, *, fingerprint: str, tools: list[str] | None) -> Upstream:
         """Accept tools as they were shown.
 
@@ -293,20 +330,29 @@ class Upstreams:
 
 
 def open_upstreams(
-    config_file: Path, pins_file: Path, surroundings: Surroundings, *, clock: Clock | None = None
+    config_file: Path,
+    pins_file: Path,
+    surroundings: Surroundings,
+    *,
+    clock: Clock | None = None,
+    accepted: Accepted,
 ) -> Upstreams:
-    """As the settings file orders them.
+    """As the settings file orders them, and accepted files of projects.
 
     Raises:
         BadSetting: if a table is wrong.
     """
-    orders = load_upstreams(config_file)
+
+    def orders() -> Mapping[str, UpstreamOrder]:
+        return accepted.orders(load_upstreams(config_file))
+
     return Upstreams(
-        orders,
+        orders(),
         pins=Pins(pins_file),
         open_link=connecting(surroundings),
-        reload=lambda: load_upstreams(config_file),
+        reload=orders,
         clock=clock,
+        accepted=accepted,
     )
 
 

@@ -12,12 +12,14 @@ MAX_TOOL_NAME = 256
 MAX_URI = 4_096
 
 UpstreamName = Annotated[
-    str, Field(pattern=r"^[a-z0-9-]{1,32}$", description="name of the upstream")
+    str,
+    Field(pattern=r"^[a-z0-9-]+(_[a-z0-9-]+)*$", max_length=32, description="name of the upstream"),
 ]
 
 UpstreamState = Literal["off", "starting", "ready", "failed", "quarantined"]
 Risk = Literal["read", "write", "destructive", "unknown"]
 PinState = Literal["known", "new", "changed"]
+Trust = Literal["trusted", "untrusted", "sandbox"]
 
 
 class UpstreamsParams(Params):
@@ -50,6 +52,14 @@ class TrustParams(UpstreamParams):
     tools: list[str] | None = Field(
         None, max_length=1_000, description="those to accept; all that wait when left out"
     )
+
+
+class OfferParams(Params):
+    file: str = Field(min_length=1, max_length=4_096, description="the project's file")
+
+
+class AcceptParams(OfferParams):
+    fingerprint: str = Field(max_length=64, description="of the file as it was shown")
 
 
 class CallToolParams(UpstreamParams):
@@ -114,6 +124,10 @@ class UpstreamInfo(Result):
     target: str = Field(
         description="the command or the address; values that may be secret left out"
     )
+    trust: Trust = Field(
+        description="trusted: accepted tools run unasked; else each call is asked about, unless a rule allows it"
+    )
+    project: str | None = Field(description="the project's file that names it; null: your settings")
     state: UpstreamState = Field(
         description="quarantined: it runs, and none of its tools was accepted by a person yet"
     )
@@ -133,9 +147,34 @@ class UpstreamInfo(Result):
     tools: list[ToolInfo]
 
 
+class OfferedServer(Result):
+    name: str
+    transport: Literal["stdio", "http"]
+    target: str = Field(
+        description="the command or the address; values that may be secret left out"
+    )
+    trust: Trust
+    variables: list[str] = Field(description="of the server's own environment, that it is given")
+
+
+class UpstreamOffer(Result):
+    """A file of a project that names servers. None starts before a person accepted the file."""
+
+    file: str
+    fingerprint: str
+    state: Literal["offered", "accepted", "changed"] = Field(
+        description="changed: it is not what was accepted, and starts nothing more"
+    )
+    servers: list[OfferedServer]
+    problems: list[str]
+
+
 class UpstreamList(Result):
     seq: int = Field(description="give it as `after` to wait for a change")
     upstreams: list[UpstreamInfo]
+    offers: list[UpstreamOffer] = Field(
+        default_factory=list[UpstreamOffer], description="by files of projects of open sessions"
+    )
 
 
 class OfferedTool(Result):

@@ -1376,6 +1376,16 @@ export interface Difference {
   now: string | null;
 }
 
+export interface OfferedServer {
+  name: string;
+  transport: "stdio" | "http";
+  /** the command or the address; values that may be secret left out */
+  target: string;
+  trust: "trusted" | "untrusted" | "sandbox";
+  /** of the server's own environment, that it is given */
+  variables: string[];
+}
+
 export interface ToolInfo {
   /** as the upstream says it */
   name: string;
@@ -1415,6 +1425,10 @@ export interface UpstreamInfo {
   transport: "stdio" | "http";
   /** the command or the address; values that may be secret left out */
   target: string;
+  /** trusted: accepted tools run unasked; else each call is asked about, unless a rule allows it */
+  trust: "trusted" | "untrusted" | "sandbox";
+  /** the project's file that names it; null: your settings */
+  project: string | null;
   /** quarantined: it runs, and none of its tools was accepted by a person yet */
   state: "off" | "starting" | "ready" | "failed" | "quarantined";
   on: boolean;
@@ -1439,10 +1453,21 @@ export interface UpstreamInfo {
   tools: ToolInfo[];
 }
 
+export interface UpstreamOffer {
+  file: string;
+  fingerprint: string;
+  /** changed: it is not what was accepted, and starts nothing more */
+  state: "offered" | "accepted" | "changed";
+  servers: OfferedServer[];
+  problems: string[];
+}
+
 export interface UpstreamList {
   /** give it as `after` to wait for a change */
   seq: number;
   upstreams: UpstreamInfo[];
+  /** by files of projects of open sessions */
+  offers: UpstreamOffer[];
 }
 
 export interface UpstreamToolsParams {
@@ -1500,6 +1525,18 @@ export interface TrustParams {
   fingerprint: string;
   /** those to accept; all that wait when left out */
   tools?: string[] | null;
+}
+
+export interface AcceptParams {
+  /** the project's file */
+  file: string;
+  /** of the file as it was shown */
+  fingerprint: string;
+}
+
+export interface OfferParams {
+  /** the project's file */
+  file: string;
 }
 
 export interface CallToolParams {
@@ -1973,6 +2010,10 @@ export interface Operations {
   "upstreams.restart": { params: UpstreamParams; result: UpstreamInfo | null };
   /** Accept new or changed tools of an upstream as they were shown. A person's. */
   "upstreams.trust": { params: TrustParams; result: UpstreamInfo };
+  /** Start the servers that a project's file names, as it was shown. A person's. */
+  "upstreams.accept": { params: AcceptParams; result: UpstreamInfo[] };
+  /** End the servers of a project's file, and forget that it was accepted. */
+  "upstreams.withdraw": { params: OfferParams; result: Done };
   /** Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL. */
   "upstreams.call": { params: CallToolParams; result: ToolResult };
   /** Resources and templates of an upstream, as it lists them. */

@@ -27,8 +27,9 @@ CHANGE_WAIT_MS = 300_000
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 """Each server stamps its own."""
 
-_NAME = re.compile(r"mcp__([a-z0-9-]{1,32})__(.{1,256})", re.DOTALL)
-_URI = re.compile(r"upstream\+([a-z0-9-]{1,32}):(.+)", re.DOTALL)
+_NAME = re.compile(r"mcp__([a-z0-9-]+(?:_[a-z0-9-]+)*)__(.{1,256})", re.DOTALL)
+_URI = re.compile(r"upstream\+([a-z0-9.-]{1,32}):(.+)", re.DOTALL)
+"""A scheme has no underscore: a name's stand as dots there, which no name has."""
 
 
 async def _offered(calls: Calls) -> Offered:
@@ -106,12 +107,11 @@ async def _resources(calls: Calls) -> tuple[Sequence[Json], Sequence[Json]]:
         if found is None:
             continue
         resources += [
-            _marked(each, upstream) | {"uri": f"upstream+{upstream}:{each.get('uri')}"}
+            _marked(each, upstream) | {"uri": _uri(upstream, each.get("uri"))}
             for each in found.resources
         ]
         templates += [
-            _marked(each, upstream)
-            | {"uriTemplate": f"upstream+{upstream}:{each.get('uriTemplate')}"}
+            _marked(each, upstream) | {"uriTemplate": _uri(upstream, each.get("uriTemplate"))}
             for each in found.templates
         ]
     return resources, templates
@@ -121,9 +121,14 @@ async def _read(calls: Calls, uri: str) -> Sequence[Json] | None:
     found = _URI.fullmatch(uri)
     if found is None:
         return None
-    upstream = found[1]
+    upstream = found[1].replace(".", "_")
     answer: Any = await calls("upstreams.read", {"upstream": upstream, "uri": found[2]})
-    return [{**each, "uri": f"upstream+{upstream}:{each.get('uri')}"} for each in answer.contents]
+    return [{**each, "uri": _uri(upstream, each.get("uri"))} for each in answer.contents]
+
+
+def _uri(upstream: str, uri: object) -> str:
+    """The address by which the gateway knows it."""
+    return f"upstream+{upstream.replace('_', '.')}:{uri}"
 
 
 async def _prompts(calls: Calls) -> Sequence[Json]:
