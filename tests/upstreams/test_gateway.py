@@ -225,21 +225,6 @@ async def goes(server: ServerProcess, client: Client, tool: str, hear: Callable[
         assert f"mcp__plain__{tool}" not in names
 
 
-async def test_a_destructive_tool_is_refused_when_nobody_can_be_asked(
-    server: ServerProcess,
-) -> None:
-    notes = server.home / "notes"
-    notes.write_text("", encoding="utf-8")
-    async with connected("http-2026", server, dialect="gateway") as client:
-        with anyio.fail_after(WAIT_S):
-            answer = await client.call_tool("mcp__tester__delete_all", {})
-
-    assert answer.structured_content is not None
-    assert answer.structured_content["error"]["code"] == "policy_denied"
-    assert answer.structured_content["reason"] == "destructive"
-    assert "deleted" not in notes.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("way", ["stdio-2025", "http-2026"])
 @pytest.mark.parametrize("answer", ["allow once", "reject"])
 async def test_the_person_at_the_host_is_asked_with_the_arguments_shown(

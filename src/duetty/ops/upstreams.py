@@ -121,6 +121,7 @@ def upstreams_of(
         paths.config_file, pins_file, surroundings, clock=clock, accepted=accepted
     )
     deciding.judging.risk_of = opened.risk_of
+    deciding.judging.trust_of = opened.trust_of
     deciding.check_tool = opened.check
     return opened
 

@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from duetty.clock import Clock, SystemClock
 from duetty.errors import DuettyError, FingerprintChanged, ToolNotFound, UpstreamNotFound
 from duetty.upstreams.link import Changed, Link, Progress, Surroundings, Timing
-from duetty.upstreams.orders import UpstreamOrder, load_upstreams
+from duetty.upstreams.orders import Trust, UpstreamOrder, load_upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.projects import Accepted
 from duetty.upstreams.tools import Difference, Risk, Tool
@@ -166,6 +166,10 @@ class Upstreams:
     def risk_of(self, upstream: str, tool: str) -> Risk:
         found = self._all[upstream].tools.get(tool) if upstream in self._all else None
         return "unknown" if found is None else found.risk
+
+    def trust_of(self, upstream: str) -> Trust:
+        found = self._all.get(upstream)
+        return "untrusted" if found is None else found.order.trust
 
     def check(self, upstream: str, tool: str) -> None:
         """Raises:

@@ -205,6 +205,9 @@ class ToolResult(Result):
     structured_content: Any = None
     is_error: bool = False
     meta: dict[str, Any] | None = None
+    decided_by: str = Field(
+        "", description="what let the call pass: trust:LEVEL, rule:NAME, or person"
+    )
 
 
 class UpstreamResources(Result):

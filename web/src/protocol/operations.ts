@@ -1554,6 +1554,8 @@ export interface ToolResult {
   structured_content: unknown;
   is_error: boolean;
   meta: Record<string, unknown> | null;
+  /** what let the call pass: trust:LEVEL, rule:NAME, or person */
+  decided_by: string;
 }
 
 export interface UpstreamResources {

@@ -27,6 +27,12 @@ CHANGE_WAIT_MS = 300_000
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 """Each server stamps its own."""
 
+DECIDED_BY = "duetty/decided_by"
+"""Which step let the call pass: `trust:LEVEL`, `rule:NAME` or `person`."""
+
+_OURS = (SERVER_INFO, DECIDED_BY)
+"""What an upstream cannot say in our name."""
+
 _NAME = re.compile(r"mcp__([a-z0-9-]+(?:_[a-z0-9-]+)*)__(.{1,256})", re.DOTALL)
 _URI = re.compile(r"upstream\+([a-z0-9.-]{1,32}):(.+)", re.DOTALL)
 """A scheme has no underscore: a name's stand as dots there, which no name has."""
@@ -84,8 +90,8 @@ def _tool(name: str) -> Tool | None:
         passed_on: Json = {"content": answer.content, "isError": answer.is_error}
         if answer.structured_content is not None:
             passed_on["structuredContent"] = answer.structured_content
-        if meta := {key: each for key, each in (answer.meta or {}).items() if key != SERVER_INFO}:
-            passed_on["_meta"] = meta
+        meta = {key: each for key, each in (answer.meta or {}).items() if key not in _OURS}
+        passed_on["_meta"] = meta | {DECIDED_BY: answer.decided_by}
         return Answer(content={}, passed_on=passed_on)
 
     return Tool(
