@@ -22,8 +22,9 @@ WAIT_S = 60
 SOON = Timing(first_retry_s=0.05, last_retry_s=0.2, retries=3, jitter=lambda: 0.5)
 
 
-def plain(*, trust: str = "trusted", **plan: Any) -> dict[str, Any]:
-    """The table of an upstream that starts at once."""
+def plain(**plan: Any) -> dict[str, Any]:
+    """The table of an upstream that starts at once; `trust` is its level, else it is trusted."""
+    trust = plan.pop("trust", "trusted")
     return {
         "command": sys.executable,
         "args": ["-I", "-S", str(HERE / "plain_server.py"), json.dumps(plan)],

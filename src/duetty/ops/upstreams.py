@@ -304,7 +304,7 @@ def _only_person(actor: Actor, what: str) -> None:
 
 def _info(upstream: Upstream, services: Services) -> UpstreamInfo:
     link, error = upstream.link, upstream.error
-    tools = [_tool_info(upstream, tool, services) for tool in upstream.tools.values()]
+    tools = [_tool_info(upstream, tool, services) for tool in upstream.offered.values()]
     return UpstreamInfo(
         name=upstream.name,
         transport=upstream.order.transport,
@@ -458,6 +458,7 @@ RESOURCES = Operation(
     result=UpstreamResources,
     run=_resources,
     route=Route(method="GET", path="/upstreams/{upstream}/resources"),
+    waits=True,
     errors=_CALLING,
 )
 READ = Operation(
@@ -480,6 +481,7 @@ PROMPTS = Operation(
     result=UpstreamPrompts,
     run=_prompts,
     route=Route(method="GET", path="/upstreams/{upstream}/prompts"),
+    waits=True,
     errors=_CALLING,
 )
 PROMPT = Operation(

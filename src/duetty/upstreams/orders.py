@@ -52,7 +52,10 @@ _HIDDEN = "…"
 
 _STDIO_KEYS = ("command", "args", "env", "cwd", "sandbox", "workspaces", "network")
 _HTTP_KEYS = ("url", "headers", "token_file", "token_env")
-_COMMON_KEYS = ("timeout", "start_timeout", "enabled", "tools", "transport", "permissions")
+_COMMON_KEYS = (
+    "timeout", "start_timeout", "start", "idle_timeout", "enabled", "tools", "transport",
+    "permissions",
+)  # fmt: skip
 _TRANSPORTS = {"stdio": "command", "http": "url", "streamable-http": "url"}
 KEYS = (*_STDIO_KEYS, *_HTTP_KEYS, *_COMMON_KEYS)
 
@@ -91,6 +94,12 @@ class UpstreamOrder:
 
     start_timeout_s: float = 60.0
     """Until it has said what it is and which tools it has; `npx` may have to fetch it first."""
+
+    is_lazy: bool = False
+    """Connected to at first use; until then its tools are those that a person accepted."""
+
+    idle_s: float | None = None
+    """Of a lazy one: after so long without use it is ended until the next."""
 
     enabled: bool = True
     allow: tuple[str, ...] = ("*",)
@@ -255,6 +264,11 @@ class _Table:
             raise self._bad("transport must be stdio or http", "HTTP with SSE alone is not spoken")
         if transport is not None and _TRANSPORTS[transport] not in self._fields:
             raise self._bad(f"transport {transport} needs {_TRANSPORTS[transport]}", None)
+        start = self._text("start") or "eager"
+        if start not in ("eager", "lazy"):
+            raise self._bad("start must be eager or lazy", None)
+        if start == "eager" and "idle_timeout" in self._fields:
+            raise self._bad("idle_timeout goes with start = lazy", "another is never ended for it")
         tools, trust = self._tools(), self._trust()
         if trust == "sandbox" and has_url:
             raise self._bad(
@@ -269,6 +283,8 @@ class _Table:
             trust=trust,
             timeout_s=self._seconds("timeout", 300.0),
             start_timeout_s=self._seconds("start_timeout", 60.0),
+            is_lazy=start == "lazy",
+            idle_s=self._seconds("idle_timeout", 600.0) if "idle_timeout" in self._fields else None,
             enabled=self._bool("enabled", default=True) is not False,
             allow=tools.get("allow", ("*",)),
             deny=tools.get("deny", ()),

@@ -148,7 +148,7 @@ class Upstreams:
         return [
             tool
             for upstream in self.all()
-            for tool in upstream.tools.values()
+            for tool in upstream.offered.values()
             if upstream.refusal(tool) is None
         ]
 
@@ -164,7 +164,7 @@ class Upstreams:
         ]
 
     def risk_of(self, upstream: str, tool: str) -> Risk:
-        found = self._all[upstream].tools.get(tool) if upstream in self._all else None
+        found = self._all[upstream].offered.get(tool) if upstream in self._all else None
         return "unknown" if found is None else found.risk
 
     def trust_of(self, upstream: str) -> Trust:
@@ -301,25 +301,29 @@ class Upstreams:
             DuettyError: if it could not be called, or did not answer.
         """
         upstream = self.find(name)
-        link = await upstream.connected()
-        upstream.usable(tool)
-        bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
-        return await link.call(tool, arguments, timeout_s=bound_s, progress=progress)
+        with upstream.using():
+            link = await upstream.connected()
+            upstream.usable(tool)
+            bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
+            return await link.call(tool, arguments, timeout_s=bound_s, progress=progress)
 
     async def resources(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        link = await self._trusted(name)
-        return await link.resources(), await link.templates()
+        await self._trusted(name)
+        return await self.find(name).listed("resources")
 
     async def read(self, name: str, uri: str) -> dict[str, Any]:
-        link = await self._trusted(name)
-        return await link.read(uri, timeout_s=self.find(name).order.timeout_s)
+        with self.find(name).using():
+            link = await self._trusted(name)
+            return await link.read(uri, timeout_s=self.find(name).order.timeout_s)
 
     async def prompts(self, name: str) -> list[dict[str, Any]]:
-        return await (await self._trusted(name)).prompts()
+        await self._trusted(name)
+        return await self.find(name).listed("prompts")
 
     async def prompt(self, name: str, prompt: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        link = await self._trusted(name)
-        return await link.prompt(prompt, arguments, timeout_s=self.find(name).order.timeout_s)
+        with self.find(name).using():
+            link = await self._trusted(name)
+            return await link.prompt(prompt, arguments, timeout_s=self.find(name).order.timeout_s)
 
     async def _trusted(self, name: str) -> Link:
         """Its connection, unless a person has still to look at it."""

@@ -16,7 +16,7 @@ UpstreamName = Annotated[
     Field(pattern=r"^[a-z0-9-]+(_[a-z0-9-]+)*$", max_length=32, description="name of the upstream"),
 ]
 
-UpstreamState = Literal["off", "starting", "ready", "failed", "quarantined"]
+UpstreamState = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
 Risk = Literal["read", "write", "destructive", "unknown"]
 PinState = Literal["known", "new", "changed"]
 Trust = Literal["trusted", "untrusted", "sandbox"]
@@ -129,7 +129,8 @@ class UpstreamInfo(Result):
     )
     project: str | None = Field(description="the project's file that names it; null: your settings")
     state: UpstreamState = Field(
-        description="quarantined: it runs, and none of its tools was accepted by a person yet"
+        description="quarantined: it runs, and none of its tools was accepted by a person yet;"
+        " idle: it is started at its next use"
     )
     on: bool
     since: str = Field(description="when it came into this state")
@@ -206,7 +207,7 @@ class ToolResult(Result):
     is_error: bool = False
     meta: dict[str, Any] | None = None
     decided_by: str = Field(
-        "", description="what let the call pass: trust:LEVEL, rule:NAME, or person"
+        default="", description="what let the call pass: trust:LEVEL, rule:NAME, or person"
     )
 
 

@@ -1429,8 +1429,8 @@ export interface UpstreamInfo {
   trust: "trusted" | "untrusted" | "sandbox";
   /** the project's file that names it; null: your settings */
   project: string | null;
-  /** quarantined: it runs, and none of its tools was accepted by a person yet */
-  state: "off" | "starting" | "ready" | "failed" | "quarantined";
+  /** quarantined: it runs, and none of its tools was accepted by a person yet; idle: it is started at its next use */
+  state: "off" | "starting" | "idle" | "ready" | "failed" | "quarantined";
   on: boolean;
   /** when it came into this state */
   since: string;
