@@ -196,6 +196,17 @@ async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) 
     if params.settle_ms:
         await upstreams.wait_settled(at_most_s=params.settle_ms / 1000)
     seq = upstreams.seq
+    # Who lists them again gets the same, while nothing has changed: a thousand are much to make.
+    key = (seq, services.deciding.judging.digest, actor.kind, actor.name)
+    kept: UpstreamTools | None = upstreams.kept.get(key)
+    if kept is None:
+        kept = _offered_tools(services, actor, seq)
+        upstreams.keep(key, kept)
+    return kept
+
+
+def _offered_tools(services: Services, actor: Actor, seq: int) -> UpstreamTools:
+    upstreams = services.upstreams
     offered = [
         OfferedTool(
             id=str(tool.id),

@@ -25,6 +25,7 @@ from duetty.upstreams.projects import Accepted
 from duetty.upstreams.tools import Difference, Risk, Tool
 from duetty.upstreams.upstream import Open, Upstream
 
+MAX_KEPT = 16
 END_S = 15.0
 """How long an ending upstream is waited for; its own ladder ends in KILL well before."""
 
@@ -58,6 +59,9 @@ class Upstreams:
         self._tasks: TaskGroup | None = None
         self._turning = anyio.Lock()
         self._seq = 0
+        self.kept: dict[object, Any] = {}
+        """What was made of all of them, by whoever made it; forgotten when something changes."""
+
         self._changed = anyio.Event()
 
     def _make(self, order: UpstreamOrder) -> Upstream:
@@ -126,8 +130,14 @@ class Upstreams:
         while self._seq <= after:
             await self._changed.wait()
 
+    def keep(self, key: object, made: Any) -> None:
+        if len(self.kept) >= MAX_KEPT:
+            self.kept.clear()
+        self.kept[key] = made
+
     def _note(self) -> None:
         self._seq += 1
+        self.kept.clear()
         self._changed.set()
         self._changed = anyio.Event()
 

@@ -44,6 +44,8 @@ class LiveCore(Core):
         self._live: Live = dialect.live
         self._of_live = dialect.part_with(lambda part: part.live is not None)
         self.watches.also = self._also
+        self._known: tuple[Sequence[Json], list[t.Tool]] = (), []
+        """Of the last list what passed: most are the same as the one before."""
 
     def server(self) -> DuettyServer:
         server = super().server()
@@ -68,7 +70,9 @@ class LiveCore(Core):
     ) -> t.ListToolsResult:
         own = await super()._list_tools(context, params)
         offered: Offered = await guarded(self._live.offered(self._theirs(context)))
-        theirs = _valid(_TOOLS, offered.tools)
+        if self._known[0] != offered.tools:
+            self._known = offered.tools, _valid(_TOOLS, offered.tools)
+        theirs = self._known[1]
         return t.ListToolsResult(tools=[*own.tools, *theirs], ttl_ms=0)
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
