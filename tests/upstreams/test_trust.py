@@ -10,7 +10,7 @@ import pytest
 from mcp import types as t
 
 from duetty.calls import Actor, Effect
-from duetty.edges.mcp.dialects.gateway import DECIDED_BY
+from duetty.edges.mcp.dialects.gateway import DECIDED_BY, OWN_WORD
 from duetty.policy import Allow, Ask, Deny, Judged, Profile, RuleSet, decide, load_rules
 from duetty.upstreams.orders import as_toml
 from tests.edges.mcp.connect import connected
@@ -110,6 +110,20 @@ async def called(server: ServerProcess, tool: str, person: Person | None) -> tup
     content: Any = result.structured_content or {}
     by = (result.meta or {}).get(DECIDED_BY, "")
     return str(by), content["error"]["code"] if result.is_error else ""
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_the_word_of_a_server_that_is_not_trusted_is_labelled_as_its_own(
+    server: ServerProcess,
+) -> None:
+    async with connected("http-2026", server, dialect="gateway") as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    harmless = tools["mcp__strange__harmless"]
+    assert harmless.annotations is not None
+    assert harmless.annotations.read_only_hint is False  # it is not ours to promise
+    assert (harmless.meta or {})[OWN_WORD] == {"readOnlyHint": True}
 
 
 @pytest.mark.anyio

@@ -218,6 +218,7 @@ def _offered_tools(services: Services, actor: Actor, seq: int) -> UpstreamTools:
             input_schema=tool.input_schema,
             output_schema=tool.output_schema,
             annotations=tool.annotations,
+            trust=upstreams.trust_of(tool.upstream),
         )
         for tool in upstreams.usable()
         if not isinstance(

@@ -7,6 +7,7 @@ revision that was agreed on.
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from json import dumps
 from typing import Any, Literal, cast
 
 import anyio
@@ -40,6 +41,7 @@ SPARE_S = 5.0
 
 RELISTEN_S = 1.0
 MAX_TOLD = 1_000
+MAX_DATA = 16_384
 
 RAW: Any = TypeAdapter(dict[str, Any])
 """As it stands: the models of the SDK leave out what they do not know."""
@@ -354,8 +356,20 @@ def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
         )
     return UpstreamFault(
         f"it answered with an error: {shown(error.error.message)[:MAX_TOLD]}",
-        details={"rpc_code": error.code, "rpc_message": shown(error.error.message)[:MAX_TOLD]},
+        details={
+            "rpc_code": error.code,
+            "rpc_message": shown(error.error.message)[:MAX_TOLD],
+            **_data_of(error),
+        },
     )
+
+
+def _data_of(error: MCPError) -> dict[str, object]:
+    """What it said besides, where that is short; it is its own word."""
+    data: object = error.error.data
+    if data is None or len(dumps(data, default=str)) > MAX_DATA:
+        return {}
+    return {"rpc_data": data}
 
 
 async def _why_ended(child: Child, lost: _Lost) -> DuettyError:

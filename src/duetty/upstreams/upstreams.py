@@ -17,12 +17,20 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from duetty.clock import Clock, SystemClock
-from duetty.errors import DuettyError, FingerprintChanged, ToolNotFound, UpstreamNotFound
+from duetty.errors import (
+    BadArguments,
+    DuettyError,
+    FingerprintChanged,
+    ToolNotFound,
+    UpstreamFault,
+    UpstreamNotFound,
+)
 from duetty.upstreams.link import Changed, Link, Progress, Surroundings, Timing
 from duetty.upstreams.orders import Trust, UpstreamOrder, load_upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.projects import Accepted
-from duetty.upstreams.tools import Difference, Risk, Tool
+from duetty.upstreams.schemas import problem_of
+from duetty.upstreams.tools import Difference, Risk, Tool, Wire, shown
 from duetty.upstreams.upstream import Open, Upstream
 
 MAX_KEPT = 16
@@ -313,9 +321,32 @@ class Upstreams:
         upstream = self.find(name)
         with upstream.using():
             link = await upstream.connected()
-            upstream.usable(tool)
+            wire = upstream.usable(tool).wire
+            if (problem := problem_of(wire.get("inputSchema"), dict(arguments))) is not None:
+                raise BadArguments(
+                    f"the arguments do not fit {tool!r} of {name!r}: {shown(problem)}",
+                    hint="its input schema says what it takes",
+                )
             bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
-            return await link.call(tool, arguments, timeout_s=bound_s, progress=progress)
+            answer = await link.call(tool, arguments, timeout_s=bound_s, progress=progress)
+            self._check_answer(name, tool, wire, answer)
+            return answer
+
+    @staticmethod
+    def _check_answer(name: str, tool: str, wire: Wire, answer: Mapping[str, Any]) -> None:
+        """Raises:
+        UpstreamFault: if it does not fit what the tool says it answers with.
+        """
+        schema = wire.get("outputSchema")
+        if not isinstance(schema, dict) or answer.get("isError") is True:
+            return
+        problem: str | None = "it has no structured content"
+        if "structuredContent" in answer:
+            problem = problem_of(schema, answer["structuredContent"])  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
+        if problem is not None:
+            raise UpstreamFault(
+                f"the answer of {tool!r} of {name!r} does not fit its own output schema: {shown(problem)}"
+            )
 
     async def resources(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         await self._trusted(name)

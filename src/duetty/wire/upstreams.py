@@ -190,6 +190,7 @@ class OfferedTool(Result):
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None
     annotations: dict[str, Any] | None = Field(description="what the upstream says of it")
+    trust: Trust = Field(description="how far its upstream is trusted")
 
 
 class UpstreamTools(Result):

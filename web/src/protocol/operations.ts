@@ -1492,6 +1492,8 @@ export interface OfferedTool {
   output_schema: Record<string, unknown> | null;
   /** what the upstream says of it */
   annotations: Record<string, unknown> | null;
+  /** how far its upstream is trusted */
+  trust: "trusted" | "untrusted" | "sandbox";
 }
 
 export interface UpstreamTools {

@@ -30,6 +30,11 @@ SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 DECIDED_BY = "duetty/decided_by"
 """Which step let the call pass: `trust:LEVEL`, `rule:NAME` or `person`."""
 
+OWN_WORD = "duetty/upstream_annotations"
+"""What an upstream says of its tool, as it said it."""
+
+_HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+
 _OURS = (SERVER_INFO, DECIDED_BY)
 """What an upstream cannot say in our name."""
 
@@ -63,16 +68,26 @@ def _listed(tool: OfferedTool) -> Json:
         "title": f"{tool.title or tool.name} ({tool.upstream})",
         "description": f"{_mark(tool.upstream)} {tool.description}",
         "inputSchema": tool.input_schema,
-        # Never that it only reads: a host would trust us with a word that is not ours.
-        "annotations": {
-            "readOnlyHint": False,
-            "destructiveHint": tool.risk == "destructive",
-            "openWorldHint": True,
-        },
+        "annotations": _hints(tool),
     }
+    if tool.annotations:
+        listed["_meta"] = {OWN_WORD: tool.annotations}
     if tool.output_schema is not None:
         listed["outputSchema"] = tool.output_schema
     return listed
+
+
+def _hints(tool: OfferedTool) -> Json:
+    """A trusted server's as they are; of another never that a tool is harmless: a host would take
+    that for our word.
+    """
+    if tool.trust == "trusted" and tool.annotations:
+        return {key: each for key, each in tool.annotations.items() if key in _HINTS}
+    return {
+        "readOnlyHint": False,
+        "destructiveHint": tool.risk == "destructive",
+        "openWorldHint": True,
+    }
 
 
 def _mark(upstream: str) -> str:
@@ -88,7 +103,8 @@ def _tool(name: str) -> Tool | None:
     async def run(calls: Calls, arguments: Json) -> Answer:
         asked = {"upstream": upstream, "tool": tool, "arguments": arguments}
         answer: ToolResult = await calls("upstreams.call", asked)
-        passed_on: Json = {"content": answer.content, "isError": answer.is_error}
+        content = [_readable(block, upstream) for block in answer.content]
+        passed_on: Json = {"content": content, "isError": answer.is_error}
         if answer.structured_content is not None:
             passed_on["structuredContent"] = answer.structured_content
         meta = {key: each for key, each in (answer.meta or {}).items() if key not in _OURS}
@@ -104,6 +120,16 @@ def _tool(name: str) -> Tool | None:
         run=run,
         checks_itself=True,  # the upstream does
     )
+
+
+def _readable(block: Json, upstream: str) -> Json:
+    """With addresses by which the gateway can read what it links to, or holds."""
+    if block.get("type") == "resource_link" and "uri" in block:
+        return {**block, "uri": _uri(upstream, block["uri"])}
+    held: Any = block.get("resource")
+    if block.get("type") == "resource" and "uri" in (held or ()):
+        return {**block, "resource": held | {"uri": _uri(upstream, held["uri"])}}
+    return block
 
 
 async def _resources(calls: Calls) -> tuple[Sequence[Json], Sequence[Json]]:
@@ -153,8 +179,13 @@ async def _prompt(calls: Calls, name: str, arguments: Mapping[str, str]) -> Json
     answer: Any = await calls("upstreams.prompt", asked)
     return {
         "description": f"{_mark(found[1])} {answer.description or ''}".strip(),
-        "messages": answer.messages,
+        "messages": [_said(each, found[1]) for each in answer.messages],
     }
+
+
+def _said(message: Json, upstream: str) -> Json:
+    content: Any = message.get("content")
+    return {**message, "content": _readable(content, upstream)} if content else message
 
 
 async def _upstreams(calls: Calls) -> list[str]:
