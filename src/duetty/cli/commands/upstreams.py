@@ -4,6 +4,7 @@ import argparse
 import difflib
 import json
 import sys
+import time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ EXAMPLES = (
     ("duetty upstreams off files --tool write_file", "this tool is not called any more"),
     ('duetty upstreams call files read_file \'{"path": "README.md"}\'', "call one yourself"),
     ("duetty upstreams remove files", "end it and forget it"),
+    ("duetty upstreams logs files", "what it printed on standard error"),
     ("duetty upstreams import cursor", "take over what another host has, after a look"),
     ("duetty upstreams offers", "servers that files of open projects name"),
     ("duetty upstreams accept .mcp.json", "look at that file, and start its servers"),
@@ -66,6 +68,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     taking = _action(actions, "import", "take over what another host has, after a look")
     taking.add_argument("source", metavar="HOST|FILE", help=f"{', '.join(SOURCES)}, or a file")
     taking.add_argument("--yes", action="store_true", help="show the difference, and do not ask")
+    test = _action(actions, "test", "start it anew, and say what it answers with")
+    test.add_argument("upstream", metavar="NAME")
+    logs = _action(actions, "logs", "what it printed on standard error")
+    logs.add_argument("upstream", metavar="NAME")
+    logs.add_argument("-n", "--lines", type=int, default=100, help="the last (default 100)")
     remove = _action(actions, "remove", "end it, and take its table out of the settings file")
     remove.add_argument("upstream", metavar="NAME")
 
@@ -94,6 +101,11 @@ def _add_options(add: argparse.ArgumentParser) -> None:
     add.add_argument("--workspace", action="append", metavar="DIR", help="what it may write there")
     add.add_argument("--network", action="store_true", help="let it reach the network from there")
     add.add_argument("--timeout", type=float, metavar="SECONDS", help="for one call")
+    add.add_argument(
+        "--trust",
+        choices=("trusted", "untrusted", "sandbox"),
+        help="whether its accepted tools run unasked (default: untrusted, each call asks)",
+    )
 
 
 def _action(actions: Any, word: str, meaning: str) -> argparse.ArgumentParser:
@@ -117,6 +129,8 @@ def run(arguments: argparse.Namespace) -> int:
         "call": _call,
         "add": _add,
         "remove": _remove,
+        "test": _test,
+        "logs": _logs,
         "offers": _offers,
         "accept": _accept,
         "withdraw": _withdraw,
@@ -135,7 +149,7 @@ def _list(arguments: argparse.Namespace) -> int:
         print("No upstreams. `duetty upstreams add NAME -- COMMAND …` adds one.")
     else:
         as_table(
-            ("NAME", "STATE", "TOOLS", "WAITING", "SANDBOX", "COMMAND"),
+            ("NAME", "STATE", "TRUST", "TOOLS", "WAITING", "SANDBOX", "COMMAND"),
             [_row(each) for each in found],
             styles={"STATE": _state_style},
         )
@@ -149,6 +163,7 @@ def _row(upstream: dict[str, Any]) -> tuple[str, ...]:
     return (
         upstream["name"],
         upstream["state"],
+        upstream["trust"],
         str(len(upstream["tools"])),
         str(upstream["waiting"] or "-"),
         upstream["sandbox"] or "-",
@@ -385,6 +400,8 @@ def _table(arguments: argparse.Namespace) -> dict[str, Any]:
         "network": True if arguments.network else None,
         "timeout": arguments.timeout,
     }
+    if arguments.trust is not None:
+        table["permissions"] = {"trust_level": arguments.trust}
     return table | {key: value for key, value in given.items() if value is not None}
 
 
@@ -396,6 +413,32 @@ def _remove(arguments: argparse.Namespace) -> int:
         reach(arguments).post(f"/upstreams/{arguments.upstream}/restart", wait_s=START_WAIT_S)
     except ServerUnreachable:
         return 0
+    return 0
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    began_s = time.monotonic()
+    client.post(f"/upstreams/{arguments.upstream}/restart", wait_s=START_WAIT_S)
+    upstream = _settled(client, arguments.upstream)
+    took_ms = (time.monotonic() - began_s) * 1000
+    if upstream is None or arguments.json or upstream["state"] in ("failed", "off"):
+        return _told(upstream, arguments)
+    print(_sentence(upstream))
+    known = [upstream["implementation"], upstream["protocol"], f"{took_ms:.0f} ms"]
+    print(f"    {visible(', '.join(each for each in known if each))}")
+    print(f"    {len(upstream['tools'])} tools, trust {upstream['trust']}")
+    return 0
+
+
+def _logs(arguments: argparse.Namespace) -> int:
+    file = paths_of(arguments).state / "upstreams" / f"{arguments.upstream}.log"
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise NotFound(f"{arguments.upstream!r} has printed nothing", hint=str(file)) from error
+    for line in text.splitlines()[-max(arguments.lines, 1) :]:
+        print(harmless(line))
     return 0
 
 
