@@ -133,3 +133,36 @@ async def test_structured_answers_pictures_progress_and_prompts_pass(
     assert len(heard) >= 2
     assert any(name.startswith("mcp__everything__") for name in prompts)
     assert resources
+
+
+@pytest.mark.parametrize("way", ["http-2025", "http-2026"])
+async def test_a_tool_that_is_called_as_a_task_only_is_called(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server, dialect="gateway") as client:
+        found = await call(
+            client, "mcp__everything__simulate-research-query", topic="terminals", ambiguous=False
+        )
+
+    assert not found.is_error
+    assert "terminals" in text(found)
+
+
+@pytest.mark.parametrize("way", ["http-2025", "http-2026"])
+async def test_places_of_prompts_and_resources_are_completed_by_their_server(
+    server: ServerProcess, way: str
+) -> None:
+    async with connected(way, server, dialect="gateway") as client:
+        with anyio.fail_after(WAIT_S):
+            prompt = await client.complete(
+                t.PromptReference(name="mcp__everything__completable-prompt"),
+                {"name": "department", "value": "E"},
+            )
+            templates = (await client.list_resource_templates()).resource_templates
+            uri = next(each.uri_template for each in templates if "text" in each.uri_template)
+            resource = await client.complete(
+                t.ResourceTemplateReference(uri=uri), {"name": "resourceId", "value": "1"}
+            )
+
+    assert prompt.completion.values == ["Engineering"]
+    assert resource.completion.values == ["1"]

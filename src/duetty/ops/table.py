@@ -116,6 +116,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.READ,
         upstreams.PROMPTS,
         upstreams.PROMPT,
+        upstreams.COMPLETE,
         policy.SHOW,
         policy.CHECK,
         policy.WHY,

@@ -48,6 +48,8 @@ from duetty.wire.results import Done
 from duetty.wire.upstreams import (
     AcceptParams,
     CallToolParams,
+    CompleteParams,
+    Completions,
     Difference,
     OfferedServer,
     OfferedTool,
@@ -270,6 +272,14 @@ async def _call(params: CallToolParams, services: Services, actor: Actor) -> Too
     )
 
 
+async def _complete(params: CompleteParams, services: Services, actor: Actor) -> Completions:
+    argument = params.argument, params.value
+    values = await services.upstreams.complete(
+        params.upstream, params.kind, params.about, argument, params.given
+    )
+    return Completions(values=values)
+
+
 async def _resources(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamResources:
     resources, templates = await services.upstreams.resources(params.upstream)
     return UpstreamResources(
@@ -460,6 +470,18 @@ CALL = Operation(
     route=Route(method="POST", path="/upstreams/{upstream}/call"),
     waits=True,
     errors=(*_CALLING, ToolNotFound, ToolOff),
+)
+COMPLETE = Operation(
+    name="upstreams.complete",
+    summary="What may stand at a place of an upstream's prompt or resource, in its words.",
+    effect=Effect.READ,
+    judged=CallsTool("about"),
+    params=CompleteParams,
+    result=Completions,
+    run=_complete,
+    route=Route(method="POST", path="/upstreams/{upstream}/complete"),
+    waits=True,
+    errors=_CALLING,
 )
 RESOURCES = Operation(
     name="upstreams.resources",

@@ -6,7 +6,7 @@ revision that was agreed on.
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from json import dumps
 from typing import Any, Literal, cast
 
@@ -40,6 +40,9 @@ SPARE_S = 5.0
 """Beyond a call's own time, in which the upstream is told that nobody waits any more."""
 
 RELISTEN_S = 1.0
+TASKS_IN_CORE = "2025-11-25"
+"""The revision in which a tool may be called as a task only."""
+
 MAX_TOLD = 1_000
 MAX_DATA = 16_384
 
@@ -273,10 +276,69 @@ class _Connection:
         *,
         timeout_s: float,
         progress: Progress | None = None,
+        as_task: bool = False,
     ) -> dict[str, Any]:
+        """`as_task`: the tool is called in no other way; in the revision that has such tools."""
         params = t.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        if as_task and self.protocol == TASKS_IN_CORE:
+            params.task = t.TaskMetadata(ttl=int(timeout_s * 1000))
         request = t.CallToolRequest(params=params)
-        return _complete(await self._send(request, timeout_s=timeout_s, progress=progress))
+        if params.task is None:
+            return _complete(await self._send(request, timeout_s=timeout_s, progress=progress))
+        answer = await self._send(request, timeout_s=timeout_s, is_checked=False)
+        task = cast("dict[str, Any]", answer.get("task") or {}).get("taskId")
+        if not isinstance(task, str):
+            raise UpstreamFault("it was asked for a task, and answered with none")
+        return await self._finished(task, timeout_s)
+
+    async def _finished(self, task: str, timeout_s: float) -> dict[str, Any]:
+        """What came of the task; one that nobody waits for any more is cancelled."""
+        about = t.GetTaskRequestParams(task_id=task)
+        is_over = False
+        try:
+            with anyio.move_on_after(timeout_s):
+                while not is_over:
+                    now = await self._send(t.GetTaskRequest(params=about), timeout_s=timeout_s)
+                    status = now.get("status")
+                    is_over = status in ("completed", "failed", "cancelled")
+                    if status == "input_required":
+                        raise UpstreamFault("it asks for input of its own, which is not passed on")
+                    if not is_over:
+                        await anyio.sleep(_poll_s(now.get("pollInterval")))
+                wanted = t.GetTaskPayloadRequestParams(task_id=task)
+                request = t.GetTaskPayloadRequest(params=wanted)
+                return _complete(await self._send(request, timeout_s=timeout_s))
+            raise UpstreamTimeout(f"it did not finish within {timeout_s:g} s")
+        finally:
+            if not is_over:
+                with anyio.move_on_after(SPARE_S, shield=True), suppress(DuettyError):
+                    params = t.CancelTaskRequestParams(task_id=task)
+                    await self._send(t.CancelTaskRequest(params=params), timeout_s=SPARE_S)
+
+    async def complete(
+        self,
+        kind: Literal["prompt", "resource"],
+        about: str,
+        argument: tuple[str, str],
+        *,
+        given: Mapping[str, str],
+        timeout_s: float,
+    ) -> dict[str, Any]:
+        if self._client.server_capabilities.completions is None:
+            return {}
+        ref = (
+            t.PromptReference(name=about)
+            if kind == "prompt"
+            else t.ResourceTemplateReference(uri=about)
+        )
+        name, value = argument
+        params = t.CompleteRequestParams(
+            ref=ref,
+            argument=t.CompletionArgument(name=name, value=value),
+            context=t.CompletionContext(arguments=dict(given)) if given else None,
+        )
+        answer = await self._send(t.CompleteRequest(params=params), timeout_s=timeout_s)
+        return cast("dict[str, Any]", answer.get("completion") or {})
 
     async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]:
         request = t.ReadResourceRequest(params=t.ReadResourceRequestParams(uri=uri))
@@ -288,11 +350,28 @@ class _Connection:
         params = t.GetPromptRequestParams(name=name, arguments=dict(arguments) or None)
         return _complete(await self._send(t.GetPromptRequest(params=params), timeout_s=timeout_s))
 
+    async def _unchecked(self, request: Any, timeout_s: float) -> dict[str, Any]:
+        """The answer without a look at it: the SDK knows of no task in place of a result."""
+        session: Any = self._client.session
+        data: dict[str, Any] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        options: dict[str, Any] = {}
+        session._stamp(data, options)
+        options["timeout"] = timeout_s
+        sending = session._dispatcher.send_raw_request(data["method"], data["params"], options)
+        return RAW.validate_python(await sending)
+
     async def _send(
-        self, request: Any, *, timeout_s: float, progress: Progress | None = None
+        self,
+        request: Any,
+        *,
+        timeout_s: float,
+        progress: Progress | None = None,
+        is_checked: bool = True,
     ) -> dict[str, Any]:
         try:
             with anyio.fail_after(timeout_s + SPARE_S):
+                if not is_checked:
+                    return await self._unchecked(request, timeout_s)
                 return await self._client.session.send_request(
                     request,
                     RAW,
@@ -314,6 +393,12 @@ class _Connection:
         forgotten = error.code == t.INVALID_REQUEST and error.error.message == "Session terminated"
         if self._child is None and (forgotten or error.code == t.CONNECTION_CLOSED):
             self._lost.set(UpstreamUnavailable("it ended the session"))
+
+
+def _poll_s(told_ms: object) -> float:
+    """As it asks for, within reason."""
+    wanted_s = told_ms / 1000 if isinstance(told_ms, int | float) else 1.0
+    return min(max(wanted_s, 0.05), 10.0)
 
 
 def _forwarded(progress: Progress | None) -> ProgressFnT | None:

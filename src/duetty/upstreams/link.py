@@ -45,6 +45,16 @@ class Link(Protocol):
         *,
         timeout_s: float,
         progress: Progress | None = None,
+        as_task: bool = False,
+    ) -> dict[str, Any]: ...
+    async def complete(
+        self,
+        kind: Literal["prompt", "resource"],
+        about: str,
+        argument: tuple[str, str],
+        *,
+        given: Mapping[str, str],
+        timeout_s: float,
     ) -> dict[str, Any]: ...
     async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]: ...
     async def prompt(

@@ -10,7 +10,7 @@ import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import anyio
 import anyio.to_thread
@@ -34,6 +34,8 @@ from duetty.upstreams.tools import Difference, Risk, Tool, Wire, shown
 from duetty.upstreams.upstream import Open, Upstream
 
 MAX_KEPT = 16
+MAX_COMPLETIONS = 100
+COMPLETE_S = 5.0
 END_S = 15.0
 """How long an ending upstream is waited for; its own ladder ends in KILL well before."""
 
@@ -328,7 +330,11 @@ class Upstreams:
                     hint="its input schema says what it takes",
                 )
             bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
-            answer = await link.call(tool, arguments, timeout_s=bound_s, progress=progress)
+            execution = wire.get("execution")
+            as_task = isinstance(execution, dict) and "required" in execution.values()
+            answer = await link.call(
+                tool, arguments, timeout_s=bound_s, progress=progress, as_task=as_task
+            )
             self._check_answer(name, tool, wire, answer)
             return answer
 
@@ -347,6 +353,23 @@ class Upstreams:
             raise UpstreamFault(
                 f"the answer of {tool!r} of {name!r} does not fit its own output schema: {shown(problem)}"
             )
+
+    async def complete(
+        self,
+        name: str,
+        kind: Literal["prompt", "resource"],
+        about: str,
+        argument: tuple[str, str],
+        given: Mapping[str, str],
+    ) -> list[str]:
+        """What may stand there, in its words."""
+        with self.find(name).using():
+            link = await self._trusted(name)
+            found = await link.complete(kind, about, argument, given=given, timeout_s=COMPLETE_S)
+        values = found.get("values")
+        if not isinstance(values, list):
+            return []
+        return [str(each) for each in cast("list[object]", values)[:MAX_COMPLETIONS]]
 
     async def resources(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         await self._trusted(name)

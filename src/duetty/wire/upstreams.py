@@ -79,6 +79,22 @@ class PromptParams(UpstreamParams):
     arguments: dict[str, str] = Field(default_factory=dict[str, str])
 
 
+class CompleteParams(UpstreamParams):
+    kind: Literal["prompt", "resource"]
+    about: str = Field(
+        min_length=1, max_length=MAX_URI, description="the prompt, or the template of the resource"
+    )
+    argument: str = Field(max_length=MAX_TOOL_NAME, description="the place to complete")
+    value: str = Field("", max_length=MAX_URI, description="what stands there already")
+    given: dict[str, str] = Field(
+        default_factory=dict[str, str], description="what other places hold"
+    )
+
+
+class Completions(Result):
+    values: list[str] = Field(description="the upstream's words")
+
+
 class Difference(Result):
     part: str = Field(description="what of the tool is different: description, inputSchema …")
     was: str | None = Field(description="as accepted, with everything that hides made visible")

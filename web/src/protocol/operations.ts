@@ -1595,6 +1595,25 @@ export interface PromptText {
   messages: Record<string, unknown>[];
 }
 
+export interface CompleteParams {
+  /** name of the upstream */
+  upstream: string;
+  kind: "prompt" | "resource";
+  /** the prompt, or the template of the resource */
+  about: string;
+  /** the place to complete */
+  argument: string;
+  /** what stands there already */
+  value?: string;
+  /** what other places hold */
+  given?: Record<string, string>;
+}
+
+export interface Completions {
+  /** the upstream's words */
+  values: string[];
+}
+
 export interface PolicyRule {
   name: string;
   decide: "deny" | "ask" | "allow";
@@ -2028,6 +2047,8 @@ export interface Operations {
   "upstreams.prompts": { params: UpstreamParams; result: UpstreamPrompts };
   /** Get a prompt of an upstream, filled in. */
   "upstreams.prompt": { params: PromptParams; result: PromptText };
+  /** What may stand at a place of an upstream's prompt or resource, in its words. */
+  "upstreams.complete": { params: CompleteParams; result: Completions };
   /** The profile and the rules in force. */
   "policy.show": { params: Nothing; result: PolicyInfo };
   /** What would become of a command line of an agent; nothing runs. */

@@ -289,6 +289,11 @@ class Live:
 
     prompts: Callable[[Calls], Awaitable[Sequence[Json]]]
     prompt: Callable[[Calls, str, Mapping[str, str]], Awaitable[Json | None]]
+    complete: Callable[
+        [Calls, Literal["prompt", "resource"], str, tuple[str, str], Mapping[str, str]],
+        Awaitable[Sequence[str] | None],
+    ]
+    """What may stand at a place (name, and what stands there); None for what is none of theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

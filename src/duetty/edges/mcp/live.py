@@ -57,6 +57,7 @@ class LiveCore(Core):
             "resources/read", t.ReadResourceRequestParams, self._read_resource
         )
         server.add_request_handler("prompts/list", page, self._list_prompts)
+        server.add_request_handler("completion/complete", t.CompleteRequestParams, self._complete)
         server.add_request_handler("prompts/get", t.GetPromptRequestParams, self._get_prompt)
         return server
 
@@ -136,6 +137,25 @@ class LiveCore(Core):
         if found is None:
             return await super()._get_prompt(context, params)
         return t.GetPromptResult.model_validate(found, by_name=False)
+
+    async def _complete(
+        self, context: Context, params: t.CompleteRequestParams
+    ) -> t.CompleteResult:
+        ref = params.ref
+        is_prompt = isinstance(ref, t.PromptReference)
+        found = await guarded(
+            self._live.complete(
+                self._theirs(context),
+                "prompt" if is_prompt else "resource",
+                ref.name if isinstance(ref, t.PromptReference) else ref.uri,
+                (params.argument.name, params.argument.value),
+                (params.context.arguments if params.context is not None else None) or {},
+            )
+        )
+        if found is None:
+            return await super()._complete(context, params)
+        values = list(found)
+        return t.CompleteResult(completion=t.Completion(values=values, total=len(values)))
 
     # --- changes ----------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ own words, and nothing that it says of itself makes a tool look more harmless.
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Live, Offered, Tool
 from duetty.edges.mcp.side_by_side import side_by_side
@@ -183,6 +183,28 @@ async def _prompt(calls: Calls, name: str, arguments: Mapping[str, str]) -> Json
     }
 
 
+async def _complete(
+    calls: Calls,
+    kind: Literal["prompt", "resource"],
+    about: str,
+    argument: tuple[str, str],
+    given: Mapping[str, str],
+) -> Sequence[str] | None:
+    found = (_NAME if kind == "prompt" else _URI).fullmatch(about)
+    if found is None:
+        return None
+    asked = {
+        "upstream": found[1].replace(".", "_"),
+        "kind": kind,
+        "about": found[2],
+        "argument": argument[0],
+        "value": argument[1],
+        "given": dict(given),
+    }
+    answer: Any = await calls("upstreams.complete", asked)
+    return answer.values
+
+
 def _said(message: Json, upstream: str) -> Json:
     content: Any = message.get("content")
     return {**message, "content": _readable(content, upstream)} if content else message
@@ -217,5 +239,6 @@ GATEWAY = Dialect(
         read=_read,
         prompts=_prompts,
         prompt=_prompt,
+        complete=_complete,
     ),
 )
