@@ -51,7 +51,9 @@ _SECRET_WORD = re.compile(
 _HIDDEN = "…"
 
 _STDIO_KEYS = ("command", "args", "env", "cwd", "sandbox", "workspaces", "network")
-_HTTP_KEYS = ("url", "headers", "token_file", "token_env")
+_HTTP_KEYS = (
+    "url", "headers", "token_file", "token_env", "ca_file", "client_cert", "client_key", "verify",
+)  # fmt: skip
 _COMMON_KEYS = (
     "timeout", "start_timeout", "start", "idle_timeout", "enabled", "tools", "transport",
     "permissions",
@@ -83,6 +85,13 @@ class Address:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     token_file: str | None = None
     token_env: str | None = None
+    ca_file: str | None = None
+    """Certificates that its own is checked by, in place of the system's."""
+
+    client_cert: str | None = None
+    client_key: str | None = None
+    verify: bool = True
+    """False: whoever answers is believed to be it; said in the log at each start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -332,7 +341,23 @@ class _Table:
             raise self._bad("give token_file or token_env, not both", None)
         if token_env is not None and not _ENV_NAME.fullmatch(token_env):
             raise self._bad("token_env must be the name of a variable", None)
-        return Address(url=url, headers=headers, token_file=token_file, token_env=token_env)
+        certificate, key = self._text("client_cert"), self._text("client_key")
+        if key is not None and certificate is None:
+            raise self._bad("client_key needs client_cert", None)
+        verify = self._bool("verify", default=True) is not False
+        ca_file = self._text("ca_file")
+        if not verify and ca_file is not None:
+            raise self._bad("ca_file means nothing with verify = false", None)
+        return Address(
+            url=url,
+            headers=headers,
+            token_file=token_file,
+            token_env=token_env,
+            ca_file=ca_file,
+            client_cert=certificate,
+            client_key=key,
+            verify=verify,
+        )
 
     def _trust(self) -> Trust:
         given = self._fields.get("permissions", {})

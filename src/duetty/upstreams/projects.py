@@ -105,10 +105,10 @@ def _held(order: UpstreamOrder, file: Path) -> UpstreamOrder:
                 target, sandbox=sandbox, network=network, workspaces=None, cwd=str(cwd)
             )
         case Address():
-            if target.token_file is not None:
+            if target.token_file or target.client_cert or target.ca_file or not target.verify:
                 raise BadSetting(
-                    f"{file}: upstream {order.name!r}: a project names no token_file",
-                    hint="use headers with a variable",
+                    f"{file}: upstream {order.name!r}: a project names no token_file, certificate or verify",
+                    hint="use headers with a variable; the rest belongs in your own settings",
                 )
     trust = "untrusted" if order.trust == "trusted" else order.trust
     return replace(order, target=target, trust=trust, project=str(file))
