@@ -61,7 +61,7 @@ from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
-from duetty.ops.upstreams import upstreams_of
+from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
@@ -314,6 +314,7 @@ class Server:
                 hidden=registry.hidden,
                 clock=self._clock,
                 deciding=police.deciding,
+                roots=lambda: workspaces_of(registry),
             ),
         )
         dispatcher = Dispatcher(services)

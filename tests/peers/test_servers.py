@@ -19,7 +19,7 @@ from tests.upstreams.test_gateway import trust
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
-NAMES = ("everything", "files", "memory")
+NAMES = ("everything", "files", "memory", "rooted")
 
 
 @pytest.fixture(scope="module")
@@ -36,6 +36,7 @@ def server(node: Path) -> Iterator[ServerProcess]:
         graph = {"env": {"MEMORY_FILE_PATH": str(home / "memory.jsonl")}}
         tables = {
             "everything": table("server-everything", "stdio"),
+            "rooted": table("server-everything", "stdio", roots=True),
             "files": table("server-filesystem", str(home / "shared")),
             "memory": table("server-memory", **graph),
         }
@@ -166,3 +167,33 @@ async def test_places_of_prompts_and_resources_are_completed_by_their_server(
 
     assert prompt.completion.values == ["Engineering"]
     assert resource.completion.values == ["1"]
+
+
+async def test_workspaces_of_open_sessions_are_told_to_who_may_know_of_them(
+    server: ServerProcess,
+) -> None:
+    project = server.home / "p" / "project"
+    project.mkdir(parents=True)
+    (project / ".git").mkdir()
+    server.client.post("/sessions", {"name": "rooted", "cwd": str(project)})
+    async with connected("http-2026", server, dialect="gateway") as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        with anyio.fail_after(WAIT_S):
+            while project.as_uri() not in (told := await roots(client)):
+                await anyio.sleep(0.2)  # it is told of changes once a second
+
+    assert project.as_uri() in told
+    assert "mcp__everything__get-roots-list" not in names
+
+
+async def roots(client: Client) -> str:
+    return text(await call(client, "mcp__rooted__get-roots-list"))
+
+
+async def test_the_table_of_the_trail_says_which_tool(server: ServerProcess) -> None:
+    async with connected("http-2026", server, dialect="gateway") as client:
+        await call(client, "mcp__everything__get-sum", a=1, b=2)
+
+    shown = server.command("audit", "--operation", "upstreams.call").stdout
+
+    assert "mcp__everything__get-sum" in shown

@@ -1,6 +1,6 @@
 """Operations on upstreams: see them, turn, restart and trust them, call their tools."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from duetty.ops.sandboxing import upstream_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import Deny
+from duetty.session import Registry
 from duetty.upstreams import (
     Accepted,
     Address,
@@ -91,6 +92,7 @@ def upstreams_of(
     hidden: tuple[Path, ...],
     clock: Clock,
     deciding: Deciding,
+    roots: Callable[[], list[str]] = list[str],
 ) -> Upstreams:
     """As the settings file orders them; none is started yet.
 
@@ -115,6 +117,7 @@ def upstreams_of(
             home=environment.get("HOME") or "",
             caches=paths.state / "caches",
         ),
+        roots=roots,
         hidden=(*hidden, *tokens),
     )
     pins_file = paths.state / "upstreams.json"
@@ -126,6 +129,12 @@ def upstreams_of(
     deciding.judging.trust_of = opened.trust_of
     deciding.check_tool = opened.check
     return opened
+
+
+def workspaces_of(registry: Registry) -> list[str]:
+    """Of open sessions, each once."""
+    found = {each.profile.workspace for each in registry.sessions() if not each.is_exited}
+    return sorted(found - {""})
 
 
 async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> UpstreamList:

@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from json import dumps
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import anyio
@@ -22,7 +23,7 @@ from mcp.client.subscriptions import (
 )
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FileUrl, TypeAdapter, ValidationError
 
 from duetty import __version__
 from duetty.errors import DuettyError, UpstreamFault, UpstreamTimeout, UpstreamUnavailable
@@ -40,6 +41,9 @@ SPARE_S = 5.0
 """Beyond a call's own time, in which the upstream is told that nobody waits any more."""
 
 RELISTEN_S = 1.0
+ROOTS_S = 1.0
+"""Between two looks at which workspaces there are."""
+
 TASKS_IN_CORE = "2025-11-25"
 """The revision in which a tool may be called as a task only."""
 
@@ -66,16 +70,16 @@ async def connect(
     if isinstance(order.target, Program):
         async with (
             started(order.name, order.target, around) as child,
-            _program(child, order, changed) as link,
+            _program(child, order, around, changed) as link,
         ):
             yield link
         return
     answers = Answers()
     transport = reaching(order.target, around.environment, answers)
     try:
-        async with _client(transport, order, changed) as client:
+        async with _client(transport, order, around, changed) as client:
             link = _Connection(client, order, changed=changed, answers=answers)
-            async with link.following():
+            async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (httpx2.HTTPError, OSError, MCPError, BaseExceptionGroup) as error:
         raise _told(error, answers) from error
@@ -83,13 +87,13 @@ async def connect(
 
 @asynccontextmanager
 async def _program(
-    child: Child, order: UpstreamOrder, changed: Changed
+    child: Child, order: UpstreamOrder, around: Surroundings, changed: Changed
 ) -> AsyncGenerator["_Connection"]:
     lost = _Lost()
     try:
-        async with _client(speaking(child, lost.set), order, changed) as client:
+        async with _client(speaking(child, lost.set), order, around, changed) as client:
             link = _Connection(client, order, changed=changed, child=child, lost=lost)
-            async with link.following():
+            async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (MCPError, BaseExceptionGroup) as error:
         told = _told(error)
@@ -100,7 +104,11 @@ async def _program(
         raise told from error
 
 
-def _client(transport: Any, order: UpstreamOrder, changed: Changed) -> Client:
+def _client(transport: Any, order: UpstreamOrder, around: Surroundings, changed: Changed) -> Client:
+    async def roots(context: object) -> t.ListRootsResult:
+        found = [Path(each).as_uri() for each in around.roots()]
+        return t.ListRootsResult(roots=[t.Root(uri=FileUrl(each)) for each in found])
+
     async def note(message: object) -> None:
         match message:
             case t.ToolListChangedNotification():
@@ -116,9 +124,33 @@ def _client(transport: Any, order: UpstreamOrder, changed: Changed) -> Client:
         transport,
         read_timeout_seconds=order.timeout_s,
         message_handler=note,
+        list_roots_callback=roots if order.has_roots else None,
         client_info=t.Implementation(name="duetty", version=__version__),
         cache=None,
     )
+
+
+@asynccontextmanager
+async def _telling_roots(
+    client: Client, order: UpstreamOrder, around: Surroundings
+) -> AsyncGenerator[None]:
+    """Meanwhile it is told when workspaces come and go; the modern era has no word for that."""
+    if not order.has_roots or client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        yield
+        return
+
+    async def watch() -> None:
+        known = around.roots()
+        while True:
+            await anyio.sleep(ROOTS_S)
+            if (now := around.roots()) != known:
+                known = now
+                await client.session.send_notification(t.RootsListChangedNotification())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 class _Lost:

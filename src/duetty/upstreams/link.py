@@ -73,6 +73,9 @@ class Surroundings:
     """Directory for what they print on standard error, and for places of their own."""
 
     sandbox: Callable[[Program], SandboxOrder]
+    roots: Callable[[], list[str]] = list[str]
+    """Workspaces of open sessions, for those that may know of them."""
+
     hidden: tuple[Path, ...] = ()
     """Where the server keeps its own things, which no sandbox shows."""
 

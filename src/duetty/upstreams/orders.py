@@ -56,7 +56,7 @@ _HTTP_KEYS = (
 )  # fmt: skip
 _COMMON_KEYS = (
     "timeout", "start_timeout", "start", "idle_timeout", "enabled", "tools", "transport",
-    "permissions",
+    "permissions", "roots",
 )  # fmt: skip
 _TRANSPORTS = {"stdio": "command", "http": "url", "streamable-http": "url"}
 KEYS = (*_STDIO_KEYS, *_HTTP_KEYS, *_COMMON_KEYS)
@@ -109,6 +109,9 @@ class UpstreamOrder:
 
     idle_s: float | None = None
     """Of a lazy one: after so long without use it is ended until the next."""
+
+    has_roots: bool = False
+    """Whether it is told of the workspaces of open sessions."""
 
     enabled: bool = True
     allow: tuple[str, ...] = ("*",)
@@ -293,6 +296,7 @@ class _Table:
             timeout_s=self._seconds("timeout", 300.0),
             start_timeout_s=self._seconds("start_timeout", 60.0),
             is_lazy=start == "lazy",
+            has_roots=self._bool("roots", default=False) is True,
             idle_s=self._seconds("idle_timeout", 600.0) if "idle_timeout" in self._fields else None,
             enabled=self._bool("enabled", default=True) is not False,
             allow=tools.get("allow", ("*",)),

@@ -111,7 +111,7 @@ def _held(order: UpstreamOrder, file: Path) -> UpstreamOrder:
                     hint="use headers with a variable; the rest belongs in your own settings",
                 )
     trust = "untrusted" if order.trust == "trusted" else order.trust
-    return replace(order, target=target, trust=trust, project=str(file))
+    return replace(order, target=target, trust=trust, has_roots=False, project=str(file))
 
 
 def _bytes(file: Path) -> bytes | None:
