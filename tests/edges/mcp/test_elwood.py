@@ -147,6 +147,7 @@ async def test_every_resource_is_read_as_its_kind(
         output = await read(client, f"elwood://block/{ran['block_id']}/output")
         file = await read(client, "elwood://file/notes.txt")
         refusals: list[Any] = []
+        codes: dict[str, int] = {}
         for uri in (
             "elwood://file/.env",
             "elwood://file/../../outside",
@@ -161,7 +162,10 @@ async def test_every_resource_is_read_as_its_kind(
                 await client.read_resource(uri)
             told: dict[str, Any] = refused.value.error.data or {}
             refusals.append(told.get("code"))
+            codes[uri] = refused.value.error.code
 
+    missing = -32002 if way.endswith("2025") else INVALID_PARAMS
+    assert codes["elwood://nothing"] == codes["elwood://file/no-such-file"] == missing
     assert content[1] == "text/plain"
     assert "printf" in content[0]
     assert len(rows.split("\n")) == 1

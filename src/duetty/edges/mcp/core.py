@@ -6,8 +6,8 @@ and no exception escapes (an escaped one would show its text to the client).
 """
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -79,7 +79,7 @@ from duetty.edges.mcp.tasks import (
     wire_2026,
 )
 from duetty.edges.mcp.watching import Watches
-from duetty.errors import DuettyError, ServerStopping
+from duetty.errors import DuettyError, NotFound, ServerStopping
 from duetty.ops import Dispatcher
 
 PROGRESS_S = 1.0
@@ -96,6 +96,9 @@ PAGE_SIZE = 200
 
 COMPLETIONS = 100
 """Names in one answer, as the protocol says."""
+
+RESOURCE_NOT_FOUND = -32002
+"""Of the handshake era; in the modern one that number means nothing."""
 
 SCOPE_CALLER = "duetty.caller"
 """Where the HTTP side leaves the caller in the request's scope."""
@@ -564,9 +567,11 @@ class Core:
             places = resource.match(uri)
             if places is None:
                 continue
-            found = await guarded(resource.read(self._reading(context), places))
+            with missing_told(context):
+                found = await guarded(resource.read(self._reading(context), places))
             return t.ReadResourceResult(contents=[contents_of(uri, resource, found)], ttl_ms=0)
-        raise MCPError(code=t.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:500]})
+        code = missing_code(context)
+        raise MCPError(code=code, message="Resource not found", data={"uri": uri[:500]})
 
     async def _complete(
         self, context: Context, params: t.CompleteRequestParams
@@ -676,6 +681,24 @@ async def _no_lifespan(server: Server[Caller | None]) -> AsyncGenerator[Caller |
 async def _session_names(calls: Calls, begun: str) -> list[str]:
     sessions: list[Any] = await calls("session.list")
     return [info.name for info in sessions]
+
+
+def missing_code(context: Context) -> int:
+    """For a resource that is not there: each era has its own."""
+    return t.INVALID_PARAMS if is_modern(context) else RESOURCE_NOT_FOUND
+
+
+@contextmanager
+def missing_told(context: Context) -> Generator[None]:
+    """What a read names does not exist, here or at an upstream: told by the code of the client's era."""
+    try:
+        yield
+    except MCPError as error:
+        if isinstance(error.__cause__, NotFound) or error.code == RESOURCE_NOT_FOUND:
+            raise MCPError(
+                code=missing_code(context), message=error.error.message, data=error.error.data
+            ) from error.__cause__
+        raise
 
 
 async def guarded(work: Awaitable[Any]) -> Any:

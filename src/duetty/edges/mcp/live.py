@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from duetty.edges.mcp.asking import can_be_asked
-from duetty.edges.mcp.core import Core, Use, guarded
+from duetty.edges.mcp.core import Core, Use, guarded, missing_told
 from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, Offered
 from duetty.edges.mcp.sdk import Context, DuettyServer, connection_of, is_modern
 from duetty.edges.mcp.watching import COALESCE_S, Tell
@@ -117,7 +117,8 @@ class LiveCore(Core):
     async def _read_resource(
         self, context: Context, params: t.ReadResourceRequestParams
     ) -> t.ReadResourceResult:
-        found = await guarded(self._live.read(self._theirs(context), str(params.uri)))
+        with missing_told(context):
+            found = await guarded(self._live.read(self._theirs(context), str(params.uri)))
         if found is None:
             return await super()._read_resource(context, params)
         return t.ReadResourceResult.model_validate({"contents": found, "ttlMs": 0}, by_name=False)
