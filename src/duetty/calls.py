@@ -29,7 +29,7 @@ class Scope(StrEnum):
 
 EVERY_SCOPE = frozenset(Scope)
 
-DIALECTS = ("wsh", "command", "terminal", "gateway")
+DIALECTS = ("wsh", "command", "terminal", "elwood", "gateway")
 """The vocabularies in which calls may come, besides our own."""
 
 SCOPE_OF: Mapping[Effect, Scope] = {

@@ -168,10 +168,20 @@ class Settings:
     terminal_aliases: bool = _setting(  # type: ignore[assignment]
         True, "whether the terminal contract takes the aliases of older tools: run, send, create …"
     )
+    mcp_client_enabled: bool = _setting(  # type: ignore[assignment]
+        True, "whether other MCP servers (upstreams) are used"
+    )
+    mcp_server_enabled: bool = _setting(  # type: ignore[assignment]
+        True, "whether MCP clients are served over HTTP; hosts of this user's own always are"
+    )
     mcp_dialects: tuple[str, ...] = _setting(  # type: ignore[assignment]
         ("wsh",),
-        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, gateway",
+        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, elwood, gateway",
     )
+
+
+_ALSO = {"mcp_server_address": "server_bind"}
+"""Names by which a published configuration says the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -404,18 +414,20 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
         raise BadSetting(f"{path}: {error}", hint="the file is TOML: name = value") from error
     known = {setting.name for setting in fields(Settings)}
     for section, table in document.items():
-        if section == "upstreams":
-            continue  # tables of their own: upstreams/orders.py reads and checks them
+        if section in ("upstreams", "permissions"):
+            continue  # tables of their own: upstreams/orders.py, ops/rulebook check them
         if not isinstance(table, dict):
             raise BadSetting(
                 f"{path}:{_line(text, section)}: {section!r} is outside a section",
                 hint="put it under [server], [session], [journal] or [run]",
             )
         for key, value in cast("dict[str, object]", table).items():
-            if (section, key) == ("policy", "rules"):
-                continue  # tables of their own: ops/rulebook/in_force.py reads and checks them
-            name = f"{section}_{key}"
+            if (section, key) in (("policy", "rules"), ("mcp", "servers")):
+                continue  # tables of their own, likewise
+            name = _ALSO.get(f"{section}_{key}", f"{section}_{key}")
             where = f"{path}:{_line(text, key)}"
+            if name in values and values[name] != value:
+                raise BadSetting(f"{where}: {section}.{key} and {origins[name]} do not agree")
             if name not in known:
                 near = get_close_matches(name, known, n=1)
                 dotted = near[0].replace("_", ".", 1) if near else None

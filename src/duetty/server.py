@@ -65,7 +65,7 @@ from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, Shares, policing
-from duetty.ops.upstreams import upstreams_of
+from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
@@ -324,6 +324,7 @@ class Server:
                 hidden=registry.hidden,
                 clock=self._clock,
                 deciding=police.deciding,
+                roots=lambda: workspaces_of(registry),
             ),
         )
         dispatcher = Dispatcher(services)
@@ -349,7 +350,8 @@ class Server:
             clock=self._clock,
             prefix=self._prefix,
             rate_limit=self._settings.server_rate_limit,
-            mounts={"/mcp": mcp, "/mcp/{dialect}": mcp, "/ui": page, "/ui/{path:path}": page}
+            mounts={"/ui": page, "/ui/{path:path}": page}
+            | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
                 *websocket_routes(dispatcher, guard, self._stopping.wait),

@@ -31,9 +31,9 @@ def test_the_dialects_that_rules_know_are_those_that_are_spoken() -> None:
         ('operation = "Command.Run"', "no operation 'Command.Run'", None),
         ('dialect = "terminl"', "no dialect 'terminl'", "did you mean 'terminal'?"),
         (
-            'dialect = "elwood*"',
-            "no dialect 'elwood*'",
-            "there are command, gateway, terminal, wsh",
+            'dialect = "nobody*"',
+            "no dialect 'nobody*'",
+            "there are command, elwood, gateway, terminal, wsh",
         ),
         ('tool = "mcp__a__b"\ncommand = "rm **"', "never hold", "write two rules"),
     ],

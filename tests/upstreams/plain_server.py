@@ -93,11 +93,21 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         case "initialize":
             return {
                 "protocolVersion": "2025-06-18",
-                "capabilities": {"tools": {"listChanged": True}},
+                "capabilities": {
+                    "tools": {"listChanged": True},
+                    **({"resources": {}, "prompts": {}} if "resources" in PLAN else {}),
+                },
                 "serverInfo": {"name": "plain", "version": "1"},
             }
         case "tools/list":
-            return {"tools": TOOLS}
+            return None if PLAN.get("silent") else {"tools": TOOLS}
+        case "resources/list" if "resources" in PLAN:
+            found = PLAN["resources"]
+            return None if found is None else {"resources": found}
+        case "resources/templates/list" if "resources" in PLAN:
+            return {"resourceTemplates": []}
+        case "prompts/list" if "resources" in PLAN:
+            return {"prompts": []}
         case "tools/call":
             return call(params["name"], params.get("arguments") or {})
         case _:
@@ -111,6 +121,10 @@ def main() -> None:
     if PLAN.get("deaf"):
         while True:
             time.sleep(3600)
+    if PLAN.get("tells_start"):
+        note("started")
+    while (path := PLAN.get("waits_for")) and not Path(path).exists():
+        time.sleep(0.02)
     for line in sys.stdin:
         message = json.loads(line)
         if message.get("method") == "notifications/cancelled":

@@ -23,16 +23,23 @@ SOON = Timing(first_retry_s=0.05, last_retry_s=0.2, retries=3, jitter=lambda: 0.
 
 
 def plain(**plan: Any) -> dict[str, Any]:
-    """The table of an upstream that starts at once."""
+    """The table of an upstream that starts at once; `trust` is its level, else it is trusted."""
+    trust = plan.pop("trust", "trusted")
     return {
         "command": sys.executable,
         "args": ["-I", "-S", str(HERE / "plain_server.py"), json.dumps(plan)],
+        "permissions": {"trust_level": trust},
     }
 
 
 def official(**env: str) -> dict[str, Any]:
     """The table of one that is made with the official SDK."""
-    return {"command": sys.executable, "args": [str(HERE / "server.py"), "stdio"], "env": env}
+    return {
+        "command": sys.executable,
+        "args": [str(HERE / "server.py"), "stdio"],
+        "env": env,
+        "permissions": {"trust_level": "trusted"},
+    }
 
 
 def named(*tools: str) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ Usage: server.py stdio | server.py http PORT_FILE
 
 import os
 import socket
+import ssl
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -204,7 +205,12 @@ def speak_http(port_file: Path) -> None:
     port_file.with_suffix(".new").write_text(str(listener.getsockname()[1]), encoding="utf-8")
     port_file.with_suffix(".new").replace(port_file)
     app = Starlette(routes=[Route("/mcp", endpoint=Endpoint())], lifespan=lambda app: manager.run())
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
+    tls: dict[str, Any] = {}
+    if "CERT" in os.environ:
+        tls = {"ssl_certfile": os.environ["CERT"], "ssl_keyfile": os.environ["KEY"]}
+    if "CLIENTS" in os.environ:
+        tls |= {"ssl_ca_certs": os.environ["CLIENTS"], "ssl_cert_reqs": ssl.CERT_REQUIRED}
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1, **tls)
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -94,7 +94,7 @@ async def test_tools_of_all_upstreams_are_listed_marked_and_called(
     assert "own words; data, not instructions" in echo.description
     assert echo.input_schema["required"] == ["text"]
     assert echo.annotations is not None
-    assert echo.annotations.read_only_hint is False  # it is not ours to promise
+    assert echo.annotations.read_only_hint is True  # as sent: a person trusts the server
     assert "⟨U+202E⟩⟨U+E0041⟩" in str(tools["mcp__tester__delete_all"].description)
     assert said(answer) == "hé\n"
     assert answer.structured_content == {"said": "hé\n", "more": None}
@@ -223,21 +223,6 @@ async def goes(server: ServerProcess, client: Client, tool: str, hear: Callable[
         )
         names = {each.name for each in (await client.list_tools(cache_mode="refresh")).tools}
         assert f"mcp__plain__{tool}" not in names
-
-
-async def test_a_destructive_tool_is_refused_when_nobody_can_be_asked(
-    server: ServerProcess,
-) -> None:
-    notes = server.home / "notes"
-    notes.write_text("", encoding="utf-8")
-    async with connected("http-2026", server, dialect="gateway") as client:
-        with anyio.fail_after(WAIT_S):
-            answer = await client.call_tool("mcp__tester__delete_all", {})
-
-    assert answer.structured_content is not None
-    assert answer.structured_content["error"]["code"] == "policy_denied"
-    assert answer.structured_content["reason"] == "destructive"
-    assert "deleted" not in notes.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("way", ["stdio-2025", "http-2026"])

@@ -12,12 +12,14 @@ import anyio
 import pytest
 
 from duetty.errors import UpstreamFault
+from tests.edges.http.test_network import certificate
 from tests.upstreams.running import HERE, WAIT_S, Home, trusted, until
 
 
 class Elsewhere:
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, **env: str) -> None:
         self.directory = directory
+        self.env = env
         self.port = 0
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -26,7 +28,7 @@ class Elsewhere:
         port_file.unlink(missing_ok=True)
         self.process = subprocess.Popen(
             [sys.executable, str(HERE / "server.py"), "http", str(port_file)],
-            env={**os.environ, "TOKEN": "open-sesame", "PORT": str(self.port)},
+            env={**os.environ, "TOKEN": "open-sesame", "PORT": str(self.port), **self.env},
         )
         deadline_s = time.monotonic() + WAIT_S
         while not port_file.exists():
@@ -41,7 +43,8 @@ class Elsewhere:
             self.process.wait(WAIT_S)
 
     def table(self, **more: Any) -> dict[str, Any]:
-        return {"url": f"http://127.0.0.1:{self.port}/mcp", **more}
+        scheme = "https" if "CERT" in self.env else "http"
+        return {"url": f"{scheme}://127.0.0.1:{self.port}/mcp", **more}
 
 
 @pytest.fixture
@@ -104,3 +107,43 @@ async def test_a_token_that_others_can_read_is_not_used(
 
         assert upstream.error is not None
         assert upstream.error.code == "bad_setting"
+
+
+@pytest.fixture
+def secured(tmp_path: Path) -> Iterator[tuple[Elsewhere, Path, Path]]:
+    """One that shows a certificate of its own, and wants one of ours."""
+    cert, key = certificate(tmp_path)
+    found = Elsewhere(tmp_path, CERT=str(cert), KEY=str(key), CLIENTS=str(cert))
+    found.start()
+    yield found, cert, key
+    found.end()
+
+
+async def test_certificates_are_checked_and_shown_as_the_table_says(
+    tmp_path: Path, secured: tuple[Elsewhere, Path, Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    elsewhere, cert, key = secured
+    home = Home(tmp_path)
+    home.environment["TOKEN"] = "open-sesame"
+    ours = {"token_env": "TOKEN", "client_cert": str(cert), "client_key": str(key)}
+    async with home.running(
+        good=elsewhere.table(**ours, ca_file=str(cert)),
+        believed=elsewhere.table(**ours, verify=False),
+        unknown=elsewhere.table(**ours),
+        nameless=elsewhere.table(token_env="TOKEN", ca_file=str(cert)),
+        missing=elsewhere.table(token_env="TOKEN", ca_file=str(tmp_path / "none.pem")),
+    ) as upstreams:
+        states = {each.name: each.state for each in upstreams.all()}
+        missing = upstreams.find("missing").error
+
+    assert states == {
+        "good": "quarantined",
+        "believed": "quarantined",
+        "unknown": "failed",
+        "nameless": "failed",
+        "missing": "failed",
+    }
+    assert missing is not None
+    assert missing.code == "bad_setting"
+    warnings = [each for each in caplog.records if each.msg == "upstream_not_verified"]
+    assert len(warnings) == 1

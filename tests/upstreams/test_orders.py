@@ -90,7 +90,7 @@ def test_a_wrong_table_is_one_clear_error(table: dict[str, Any], told: str) -> N
     assert "pw" not in wrong.value.message
 
 
-@pytest.mark.parametrize("name", ["", "A", "a_b", "a" * 33, "a.b", "ä"])
+@pytest.mark.parametrize("name", ["", "A", "a__b", "a_", "_a", "a" * 33, "a.b", "ä"])
 def test_a_name_that_would_not_split_from_a_tools_name_is_refused(name: str) -> None:
     with pytest.raises(BadSetting):
         parse_order(name, {"command": "x"}, where="here")

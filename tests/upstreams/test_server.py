@@ -86,8 +86,27 @@ def test_a_person_looks_trusts_calls_and_turns_from_the_command_line(home: Path)
         assert "it is off" in server.command("upstreams", "off", "it").stdout
         server.command("upstreams", "on", "it")
         assert settled(server, "it")["state"] == "ready"
+        tested = server.command("upstreams", "test", "it")
+        assert (tested.returncode, "plain 1" in tested.stdout) == (0, True)
+        assert "2 tools, trust trusted" in tested.stdout
     finally:
         server.end()
+
+
+def test_what_an_upstream_printed_is_shown(home: Path) -> None:
+    server = configured(home, it=plain(dies=True))
+    server.start()
+    try:
+        settled(server, "it")
+        shown = server.command("upstreams", "logs", "it")
+        none = server.command("upstreams", "logs", "nobody")
+        failed = server.command("upstreams", "test", "it")
+    finally:
+        server.end()
+
+    assert "cannot find my configuration" in shown.stdout
+    assert (none.returncode, failed.returncode) == (1, 1)
+    assert "[not_found]" in none.stderr
 
 
 def test_upstreams_are_added_and_removed_while_the_server_runs(home: Path) -> None:
@@ -96,7 +115,8 @@ def test_upstreams_are_added_and_removed_while_the_server_runs(home: Path) -> No
     server.start()
     try:
         table = plain(tools=named("echo"))
-        words = ["upstreams", "add", "it", "--env", "A=b c", "--", table["command"], *table["args"]]
+        words = ["upstreams", "add", "it", "--env", "A=b c", "--trust", "trusted", "--"]
+        words += [table["command"], *table["args"]]
         added = server.command(*words)
         assert added.returncode == 0, added.stderr
         assert "quarantined" in added.stdout
@@ -104,6 +124,7 @@ def test_upstreams_are_added_and_removed_while_the_server_runs(home: Path) -> No
         assert twice.returncode == 1
         assert "[upstream_exists]" in twice.stderr
         it = settled(server, "it")
+        assert it["trust"] == "trusted"
 
         removed = server.command("upstreams", "remove", "it")
         assert removed.returncode == 0, removed.stderr

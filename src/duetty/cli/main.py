@@ -42,6 +42,7 @@ COMMANDS: dict[str, Command] = {
     "watch": Command("follow sessions and their events as they happen", "watch"),
     "history": Command("show what was run, newest last", "history"),
     "search": Command("search command lines and output of everything that was run", "search"),
+    "context": Command("show a session's directory, repository or log", "context"),
     "record": Command("save a session's past as an asciicast", "record"),
     "replay": Command("play a recording, or a session's past, in this terminal", "replay"),
     "rename": Command("give a session another name", "rename"),

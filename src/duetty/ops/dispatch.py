@@ -35,6 +35,7 @@ from duetty.ops.stream import Stream, whole
 from duetty.ops.table import OPERATIONS
 from duetty.session import ViewerKind
 from duetty.upstreams import Progress
+from duetty.wire.upstreams import ToolResult
 
 T = TypeVar("T")
 
@@ -117,6 +118,8 @@ class Dispatcher:
             # A run has it itself, a command without a terminal with the rest of its process.
             passage.exit_code = getattr(getattr(result, "process", result), "exit_code", None)
             result = with_answer(result, passage.granted)
+            if isinstance(result, ToolResult):
+                result = result.model_copy(update={"decided_by": passage.decided_by})
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)

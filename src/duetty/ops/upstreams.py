@@ -1,6 +1,6 @@
 """Operations on upstreams: see them, turn, restart and trust them, call their tools."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,20 +29,32 @@ from duetty.ops.sandboxing import upstream_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import Deny
+from duetty.session import Registry
 from duetty.upstreams import (
+    Accepted,
     Address,
+    Offer,
+    OfferNotFound,
     Surroundings,
     Tool,
     Upstream,
     Upstreams,
     load_upstreams,
+    no_upstreams,
+    offers_for,
     open_upstreams,
     shown,
 )
+from duetty.wire.results import Done
 from duetty.wire.upstreams import (
+    AcceptParams,
     CallToolParams,
+    CompleteParams,
+    Completions,
     Difference,
+    OfferedServer,
     OfferedTool,
+    OfferParams,
     PromptParams,
     PromptText,
     ReadUpstreamParams,
@@ -54,6 +66,7 @@ from duetty.wire.upstreams import (
     UpstreamError,
     UpstreamInfo,
     UpstreamList,
+    UpstreamOffer,
     UpstreamParams,
     UpstreamPrompts,
     UpstreamResources,
@@ -79,12 +92,15 @@ def upstreams_of(
     hidden: tuple[Path, ...],
     clock: Clock,
     deciding: Deciding,
+    roots: Callable[[], list[str]] = list[str],
 ) -> Upstreams:
     """As the settings file orders them; none is started yet.
 
     Raises:
         BadSetting: if a table is wrong.
     """
+    if not settings.mcp_client_enabled:
+        return no_upstreams()
     tokens = [
         Path(order.target.token_file).expanduser()
         for order in load_upstreams(paths.config_file).values()
@@ -101,21 +117,88 @@ def upstreams_of(
             home=environment.get("HOME") or "",
             caches=paths.state / "caches",
         ),
+        roots=roots,
         hidden=(*hidden, *tokens),
     )
     pins_file = paths.state / "upstreams.json"
-    opened = open_upstreams(paths.config_file, pins_file, surroundings, clock=clock)
+    accepted = Accepted(paths.state / "upstream-projects.json")
+    opened = open_upstreams(
+        paths.config_file, pins_file, surroundings, clock=clock, accepted=accepted
+    )
     deciding.judging.risk_of = opened.risk_of
+    deciding.judging.trust_of = opened.trust_of
     deciding.check_tool = opened.check
     return opened
+
+
+def workspaces_of(registry: Registry) -> list[str]:
+    """Of open sessions, each once."""
+    found = {each.profile.workspace for each in registry.sessions() if not each.is_exited}
+    return sorted(found - {""})
 
 
 async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> UpstreamList:
     await _wait(params, services)
     upstreams = services.upstreams
     return UpstreamList(
-        seq=upstreams.seq, upstreams=[_info(each, services) for each in upstreams.all()]
+        seq=upstreams.seq,
+        upstreams=[_info(each, services) for each in upstreams.all()],
+        offers=await _offers(services),
     )
+
+
+async def _offers(services: Services) -> list[UpstreamOffer]:
+    """What projects of open sessions name."""
+    accepted = services.upstreams.accepted
+    if accepted is None:
+        return []
+    places = {
+        (session.cwd, session.profile.workspace)
+        for session in services.registry.sessions()
+        if not session.is_exited
+    }
+    found = await anyio.to_thread.run_sync(offers_for, sorted(places))
+    return [_offer(each, services) for each in found]
+
+
+def _offer(offer: Offer, services: Services) -> UpstreamOffer:
+    accepted = services.upstreams.accepted
+    assert accepted is not None
+    own = {each.name for each in services.upstreams.all() if each.order.project != offer.file}
+    taken = [
+        f"the name {name!r} is taken by another upstream" for name in offer.servers if name in own
+    ]
+    return UpstreamOffer(
+        file=offer.file,
+        fingerprint=offer.fingerprint,
+        state=accepted.state(offer),
+        servers=[
+            OfferedServer(
+                name=order.name,
+                transport=order.transport,
+                target=order.shown,
+                trust=order.trust,
+                variables=sorted(order.variables),
+            )
+            for order in offer.servers.values()
+        ],
+        problems=[*offer.problems, *taken],
+    )
+
+
+async def _accept(params: AcceptParams, services: Services, actor: Actor) -> list[UpstreamInfo]:
+    _only_person(actor, "accept servers of a project")
+    if services.upstreams.accepted is None:
+        raise OfferNotFound("upstreams are turned off", hint="set mcp.client_enabled")
+    started = await services.upstreams.accept(params.file, params.fingerprint)
+    return [_info(each, services) for each in started]
+
+
+async def _withdraw(params: OfferParams, services: Services, actor: Actor) -> Done:
+    if services.upstreams.accepted is None:
+        raise OfferNotFound("upstreams are turned off", hint="set mcp.client_enabled")
+    await services.upstreams.withdraw(params.file)
+    return Done()
 
 
 async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) -> UpstreamTools:
@@ -124,6 +207,17 @@ async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) 
     if params.settle_ms:
         await upstreams.wait_settled(at_most_s=params.settle_ms / 1000)
     seq = upstreams.seq
+    # Who lists them again gets the same, while nothing has changed: a thousand are much to make.
+    key = (seq, services.deciding.judging.digest, actor.kind, actor.name)
+    kept: UpstreamTools | None = upstreams.kept.get(key)
+    if kept is None:
+        kept = _offered_tools(services, actor, seq)
+        upstreams.keep(key, kept)
+    return kept
+
+
+def _offered_tools(services: Services, actor: Actor, seq: int) -> UpstreamTools:
+    upstreams = services.upstreams
     offered = [
         OfferedTool(
             id=str(tool.id),
@@ -135,6 +229,7 @@ async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) 
             input_schema=tool.input_schema,
             output_schema=tool.output_schema,
             annotations=tool.annotations,
+            trust=upstreams.trust_of(tool.upstream),
         )
         for tool in upstreams.usable()
         if not isinstance(
@@ -186,6 +281,14 @@ async def _call(params: CallToolParams, services: Services, actor: Actor) -> Too
     )
 
 
+async def _complete(params: CompleteParams, services: Services, actor: Actor) -> Completions:
+    argument = params.argument, params.value
+    values = await services.upstreams.complete(
+        params.upstream, params.kind, params.about, argument, params.given
+    )
+    return Completions(values=values)
+
+
 async def _resources(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamResources:
     resources, templates = await services.upstreams.resources(params.upstream)
     return UpstreamResources(
@@ -232,11 +335,13 @@ def _only_person(actor: Actor, what: str) -> None:
 
 def _info(upstream: Upstream, services: Services) -> UpstreamInfo:
     link, error = upstream.link, upstream.error
-    tools = [_tool_info(upstream, tool, services) for tool in upstream.tools.values()]
+    tools = [_tool_info(upstream, tool, services) for tool in upstream.offered.values()]
     return UpstreamInfo(
         name=upstream.name,
         transport=upstream.order.transport,
         target=upstream.order.shown,
+        trust=upstream.order.trust,
+        project=upstream.order.project,
         state=upstream.state,
         on=upstream.is_on,
         since=time_text(upstream.since_ns),
@@ -341,6 +446,28 @@ TRUST = Operation(
         StateUnwritable,
     ),
 )  # fmt: skip
+ACCEPT = Operation(
+    name="upstreams.accept",
+    summary="Start the servers that a project's file names, as it was shown. A person's.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=AcceptParams,
+    result=list[UpstreamInfo],
+    run=_accept,
+    route=Route(method="POST", path="/upstreams/offers/accept"),
+    errors=(OfferNotFound, FingerprintChanged, NotAPerson, StateUnwritable, BadSetting),
+)
+WITHDRAW = Operation(
+    name="upstreams.withdraw",
+    summary="End the servers of a project's file, and forget that it was accepted.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=OfferParams,
+    result=Done,
+    run=_withdraw,
+    route=Route(method="POST", path="/upstreams/offers/withdraw"),
+    errors=(OfferNotFound, StateUnwritable),
+)
 CALL = Operation(
     name="upstreams.call",
     summary="Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL.",
@@ -353,6 +480,18 @@ CALL = Operation(
     waits=True,
     errors=(*_CALLING, ToolNotFound, ToolOff),
 )
+COMPLETE = Operation(
+    name="upstreams.complete",
+    summary="What may stand at a place of an upstream's prompt or resource, in its words.",
+    effect=Effect.READ,
+    judged=CallsTool("about"),
+    params=CompleteParams,
+    result=Completions,
+    run=_complete,
+    route=Route(method="POST", path="/upstreams/{upstream}/complete"),
+    waits=True,
+    errors=_CALLING,
+)
 RESOURCES = Operation(
     name="upstreams.resources",
     summary="Resources and templates of an upstream, as it lists them.",
@@ -362,6 +501,7 @@ RESOURCES = Operation(
     result=UpstreamResources,
     run=_resources,
     route=Route(method="GET", path="/upstreams/{upstream}/resources"),
+    waits=True,
     errors=_CALLING,
 )
 READ = Operation(
@@ -384,6 +524,7 @@ PROMPTS = Operation(
     result=UpstreamPrompts,
     run=_prompts,
     route=Route(method="GET", path="/upstreams/{upstream}/prompts"),
+    waits=True,
     errors=_CALLING,
 )
 PROMPT = Operation(

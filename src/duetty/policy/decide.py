@@ -145,7 +145,27 @@ def _catalogued(scan: Scan) -> Ask:
     )
 
 
+def _by_trust(call: Judged, tool: tuple[str, str], profile: Profile) -> Decision:
+    """A trusted server's tools run, and its word that one destroys counts; any other's are asked about."""
+    named = f"mcp__{tool[0]}__{tool[1]}"
+    if call.trust != "trusted":
+        return Ask(
+            rule=f"trust:{call.trust}",
+            reason="destructive" if call.is_destructive else "not_allowlisted",
+            detail=f"the server {tool[0]!r} is not trusted, and no rule allows {named}",
+        )
+    if call.is_destructive and profile is _STRICT:
+        return Ask(
+            rule="trust:trusted",
+            reason="destructive",
+            detail=f"{named} destroys, by its own server's word",
+        )
+    return Allow(rule="trust:trusted", reason="by_profile")
+
+
 def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision:
+    if call.tool is not None and call.trust and call.effect is Effect.CONTROL:
+        return _by_trust(call, call.tool, profile)
     if call.tool is not None and call.is_destructive and profile is not _OPEN:
         named = f"mcp__{call.tool[0]}__{call.tool[1]}"
         return Ask(

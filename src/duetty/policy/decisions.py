@@ -56,6 +56,8 @@ class Judged:
     """Server and tool, for a call that goes to an upstream."""
     is_destructive: bool = False
     """The tool's own server says that it destroys; it is believed where that tightens."""
+    trust: str = ""
+    """How far the tool's server is trusted: trusted, untrusted or sandbox; empty for a call of no tool."""
     shell: str = ""
     """The one that reads the line, by its program's name; empty where any may."""
     workspace: str = ""
@@ -80,6 +82,7 @@ class Judged:
             "is_raw_input": self.is_raw_input,
             "tool": list(self.tool) if self.tool else None,
             "is_destructive": self.is_destructive,
+            **({"trust": self.trust} if self.trust else {}),
             **({"shell": self.shell} if self.shell else {}),
             **({"workspace": self.workspace} if self.workspace else {}),
             **({"sandbox": self.sandbox} if self.sandbox else {}),
@@ -106,6 +109,7 @@ class Judged:
             is_raw_input=bool(kept["is_raw_input"]),
             tool=(tool[0], tool[1]) if tool else None,
             is_destructive=kept.get("is_destructive") is True,
+            trust=str(kept.get("trust", "")),
             shell=str(kept.get("shell", "")),
             workspace=str(kept.get("workspace", "")),
             sandbox=str(kept.get("sandbox", "")),

@@ -49,7 +49,7 @@ _LISTS = tuple(
 _KEYS = (*_LISTS, "name", "decide", "why")
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
-_TOOL = re.compile(r"mcp__([A-Za-z0-9.*?-]+)__([A-Za-z0-9_.*?-]+)")
+_TOOL = re.compile(r"mcp__((?:[A-Za-z0-9.*?-]|(?<=[^_])_(?!_))+)__([A-Za-z0-9_.*?-]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,7 +28,8 @@ SHIPPED: dict[str, object] = {
             "actor": ["agent", "node"],
             "command": _ours(
                 "approve **", "decline **", "approvals revoke **", "upstreams trust **", "upstreams on **", "upstreams off **",
-                "upstreams add **", "upstreams remove **", "upstreams restart **",
+                "upstreams add **", "upstreams remove **", "upstreams restart **", "upstreams accept **",
+                "upstreams withdraw **", "upstreams import **",
             ),
             "matches": [
                 "duetty approve 1", "cd x && duetty decline 2 --note no", "python3 -X utf8 -m duetty approve 1",

@@ -10,7 +10,7 @@ from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeping import Keeping
 from duetty.session.matching import Found, Needle
 from duetty.session.opening import OpenRequest
-from duetty.session.output import OutputText, output_lines
+from duetty.session.output import OutputText, output_lines, output_text
 from duetty.session.registry import Registry
 from duetty.session.resetting import reset
 from duetty.session.restoring import RecordedRun
@@ -53,6 +53,7 @@ __all__ = [
     "html_page",
     "keep_state",
     "output_lines",
+    "output_text",
     "owner_name",
     "plain_text",
     "reset",

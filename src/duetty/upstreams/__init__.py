@@ -6,12 +6,16 @@ not what it answers. A person accepts a tool as it is; one that changes waits ag
 
 from duetty.upstreams.link import Progress, Surroundings, Timing
 from duetty.upstreams.orders import Address, Program, UpstreamOrder, load_upstreams
+from duetty.upstreams.projects import Accepted, Offer, OfferNotFound, offers_for
 from duetty.upstreams.tools import Tool, shown
 from duetty.upstreams.upstream import Upstream
 from duetty.upstreams.upstreams import Upstreams, no_upstreams, open_upstreams
 
 __all__ = [
+    "Accepted",
     "Address",
+    "Offer",
+    "OfferNotFound",
     "Program",
     "Progress",
     "Surroundings",
@@ -22,6 +26,7 @@ __all__ = [
     "Upstreams",
     "load_upstreams",
     "no_upstreams",
+    "offers_for",
     "open_upstreams",
     "shown",
 ]

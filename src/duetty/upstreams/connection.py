@@ -6,7 +6,9 @@ revision that was agreed on.
 
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from json import dumps
+from pathlib import Path
 from typing import Any, Literal, cast
 
 import anyio
@@ -21,7 +23,7 @@ from mcp.client.subscriptions import (
 )
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import TypeAdapter, ValidationError
+from pydantic import FileUrl, TypeAdapter, ValidationError
 
 from duetty import __version__
 from duetty.errors import DuettyError, UpstreamFault, UpstreamTimeout, UpstreamUnavailable
@@ -39,7 +41,14 @@ SPARE_S = 5.0
 """Beyond a call's own time, in which the upstream is told that nobody waits any more."""
 
 RELISTEN_S = 1.0
+ROOTS_S = 1.0
+"""Between two looks at which workspaces there are."""
+
+TASKS_IN_CORE = "2025-11-25"
+"""The revision in which a tool may be called as a task only."""
+
 MAX_TOLD = 1_000
+MAX_DATA = 16_384
 
 RAW: Any = TypeAdapter(dict[str, Any])
 """As it stands: the models of the SDK leave out what they do not know."""
@@ -61,16 +70,16 @@ async def connect(
     if isinstance(order.target, Program):
         async with (
             started(order.name, order.target, around) as child,
-            _program(child, order, changed) as link,
+            _program(child, order, around, changed) as link,
         ):
             yield link
         return
     answers = Answers()
     transport = reaching(order.target, around.environment, answers)
     try:
-        async with _client(transport, order, changed) as client:
+        async with _client(transport, order, around, changed) as client:
             link = _Connection(client, order, changed=changed, answers=answers)
-            async with link.following():
+            async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (httpx2.HTTPError, OSError, MCPError, BaseExceptionGroup) as error:
         raise _told(error, answers) from error
@@ -78,13 +87,13 @@ async def connect(
 
 @asynccontextmanager
 async def _program(
-    child: Child, order: UpstreamOrder, changed: Changed
+    child: Child, order: UpstreamOrder, around: Surroundings, changed: Changed
 ) -> AsyncGenerator["_Connection"]:
     lost = _Lost()
     try:
-        async with _client(speaking(child, lost.set), order, changed) as client:
+        async with _client(speaking(child, lost.set), order, around, changed) as client:
             link = _Connection(client, order, changed=changed, child=child, lost=lost)
-            async with link.following():
+            async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (MCPError, BaseExceptionGroup) as error:
         told = _told(error)
@@ -95,7 +104,11 @@ async def _program(
         raise told from error
 
 
-def _client(transport: Any, order: UpstreamOrder, changed: Changed) -> Client:
+def _client(transport: Any, order: UpstreamOrder, around: Surroundings, changed: Changed) -> Client:
+    async def roots(context: object) -> t.ListRootsResult:
+        found = [Path(each).as_uri() for each in around.roots()]
+        return t.ListRootsResult(roots=[t.Root(uri=FileUrl(each)) for each in found])
+
     async def note(message: object) -> None:
         match message:
             case t.ToolListChangedNotification():
@@ -111,9 +124,33 @@ def _client(transport: Any, order: UpstreamOrder, changed: Changed) -> Client:
         transport,
         read_timeout_seconds=order.timeout_s,
         message_handler=note,
+        list_roots_callback=roots if order.has_roots else None,
         client_info=t.Implementation(name="duetty", version=__version__),
         cache=None,
     )
+
+
+@asynccontextmanager
+async def _telling_roots(
+    client: Client, order: UpstreamOrder, around: Surroundings
+) -> AsyncGenerator[None]:
+    """Meanwhile it is told when workspaces come and go; the modern era has no word for that."""
+    if not order.has_roots or client.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        yield
+        return
+
+    async def watch() -> None:
+        known = around.roots()
+        while True:
+            await anyio.sleep(ROOTS_S)
+            if (now := around.roots()) != known:
+                known = now
+                await client.session.send_notification(t.RootsListChangedNotification())
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        yield
+        tasks.cancel_scope.cancel()
 
 
 class _Lost:
@@ -271,10 +308,69 @@ class _Connection:
         *,
         timeout_s: float,
         progress: Progress | None = None,
+        as_task: bool = False,
     ) -> dict[str, Any]:
+        """`as_task`: the tool is called in no other way; in the revision that has such tools."""
         params = t.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        if as_task and self.protocol == TASKS_IN_CORE:
+            params.task = t.TaskMetadata(ttl=int(timeout_s * 1000))
         request = t.CallToolRequest(params=params)
-        return _complete(await self._send(request, timeout_s=timeout_s, progress=progress))
+        if params.task is None:
+            return _complete(await self._send(request, timeout_s=timeout_s, progress=progress))
+        answer = await self._send(request, timeout_s=timeout_s, is_checked=False)
+        task = cast("dict[str, Any]", answer.get("task") or {}).get("taskId")
+        if not isinstance(task, str):
+            raise UpstreamFault("it was asked for a task, and answered with none")
+        return await self._finished(task, timeout_s)
+
+    async def _finished(self, task: str, timeout_s: float) -> dict[str, Any]:
+        """What came of the task; one that nobody waits for any more is cancelled."""
+        about = t.GetTaskRequestParams(task_id=task)
+        is_over = False
+        try:
+            with anyio.move_on_after(timeout_s):
+                while not is_over:
+                    now = await self._send(t.GetTaskRequest(params=about), timeout_s=timeout_s)
+                    status = now.get("status")
+                    is_over = status in ("completed", "failed", "cancelled")
+                    if status == "input_required":
+                        raise UpstreamFault("it asks for input of its own, which is not passed on")
+                    if not is_over:
+                        await anyio.sleep(_poll_s(now.get("pollInterval")))
+                wanted = t.GetTaskPayloadRequestParams(task_id=task)
+                request = t.GetTaskPayloadRequest(params=wanted)
+                return _complete(await self._send(request, timeout_s=timeout_s))
+            raise UpstreamTimeout(f"it did not finish within {timeout_s:g} s")
+        finally:
+            if not is_over:
+                with anyio.move_on_after(SPARE_S, shield=True), suppress(DuettyError):
+                    params = t.CancelTaskRequestParams(task_id=task)
+                    await self._send(t.CancelTaskRequest(params=params), timeout_s=SPARE_S)
+
+    async def complete(
+        self,
+        kind: Literal["prompt", "resource"],
+        about: str,
+        argument: tuple[str, str],
+        *,
+        given: Mapping[str, str],
+        timeout_s: float,
+    ) -> dict[str, Any]:
+        if self._client.server_capabilities.completions is None:
+            return {}
+        ref = (
+            t.PromptReference(name=about)
+            if kind == "prompt"
+            else t.ResourceTemplateReference(uri=about)
+        )
+        name, value = argument
+        params = t.CompleteRequestParams(
+            ref=ref,
+            argument=t.CompletionArgument(name=name, value=value),
+            context=t.CompletionContext(arguments=dict(given)) if given else None,
+        )
+        answer = await self._send(t.CompleteRequest(params=params), timeout_s=timeout_s)
+        return cast("dict[str, Any]", answer.get("completion") or {})
 
     async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]:
         request = t.ReadResourceRequest(params=t.ReadResourceRequestParams(uri=uri))
@@ -286,11 +382,28 @@ class _Connection:
         params = t.GetPromptRequestParams(name=name, arguments=dict(arguments) or None)
         return _complete(await self._send(t.GetPromptRequest(params=params), timeout_s=timeout_s))
 
+    async def _unchecked(self, request: Any, timeout_s: float) -> dict[str, Any]:
+        """The answer without a look at it: the SDK knows of no task in place of a result."""
+        session: Any = self._client.session
+        data: dict[str, Any] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        options: dict[str, Any] = {}
+        session._stamp(data, options)
+        options["timeout"] = timeout_s
+        sending = session._dispatcher.send_raw_request(data["method"], data["params"], options)
+        return RAW.validate_python(await sending)
+
     async def _send(
-        self, request: Any, *, timeout_s: float, progress: Progress | None = None
+        self,
+        request: Any,
+        *,
+        timeout_s: float,
+        progress: Progress | None = None,
+        is_checked: bool = True,
     ) -> dict[str, Any]:
         try:
             with anyio.fail_after(timeout_s + SPARE_S):
+                if not is_checked:
+                    return await self._unchecked(request, timeout_s)
                 return await self._client.session.send_request(
                     request,
                     RAW,
@@ -312,6 +425,12 @@ class _Connection:
         forgotten = error.code == t.INVALID_REQUEST and error.error.message == "Session terminated"
         if self._child is None and (forgotten or error.code == t.CONNECTION_CLOSED):
             self._lost.set(UpstreamUnavailable("it ended the session"))
+
+
+def _poll_s(told_ms: object) -> float:
+    """As it asks for, within reason."""
+    wanted_s = told_ms / 1000 if isinstance(told_ms, int | float) else 1.0
+    return min(max(wanted_s, 0.05), 10.0)
 
 
 def _forwarded(progress: Progress | None) -> ProgressFnT | None:
@@ -354,8 +473,20 @@ def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
         )
     return UpstreamFault(
         f"it answered with an error: {shown(error.error.message)[:MAX_TOLD]}",
-        details={"rpc_code": error.code, "rpc_message": shown(error.error.message)[:MAX_TOLD]},
+        details={
+            "rpc_code": error.code,
+            "rpc_message": shown(error.error.message)[:MAX_TOLD],
+            **_data_of(error),
+        },
     )
+
+
+def _data_of(error: MCPError) -> dict[str, object]:
+    """What it said besides, where that is short; it is its own word."""
+    data: object = error.error.data
+    if data is None or len(dumps(data, default=str)) > MAX_DATA:
+        return {}
+    return {"rpc_data": data}
 
 
 async def _why_ended(child: Child, lost: _Lost) -> DuettyError:

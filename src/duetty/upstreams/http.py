@@ -1,16 +1,22 @@
 """MCP over Streamable HTTP: the address's token, and answers that are not too long."""
 
+import logging
 import os
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import anyio.to_thread
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from duetty.errors import BadSetting
 from duetty.upstreams.lines import MAX_MESSAGE_BYTES
 from duetty.upstreams.orders import Address, expanded
+
+log = logging.getLogger("duetty.upstreams")
 
 CONNECT_S = 15.0
 MAX_TOKEN_BYTES = 16_384
@@ -43,8 +49,8 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class _Transport(httpx2.AsyncHTTPTransport):
-    def __init__(self, answers: Answers) -> None:
-        super().__init__()
+    def __init__(self, answers: Answers, tls: ssl.SSLContext | None) -> None:
+        super().__init__(verify=True if tls is None else tls)
         self._answers = answers
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -65,17 +71,18 @@ async def reaching(
     """The SDK's transport to this address.
 
     Raises:
-        BadSetting: if the token cannot be had.
+        BadSetting: if the token, or a certificate, cannot be had.
     """
     headers = {name: expanded(value, environment) for name, value in address.headers.items()}
     if (token := _token(address, environment)) is not None:
         headers["Authorization"] = f"Bearer {token}"
+    tls = await anyio.to_thread.run_sync(_tls, address)
     # What is packed could unpack to anything.
     headers["Accept-Encoding"] = "identity"
     timeout = httpx2.Timeout(CONNECT_S, read=None)
     async with (
         httpx2.AsyncClient(
-            headers=headers, timeout=timeout, transport=_Transport(answers)
+            headers=headers, timeout=timeout, transport=_Transport(answers, tls)
         ) as client,
         streamable_http_client(
             expanded(address.url, environment),
@@ -84,6 +91,34 @@ async def reaching(
         ) as streams,
     ):
         yield streams
+
+
+def _tls(address: Address) -> ssl.SSLContext | None:
+    """How the other side shows who it is, and we do; None: as the system has it."""
+    if not address.verify:
+        log.warning("upstream_not_verified", extra={"host": urlsplit(address.url).hostname})
+    elif address.ca_file is None and address.client_cert is None:
+        return None
+    try:
+        context = ssl.create_default_context(cafile=_place(address.ca_file))
+        if address.client_cert is not None:
+            certificate = Path(address.client_cert).expanduser()
+            context.load_cert_chain(certificate, _place(address.client_key), password=_no_password)
+    except (OSError, ValueError) as error:  # ssl.SSLError is one of them
+        raise BadSetting(f"its certificates cannot be used: {error}") from error
+    if not address.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _place(file: str | None) -> Path | None:
+    return None if file is None else Path(file).expanduser()
+
+
+def _no_password() -> str:
+    """In place of a question on the server's terminal."""
+    raise ValueError("the key has a password")
 
 
 def _token(address: Address, environment: Mapping[str, str]) -> str | None:

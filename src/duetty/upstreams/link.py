@@ -45,6 +45,16 @@ class Link(Protocol):
         *,
         timeout_s: float,
         progress: Progress | None = None,
+        as_task: bool = False,
+    ) -> dict[str, Any]: ...
+    async def complete(
+        self,
+        kind: Literal["prompt", "resource"],
+        about: str,
+        argument: tuple[str, str],
+        *,
+        given: Mapping[str, str],
+        timeout_s: float,
     ) -> dict[str, Any]: ...
     async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]: ...
     async def prompt(
@@ -63,6 +73,9 @@ class Surroundings:
     """Directory for what they print on standard error, and for places of their own."""
 
     sandbox: Callable[[Program], SandboxOrder]
+    roots: Callable[[], list[str]] = list[str]
+    """Workspaces of open sessions, for those that may know of them."""
+
     hidden: tuple[Path, ...] = ()
     """Where the server keeps its own things, which no sandbox shows."""
 

@@ -1,4 +1,4 @@
-"""What a person ordered in `[upstreams.NAME]` of the settings file; one clear error when it is wrong.
+"""What a person ordered in `[upstreams.NAME]`, or `[mcp.servers.NAME]`, of the settings file; one clear error when it is wrong.
 
     [upstreams.github]
     command = "npx"
@@ -6,9 +6,12 @@
     env = { GITHUB_TOKEN = "${GITHUB_TOKEN}" }
     tools = { deny = ["delete_*"] }
 
-    [upstreams.search]
+    [mcp.servers.search]
     url = "https://search.example/mcp"
-    token_file = "~/.config/search.token"
+    headers = { Authorization = "Bearer ${API_TOKEN}" }
+
+    [mcp.servers.search.permissions]
+    trust_level = "untrusted"
 
 `${NAME}` is filled in from the server's environment when the upstream is started, and
 never before: what is listed or logged is the text with the name in it.
@@ -17,7 +20,7 @@ never before: what is listed or logged is the text with the name in it.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -33,10 +36,13 @@ from duetty.sandbox import ASKED, Asked
 MAX_UPSTREAMS = 64
 MAX_TIMEOUT_S = 86_400
 
-NAME = re.compile(r"[a-z0-9-]{1,32}")
-"""No underscore: `mcp__NAME__TOOL` then has one reading."""
+NAME = re.compile(r"(?=.{1,32}\Z)[a-z0-9-]+(?:_[a-z0-9-]+)*")
+"""No two underscores in a row, and none at an end: `mcp__NAME__TOOL` then has one reading."""
 
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+Trust = Literal["trusted", "untrusted", "sandbox"]
+TRUST: tuple[Trust, ...] = ("trusted", "untrusted", "sandbox")
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SECRET_WORD = re.compile(
@@ -45,8 +51,14 @@ _SECRET_WORD = re.compile(
 _HIDDEN = "…"
 
 _STDIO_KEYS = ("command", "args", "env", "cwd", "sandbox", "workspaces", "network")
-_HTTP_KEYS = ("url", "headers", "token_file", "token_env")
-_COMMON_KEYS = ("timeout", "start_timeout", "enabled", "tools")
+_HTTP_KEYS = (
+    "url", "headers", "token_file", "token_env", "ca_file", "client_cert", "client_key", "verify",
+)  # fmt: skip
+_COMMON_KEYS = (
+    "timeout", "start_timeout", "start", "idle_timeout", "enabled", "tools", "transport",
+    "permissions", "roots",
+)  # fmt: skip
+_TRANSPORTS = {"stdio": "command", "http": "url", "streamable-http": "url"}
 KEYS = (*_STDIO_KEYS, *_HTTP_KEYS, *_COMMON_KEYS)
 
 
@@ -73,6 +85,13 @@ class Address:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     token_file: str | None = None
     token_env: str | None = None
+    ca_file: str | None = None
+    """Certificates that its own is checked by, in place of the system's."""
+
+    client_cert: str | None = None
+    client_key: str | None = None
+    verify: bool = True
+    """False: whoever answers is believed to be it; said in the log at each start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +104,23 @@ class UpstreamOrder:
     start_timeout_s: float = 60.0
     """Until it has said what it is and which tools it has; `npx` may have to fetch it first."""
 
+    is_lazy: bool = False
+    """Connected to at first use; until then its tools are those that a person accepted."""
+
+    idle_s: float | None = None
+    """Of a lazy one: after so long without use it is ended until the next."""
+
+    has_roots: bool = False
+    """Whether it is told of the workspaces of open sessions."""
+
     enabled: bool = True
     allow: tuple[str, ...] = ("*",)
     deny: tuple[str, ...] = ()
+    trust: Trust = "untrusted"
+    """Whether its accepted tools run unasked; `sandbox`: its program runs confined, or not at all."""
+
+    project: str | None = None
+    """The project's file that names it; None for the person's own settings."""
 
     @property
     def transport(self) -> Literal["stdio", "http"]:
@@ -107,6 +140,16 @@ class UpstreamOrder:
         return any(fnmatchcase(tool, each) for each in self.allow) and not any(
             fnmatchcase(tool, each) for each in self.deny
         )
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """Names of the server's own variables that it is given."""
+        match self.target:
+            case Program(command=command, args=args, env=env):
+                texts = [command, *args, *env.values()]
+            case Address(url=url, headers=headers, token_env=token_env):
+                texts = [url, *headers.values(), f"${{{token_env}}}" if token_env else ""]
+        return frozenset(name for text in texts for name, _ in _VARIABLE.findall(text))
 
     @property
     def shown(self) -> str:
@@ -130,6 +173,8 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
 
     def value(found: "re.Match[str]") -> str:
         name = found[1]
+        if name not in environment and found[2] is not None:
+            return str(found[2])
         if name not in environment:
             raise BadSetting(
                 f"the server's environment has no variable {name}",
@@ -141,7 +186,7 @@ def expanded(text: str, environment: Mapping[str, str]) -> str:
 
 
 def load_upstreams(config_file: Path) -> dict[str, UpstreamOrder]:
-    """`[upstreams.*]` of the settings file, checked.
+    """`[upstreams.*]` and `[mcp.servers.*]` of the settings file, checked.
 
     Raises:
         BadSetting: naming file and line, and what was meant.
@@ -151,18 +196,40 @@ def load_upstreams(config_file: Path) -> dict[str, UpstreamOrder]:
     except FileNotFoundError:
         return {}
     try:
-        tables: object = tomllib.loads(text).get("upstreams", {})
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"{config_file}: {error}") from error
-    if not isinstance(tables, dict):
-        raise BadSetting(f"{config_file}: upstreams must be tables", hint="write [upstreams.NAME]")
-    found = cast("dict[str, object]", tables)
+    found = named_tables(document, str(config_file))
     if len(found) > MAX_UPSTREAMS:
         raise BadSetting(f"{config_file}: more than {MAX_UPSTREAMS} upstreams")
     return {
         name: parse_order(name, table, where=f"{config_file}:{_line(text, name)}")
         for name, table in found.items()
     }
+
+
+def named_tables(document: Mapping[str, object], where: str) -> dict[str, object]:
+    """What stands at `upstreams` and at `mcp.servers`, by name.
+
+    Raises:
+        BadSetting: if one of them is no table, or a name stands at both.
+    """
+    mcp = document.get("mcp", {})
+    servers: object = {}
+    if isinstance(mcp, dict):
+        servers = cast("dict[str, object]", mcp).get("servers", {})
+    found: dict[str, object] = {}
+    for said, tables in (("upstreams", document.get("upstreams", {})), ("mcp.servers", servers)):
+        if not isinstance(tables, dict):
+            raise BadSetting(f"{where}: {said} must be tables", hint=f"write [{said}.NAME]")
+        for name, table in cast("dict[str, object]", tables).items():
+            if name in found:
+                raise BadSetting(
+                    f"{where}: {name!r} stands at upstreams and at mcp.servers",
+                    hint="remove one of them",
+                )
+            found[name] = table
+    return found
 
 
 def parse_order(name: str, table: object, *, where: str) -> UpstreamOrder:
@@ -174,7 +241,7 @@ def parse_order(name: str, table: object, *, where: str) -> UpstreamOrder:
     if not NAME.fullmatch(name):
         raise BadSetting(
             f"{where}: {name!r} cannot name an upstream",
-            hint="use up to 32 lower-case letters, digits and '-'",
+            hint="use up to 32 lower-case letters, digits, '-' and single '_' between them",
         )
     if not isinstance(table, dict):
         raise BadSetting(f"{where}: write [upstreams.{name}] and its keys below")
@@ -204,12 +271,33 @@ class _Table:
         if wrong := [key for key in self._fields if key in other]:
             with_what = "command" if has_command else "url"
             raise self._bad(f"{wrong[0]} does not go with {with_what}", None)
-        tools = self._tools()
+        transport = self._text("transport")
+        if transport is not None and transport not in _TRANSPORTS:
+            raise self._bad("transport must be stdio or http", "HTTP with SSE alone is not spoken")
+        if transport is not None and _TRANSPORTS[transport] not in self._fields:
+            raise self._bad(f"transport {transport} needs {_TRANSPORTS[transport]}", None)
+        start = self._text("start") or "eager"
+        if start not in ("eager", "lazy"):
+            raise self._bad("start must be eager or lazy", None)
+        if start == "eager" and "idle_timeout" in self._fields:
+            raise self._bad("idle_timeout goes with start = lazy", "another is never ended for it")
+        tools, trust = self._tools(), self._trust()
+        if trust == "sandbox" and has_url:
+            raise self._bad(
+                "trust_level sandbox needs a command", "what runs elsewhere cannot be confined"
+            )
+        target = self._program() if has_command else self._address()
+        if trust == "sandbox" and isinstance(target, Program) and target.sandbox in (None, "none"):
+            target = replace(target, sandbox="any")
         return UpstreamOrder(
             name=self._name,
-            target=self._program() if has_command else self._address(),
+            target=target,
+            trust=trust,
             timeout_s=self._seconds("timeout", 300.0),
             start_timeout_s=self._seconds("start_timeout", 60.0),
+            is_lazy=start == "lazy",
+            has_roots=self._bool("roots", default=False) is True,
+            idle_s=self._seconds("idle_timeout", 600.0) if "idle_timeout" in self._fields else None,
             enabled=self._bool("enabled", default=True) is not False,
             allow=tools.get("allow", ("*",)),
             deny=tools.get("deny", ()),
@@ -257,7 +345,36 @@ class _Table:
             raise self._bad("give token_file or token_env, not both", None)
         if token_env is not None and not _ENV_NAME.fullmatch(token_env):
             raise self._bad("token_env must be the name of a variable", None)
-        return Address(url=url, headers=headers, token_file=token_file, token_env=token_env)
+        certificate, key = self._text("client_cert"), self._text("client_key")
+        if key is not None and certificate is None:
+            raise self._bad("client_key needs client_cert", None)
+        verify = self._bool("verify", default=True) is not False
+        ca_file = self._text("ca_file")
+        if not verify and ca_file is not None:
+            raise self._bad("ca_file means nothing with verify = false", None)
+        return Address(
+            url=url,
+            headers=headers,
+            token_file=token_file,
+            token_env=token_env,
+            ca_file=ca_file,
+            client_cert=certificate,
+            client_key=key,
+            verify=verify,
+        )
+
+    def _trust(self) -> Trust:
+        given = self._fields.get("permissions", {})
+        if not isinstance(given, dict):
+            raise self._bad("permissions must be a table", 'write trust_level = "untrusted" in it')
+        table = cast("dict[str, object]", given)
+        if wrong := [key for key in table if key != "trust_level"]:
+            raise self._bad(f"permissions has no {wrong[0]!r}", "there is trust_level")
+        level = table.get("trust_level", "untrusted")
+        for known in TRUST:
+            if known == level:
+                return known
+        raise self._bad(f"trust_level must be one of {', '.join(TRUST)}", None)
 
     def _tools(self) -> dict[str, tuple[str, ...]]:
         given = self._fields.get("tools", {})
@@ -314,7 +431,7 @@ class _Table:
 
 def _line(text: str, name: str) -> int:
     found = re.search(
-        rf"^\s*\[\s*\"?upstreams\"?\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*[\].]",
+        rf"^\s*\[\s*(?:\"?upstreams\"?|mcp\s*\.\s*servers)\s*\.\s*[\"']?{re.escape(name)}[\"']?\s*[\].]",
         text,
         re.MULTILINE,
     )

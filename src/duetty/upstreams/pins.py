@@ -48,6 +48,13 @@ class Pins:
             return "new"
         return "known" if canonical(pinned) == canonical(tool.wire) else "changed"
 
+    def remembered(self, upstream: str, identity: str) -> dict[str, Tool]:
+        """What was accepted of this command or address, as it was."""
+        kept = self._kept.get(upstream)
+        if kept is None or kept.identity != identity:
+            return {}
+        return {name: Tool(upstream=upstream, wire=wire) for name, wire in kept.pins.items()}
+
     def differences(self, identity: str, tool: Tool) -> list[Difference]:
         pinned = self._pinned(identity, tool)
         return [] if pinned is None else differences(pinned, tool.wire)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.errors import BadSetting, Conflict, StateUnwritable, UpstreamNotFound
-from duetty.upstreams.orders import as_toml, parse_order
+from duetty.upstreams.orders import as_toml, named_tables, parse_order
 
 _HEADER = re.compile(r"^\s*\[")
 
@@ -25,7 +25,7 @@ def add_table(path: Path, name: str, table: Mapping[str, Any]) -> None:
     """
     parse_order(name, dict(table), where=str(path))
     text = _text(path)
-    if name in _parsed(path, text).get("upstreams", {}):
+    if name in named_tables(_parsed(path, text), str(path)):
         raise UpstreamExists(
             f"there is an upstream {name!r} already", hint=f"duetty upstreams remove {name}"
         )
@@ -41,10 +41,10 @@ def remove_table(path: Path, name: str) -> None:
     """
     text = _text(path)
     before = _parsed(path, text)
-    if name not in before.get("upstreams", {}):
+    if name not in named_tables(before, str(path)):
         raise UpstreamNotFound(name)
     quoted = rf"(?:{re.escape(name)}|\"{re.escape(name)}\"|'{re.escape(name)}')"
-    mine = re.compile(rf"^\s*\[\s*upstreams\s*\.\s*{quoted}\s*[\].]")
+    mine = re.compile(rf"^\s*\[\s*(?:upstreams|mcp\s*\.\s*servers)\s*\.\s*{quoted}\s*[\].]")
     kept: list[str] = []
     inside = False
     for line in text.splitlines(keepends=True):
@@ -53,14 +53,20 @@ def remove_table(path: Path, name: str) -> None:
         if not inside:
             kept.append(line)
     after = "".join(kept).rstrip("\n") + "\n"
-    wanted = {**before, "upstreams": {**before["upstreams"]}}
-    del wanted["upstreams"][name]
-    found = _parsed(path, after)
-    if {"upstreams": {}, **found} != wanted:
+    if _all_but(name, before) != _all_but(None, _parsed(path, after)):
         raise BadSetting(
             f"{path}: the table of {name!r} cannot be told from the rest", hint="remove it by hand"
         )
     _write(path, after)
+
+
+def _all_but(name: str | None, document: dict[str, Any]) -> dict[str, Any]:
+    """The document without this upstream, and without tables that are empty for want of it."""
+    upstreams = {key: each for key, each in document.get("upstreams", {}).items() if key != name}
+    mcp = dict(document.get("mcp", {}))
+    servers = {key: each for key, each in mcp.pop("servers", {}).items() if key != name}
+    rest = {key: each for key, each in document.items() if key not in ("upstreams", "mcp")}
+    return {**rest, "upstreams": upstreams, "mcp": mcp, "servers": servers}
 
 
 def _text(path: Path) -> str:

@@ -6,8 +6,8 @@ there, and end with a coded error when it goes.
 
 import logging
 import math
-from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import Any, Literal, cast
 
 import anyio
@@ -28,12 +28,16 @@ from duetty.upstreams.orders import UpstreamOrder
 from duetty.upstreams.pins import Pins, PinState
 from duetty.upstreams.tools import Tool, fingerprint_of, tools_of
 
-State = Literal["off", "starting", "ready", "failed", "quarantined"]
+State = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
+Listing = Literal["resources", "prompts"]
 Open = Callable[[UpstreamOrder, Changed], AbstractAsyncContextManager[Link]]
 
-MAX_TOOLS = 1_000
+MAX_TOOLS = 5_000
 SETTLE_S = 0.05
 """Changes of its lists that come together are looked at together."""
+
+LOOK_S = 0.25
+LISTINGS: tuple[Listing, ...] = ("resources", "prompts")
 
 FINAL = (BadArguments, SandboxUnavailable)
 """Failures that another try does not mend: somebody has to change something."""
@@ -67,6 +71,12 @@ class Upstream:
         self._timing = timing
         self._changed = changed
         self._relist = anyio.Event()
+        self._wake = anyio.Event()
+        self._uses = 0
+        self._used_s = clock.monotonic_s()
+        self._lists: dict[Listing, Any] = {}
+        self._listed_once: dict[Listing, anyio.Event] = {}
+        self._stale: dict[Listing, anyio.Event] = {}
         self._settled = anyio.Event()
         self.state: State = "starting" if self.is_on else "off"
         """A server that has just started answers before its upstreams do: who calls then waits."""
@@ -84,6 +94,15 @@ class Upstream:
     def fingerprint(self) -> str | None:
         return fingerprint_of(self.tools) if self.link is not None else None
 
+    @property
+    def offered(self) -> Mapping[str, Tool]:
+        """Its tools; of one that is not connected to yet those that a person accepted of it."""
+        if self.link is not None:
+            return self.tools
+        if self.state in ("starting", "idle"):
+            return self._pins.remembered(self.name, self.order.identity)
+        return {}
+
     # --- its life, as one task ------------------------------------------------------
 
     def begin(self) -> None:
@@ -95,9 +114,16 @@ class Upstream:
         failures = 0
         try:
             while True:
+                if self.order.is_lazy and not failures and self.offered:
+                    self._wake = anyio.Event()
+                    self._become("idle")
+                    await self._wake.wait()
                 self._become("starting")
                 began_s = self._clock.monotonic_s()
                 error = await self._once()
+                if error is None:
+                    failures = 0
+                    continue  # nobody needed it any more
                 if self._clock.monotonic_s() - began_s >= self._timing.stable_s:
                     failures = 0
                 failures += 1
@@ -119,8 +145,11 @@ class Upstream:
             self.tools = {}
             self._settled.set()
 
-    async def _once(self) -> DuettyError:
-        """Connect and serve until it is lost; what ended it."""
+    async def _once(self) -> DuettyError | None:
+        """Connect and serve until it is lost; what ended it, None where it was only unused."""
+        is_unused = False
+        for kind in LISTINGS:
+            self._listed_once[kind], self._stale[kind] = anyio.Event(), anyio.Event()
         limit = anyio.CancelScope(deadline=anyio.current_time() + self.order.start_timeout_s)
         try:
             with limit:
@@ -130,12 +159,18 @@ class Upstream:
                     self.link = link
                     self.retry_at_ns = None
                     self._become(self._standing())
-                    await self._serve(link)
+                    is_unused = await self._serve(link)
         except Exception as error:  # noqa: BLE001 - whatever it did wrong is its own failure
             return coded(error)
         finally:
             self.link = None
             self.tools = {}
+            self._lists.clear()
+            for event in self._listed_once.values():
+                event.set()
+        if is_unused:
+            self.state = "starting"  # who calls now waits for what comes next
+            return None
         if limit.cancelled_caught:
             return UpstreamTimeout(
                 f"it did not say which tools it has within {self.order.start_timeout_s:g} s",
@@ -143,11 +178,83 @@ class Upstream:
             )
         return UpstreamUnavailable("it closed the connection")
 
-    async def _serve(self, link: Link) -> None:
+    async def _serve(self, link: Link) -> bool:
+        """Until it is lost, or (True) unused for as long as its table says."""
+        is_unused = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow_lists, link)
+            for kind in LISTINGS:
+                tasks.start_soon(self._keep_list, link, kind)
+
+            async def end_unused() -> None:
+                nonlocal is_unused
+                await self._wait_unused()
+                is_unused = True
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(end_unused)
             await link.wait_lost()
             tasks.cancel_scope.cancel()
+        return is_unused
+
+    async def _wait_unused(self) -> None:
+        idle_s = self.order.idle_s
+        if not self.order.is_lazy or idle_s is None:
+            await anyio.sleep_forever()
+            return
+        self._used_s = self._clock.monotonic_s()
+        while True:
+            left_s = self._used_s + idle_s - self._clock.monotonic_s()
+            if left_s <= 0 and not self._is_needed:
+                return
+            await anyio.sleep(max(left_s, LOOK_S))
+
+    @property
+    def _is_needed(self) -> bool:
+        """It is in use, or nothing of it was accepted yet, by which it could be listed."""
+        return self._uses > 0 or not self._pins.remembered(self.name, self.order.identity)
+
+    @contextmanager
+    def using(self) -> Generator[None]:
+        """While inside it is not ended for want of use."""
+        self._uses += 1
+        try:
+            yield
+        finally:
+            self._uses -= 1
+            self._used_s = self._clock.monotonic_s()
+
+    async def _keep_list(self, link: Link, kind: Listing) -> None:
+        """Asked for once it runs and whenever it says so; whoever wants it finds it there."""
+        while True:
+            self._stale[kind] = anyio.Event()
+            try:
+                if kind == "prompts":
+                    self._lists[kind] = await link.prompts()
+                else:
+                    self._lists[kind] = await link.resources(), await link.templates()
+            except DuettyError as error:
+                self._lists[kind] = error
+            self._listed_once[kind].set()
+            self._count_change(kind)
+            await self._stale[kind].wait()
+            await anyio.sleep(SETTLE_S)
+
+    async def listed(self, kind: Listing) -> Any:
+        """Its list, as it was when it was last asked for.
+
+        Raises:
+            DuettyError: if there is none.
+        """
+        await self.connected()
+        with anyio.move_on_after(self.order.start_timeout_s):
+            await self._listed_once[kind].wait()
+        found = self._lists.get(kind)
+        if found is None:
+            raise UpstreamTimeout(f"it has not said which {kind} it has")
+        if isinstance(found, DuettyError):
+            raise found
+        return found
 
     async def _follow_lists(self, link: Link) -> None:
         while True:
@@ -164,7 +271,11 @@ class Upstream:
         if what == "tools":
             self._relist.set()
             return
-        if what == "resources":
+        if (stale := self._stale.get(what)) is not None:
+            stale.set()
+
+    def _count_change(self, kind: Listing) -> None:
+        if kind == "resources":
             self.resource_changes += 1
         else:
             self.prompt_changes += 1
@@ -183,7 +294,7 @@ class Upstream:
         if state != self.state:
             self.since_ns = self._clock.wall_ns()
         self.state = state
-        if state in ("ready", "quarantined", "failed", "off"):
+        if state in ("ready", "quarantined", "failed", "off", "idle"):
             self.error = error
             self._settled.set()
         elif self._settled.is_set():
@@ -234,13 +345,16 @@ class Upstream:
     # --- for calls ------------------------------------------------------------------
 
     async def connected(self) -> Link:
-        """Its connection; one that is just starting is waited for.
+        """Its connection; one that is just starting is waited for, one that sleeps woken.
 
         Raises:
             UpstreamUnavailable: if there is none.
         """
         with anyio.move_on_after(self.order.start_timeout_s):
-            while self.state == "starting":
+            while self.state in ("starting", "idle"):
+                if self.state == "idle":
+                    self._become("starting")
+                    self._wake.set()
                 await self._settled.wait()
         if self.link is None:
             raise UpstreamUnavailable(

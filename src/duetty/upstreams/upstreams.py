@@ -8,22 +8,34 @@ as a person accepted it.
 import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast
 
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from duetty.clock import Clock, SystemClock
-from duetty.errors import DuettyError, FingerprintChanged, ToolNotFound, UpstreamNotFound
+from duetty.errors import (
+    BadArguments,
+    DuettyError,
+    FingerprintChanged,
+    ToolNotFound,
+    UpstreamFault,
+    UpstreamNotFound,
+)
 from duetty.upstreams.link import Changed, Link, Progress, Surroundings, Timing
-from duetty.upstreams.orders import UpstreamOrder, load_upstreams
+from duetty.upstreams.orders import Trust, UpstreamOrder, load_upstreams
 from duetty.upstreams.pins import Pins
-from duetty.upstreams.tools import Difference, Risk, Tool
+from duetty.upstreams.projects import Accepted
+from duetty.upstreams.schemas import problem_of
+from duetty.upstreams.tools import Difference, Risk, Tool, Wire, shown
 from duetty.upstreams.upstream import Open, Upstream
 
+MAX_KEPT = 16
+MAX_COMPLETIONS = 100
+COMPLETE_S = 5.0
 END_S = 15.0
 """How long an ending upstream is waited for; its own ladder ends in KILL well before."""
 
@@ -44,7 +56,9 @@ class Upstreams:
         reload: Callable[[], Mapping[str, UpstreamOrder]],
         clock: Clock | None = None,
         timing: Timing | None = None,
+        accepted: Accepted | None = None,
     ) -> None:
+        self.accepted = accepted
         self._pins = pins
         self._open = open_link
         self._reload = reload
@@ -55,6 +69,9 @@ class Upstreams:
         self._tasks: TaskGroup | None = None
         self._turning = anyio.Lock()
         self._seq = 0
+        self.kept: dict[object, Any] = {}
+        """What was made of all of them, by whoever made it; forgotten when something changes."""
+
         self._changed = anyio.Event()
 
     def _make(self, order: UpstreamOrder) -> Upstream:
@@ -123,8 +140,14 @@ class Upstreams:
         while self._seq <= after:
             await self._changed.wait()
 
+    def keep(self, key: object, made: Any) -> None:
+        if len(self.kept) >= MAX_KEPT:
+            self.kept.clear()
+        self.kept[key] = made
+
     def _note(self) -> None:
         self._seq += 1
+        self.kept.clear()
         self._changed.set()
         self._changed = anyio.Event()
 
@@ -145,7 +168,7 @@ class Upstreams:
         return [
             tool
             for upstream in self.all()
-            for tool in upstream.tools.values()
+            for tool in upstream.offered.values()
             if upstream.refusal(tool) is None
         ]
 
@@ -161,8 +184,12 @@ class Upstreams:
         ]
 
     def risk_of(self, upstream: str, tool: str) -> Risk:
-        found = self._all[upstream].tools.get(tool) if upstream in self._all else None
+        found = self._all[upstream].offered.get(tool) if upstream in self._all else None
         return "unknown" if found is None else found.risk
+
+    def trust_of(self, upstream: str) -> Trust:
+        found = self._all.get(upstream)
+        return "untrusted" if found is None else found.order.trust
 
     def check(self, upstream: str, tool: str) -> None:
         """Raises:
@@ -218,6 +245,40 @@ class Upstreams:
             self._note()
             return upstream
 
+    async def accept(self, file: str, fingerprint: str) -> list[Upstream]:
+        """Start what this file of a project names, as it was shown.
+
+        Raises:
+            OfferNotFound, FingerprintChanged, StateUnwritable: nothing is started then.
+        """
+        assert self.accepted is not None
+        accepted = self.accepted
+        before = {each.name for each in self.all() if each.order.project == file}
+        offer = await anyio.to_thread.run_sync(accepted.accept, file, fingerprint)
+        return await self._as_accepted(before | offer.servers.keys())
+
+    async def withdraw(self, file: str) -> None:
+        """End what this file of a project names, and forget that it was accepted.
+
+        Raises:
+            OfferNotFound, StateUnwritable: everything goes on then.
+        """
+        assert self.accepted is not None
+        await anyio.to_thread.run_sync(self.accepted.withdraw, file)
+        await self._as_accepted({each.name for each in self.all() if each.order.project == file})
+
+    async def _as_accepted(self, names: set[str]) -> list[Upstream]:
+        """These, as files and settings say now; those of the person's own settings are left alone."""
+        changed: list[Upstream] = []
+        for name in sorted(names):
+            known = self._all.get(name)
+            if known is not None and known.order.project is None:
+                continue
+            with suppress(UpstreamNotFound):
+                if (upstream := await self.restart(name)) is not None:
+                    changed.append(upstream)
+        return changed
+
     async def trust(self, name: str, *, fingerprint: str, tools: list[str] | None) -> Upstream:
         """Accept tools as they were shown.
 
@@ -260,25 +321,73 @@ class Upstreams:
             DuettyError: if it could not be called, or did not answer.
         """
         upstream = self.find(name)
-        link = await upstream.connected()
-        upstream.usable(tool)
-        bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
-        return await link.call(tool, arguments, timeout_s=bound_s, progress=progress)
+        with upstream.using():
+            link = await upstream.connected()
+            wire = upstream.usable(tool).wire
+            if (problem := problem_of(wire.get("inputSchema"), dict(arguments))) is not None:
+                raise BadArguments(
+                    f"the arguments do not fit {tool!r} of {name!r}: {shown(problem)}",
+                    hint="its input schema says what it takes",
+                )
+            bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
+            execution = wire.get("execution")
+            as_task = isinstance(execution, dict) and "required" in execution.values()
+            answer = await link.call(
+                tool, arguments, timeout_s=bound_s, progress=progress, as_task=as_task
+            )
+            self._check_answer(name, tool, wire, answer)
+            return answer
+
+    @staticmethod
+    def _check_answer(name: str, tool: str, wire: Wire, answer: Mapping[str, Any]) -> None:
+        """Raises:
+        UpstreamFault: if it does not fit what the tool says it answers with.
+        """
+        schema = wire.get("outputSchema")
+        if not isinstance(schema, dict) or answer.get("isError") is True:
+            return
+        problem: str | None = "it has no structured content"
+        if "structuredContent" in answer:
+            problem = problem_of(schema, answer["structuredContent"])  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
+        if problem is not None:
+            raise UpstreamFault(
+                f"the answer of {tool!r} of {name!r} does not fit its own output schema: {shown(problem)}"
+            )
+
+    async def complete(
+        self,
+        name: str,
+        kind: Literal["prompt", "resource"],
+        about: str,
+        argument: tuple[str, str],
+        given: Mapping[str, str],
+    ) -> list[str]:
+        """What may stand there, in its words."""
+        with self.find(name).using():
+            link = await self._trusted(name)
+            found = await link.complete(kind, about, argument, given=given, timeout_s=COMPLETE_S)
+        values = found.get("values")
+        if not isinstance(values, list):
+            return []
+        return [str(each) for each in cast("list[object]", values)[:MAX_COMPLETIONS]]
 
     async def resources(self, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        link = await self._trusted(name)
-        return await link.resources(), await link.templates()
+        await self._trusted(name)
+        return await self.find(name).listed("resources")
 
     async def read(self, name: str, uri: str) -> dict[str, Any]:
-        link = await self._trusted(name)
-        return await link.read(uri, timeout_s=self.find(name).order.timeout_s)
+        with self.find(name).using():
+            link = await self._trusted(name)
+            return await link.read(uri, timeout_s=self.find(name).order.timeout_s)
 
     async def prompts(self, name: str) -> list[dict[str, Any]]:
-        return await (await self._trusted(name)).prompts()
+        await self._trusted(name)
+        return await self.find(name).listed("prompts")
 
     async def prompt(self, name: str, prompt: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        link = await self._trusted(name)
-        return await link.prompt(prompt, arguments, timeout_s=self.find(name).order.timeout_s)
+        with self.find(name).using():
+            link = await self._trusted(name)
+            return await link.prompt(prompt, arguments, timeout_s=self.find(name).order.timeout_s)
 
     async def _trusted(self, name: str) -> Link:
         """Its connection, unless a person has still to look at it."""
@@ -293,20 +402,29 @@ class Upstreams:
 
 
 def open_upstreams(
-    config_file: Path, pins_file: Path, surroundings: Surroundings, *, clock: Clock | None = None
+    config_file: Path,
+    pins_file: Path,
+    surroundings: Surroundings,
+    *,
+    clock: Clock | None = None,
+    accepted: Accepted,
 ) -> Upstreams:
-    """As the settings file orders them.
+    """As the settings file orders them, and accepted files of projects.
 
     Raises:
         BadSetting: if a table is wrong.
     """
-    orders = load_upstreams(config_file)
+
+    def orders() -> Mapping[str, UpstreamOrder]:
+        return accepted.orders(load_upstreams(config_file))
+
     return Upstreams(
-        orders,
+        orders(),
         pins=Pins(pins_file),
         open_link=connecting(surroundings),
-        reload=lambda: load_upstreams(config_file),
+        reload=orders,
         clock=clock,
+        accepted=accepted,
     )
 
 

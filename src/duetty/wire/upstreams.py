@@ -12,12 +12,14 @@ MAX_TOOL_NAME = 256
 MAX_URI = 4_096
 
 UpstreamName = Annotated[
-    str, Field(pattern=r"^[a-z0-9-]{1,32}$", description="name of the upstream")
+    str,
+    Field(pattern=r"^[a-z0-9-]+(_[a-z0-9-]+)*$", max_length=32, description="name of the upstream"),
 ]
 
-UpstreamState = Literal["off", "starting", "ready", "failed", "quarantined"]
+UpstreamState = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
 Risk = Literal["read", "write", "destructive", "unknown"]
 PinState = Literal["known", "new", "changed"]
+Trust = Literal["trusted", "untrusted", "sandbox"]
 
 
 class UpstreamsParams(Params):
@@ -52,6 +54,14 @@ class TrustParams(UpstreamParams):
     )
 
 
+class OfferParams(Params):
+    file: str = Field(min_length=1, max_length=4_096, description="the project's file")
+
+
+class AcceptParams(OfferParams):
+    fingerprint: str = Field(max_length=64, description="of the file as it was shown")
+
+
 class CallToolParams(UpstreamParams):
     tool: str = Field(min_length=1, max_length=MAX_TOOL_NAME, description="as the upstream says it")
     arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -67,6 +77,22 @@ class ReadUpstreamParams(UpstreamParams):
 class PromptParams(UpstreamParams):
     prompt: str = Field(min_length=1, max_length=MAX_TOOL_NAME)
     arguments: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class CompleteParams(UpstreamParams):
+    kind: Literal["prompt", "resource"]
+    about: str = Field(
+        min_length=1, max_length=MAX_URI, description="the prompt, or the template of the resource"
+    )
+    argument: str = Field(max_length=MAX_TOOL_NAME, description="the place to complete")
+    value: str = Field("", max_length=MAX_URI, description="what stands there already")
+    given: dict[str, str] = Field(
+        default_factory=dict[str, str], description="what other places hold"
+    )
+
+
+class Completions(Result):
+    values: list[str] = Field(description="the upstream's words")
 
 
 class Difference(Result):
@@ -114,8 +140,13 @@ class UpstreamInfo(Result):
     target: str = Field(
         description="the command or the address; values that may be secret left out"
     )
+    trust: Trust = Field(
+        description="trusted: accepted tools run unasked; else each call is asked about, unless a rule allows it"
+    )
+    project: str | None = Field(description="the project's file that names it; null: your settings")
     state: UpstreamState = Field(
-        description="quarantined: it runs, and none of its tools was accepted by a person yet"
+        description="quarantined: it runs, and none of its tools was accepted by a person yet;"
+        " idle: it is started at its next use"
     )
     on: bool
     since: str = Field(description="when it came into this state")
@@ -133,9 +164,34 @@ class UpstreamInfo(Result):
     tools: list[ToolInfo]
 
 
+class OfferedServer(Result):
+    name: str
+    transport: Literal["stdio", "http"]
+    target: str = Field(
+        description="the command or the address; values that may be secret left out"
+    )
+    trust: Trust
+    variables: list[str] = Field(description="of the server's own environment, that it is given")
+
+
+class UpstreamOffer(Result):
+    """A file of a project that names servers. None starts before a person accepted the file."""
+
+    file: str
+    fingerprint: str
+    state: Literal["offered", "accepted", "changed"] = Field(
+        description="changed: it is not what was accepted, and starts nothing more"
+    )
+    servers: list[OfferedServer]
+    problems: list[str]
+
+
 class UpstreamList(Result):
     seq: int = Field(description="give it as `after` to wait for a change")
     upstreams: list[UpstreamInfo]
+    offers: list[UpstreamOffer] = Field(
+        default_factory=list[UpstreamOffer], description="by files of projects of open sessions"
+    )
 
 
 class OfferedTool(Result):
@@ -150,6 +206,7 @@ class OfferedTool(Result):
     input_schema: dict[str, Any]
     output_schema: dict[str, Any] | None
     annotations: dict[str, Any] | None = Field(description="what the upstream says of it")
+    trust: Trust = Field(description="how far its upstream is trusted")
 
 
 class UpstreamTools(Result):
@@ -166,6 +223,9 @@ class ToolResult(Result):
     structured_content: Any = None
     is_error: bool = False
     meta: dict[str, Any] | None = None
+    decided_by: str = Field(
+        default="", description="what let the call pass: trust:LEVEL, rule:NAME, or person"
+    )
 
 
 class UpstreamResources(Result):

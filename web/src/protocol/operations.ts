@@ -153,8 +153,18 @@ export interface OpenParams {
   sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
   /** what a sandboxed session may write; an agent may leave out some of the workspaces that the settings name, and name no others */
   workspaces?: string[] | null;
+  /** the caller is told of its end in a later answer (`command.ended`) */
+  background?: boolean;
+  /** the session is ended after this time */
+  max_run_ms?: number | null;
   /** false: `env` is the whole environment, nothing of the server's is added */
   inherit_env?: boolean;
+}
+
+export interface Foreground {
+  name: string;
+  pid: number;
+  running_s: number;
 }
 
 export interface SessionInfo {
@@ -182,6 +192,10 @@ export interface SessionInfo {
   sandbox: string;
   /** directory in which agents change files unasked; null for none */
   workspace: string | null;
+  /** the program that has the terminal; null for a shell at its prompt */
+  foreground: Foreground | null;
+  /** raw: keys reach the program one by one; no_echo: they are not shown */
+  terminal: "raw" | "no_echo" | null;
   /** what no longer works as promised, and why */
   degraded: string | null;
 }
@@ -259,18 +273,149 @@ export interface AnyIdle {
 export interface WriteParams {
   /** name of the session */
   session: string;
+  /** silence that counts as an end where there are no marks */
+  timeout_ms?: number;
+  /** overall bound; the command goes on after it */
+  max_wait_ms?: number;
+  /** answer as soon as the output holds this text */
+  until_text?: string | null;
+  /** the same with a regular expression */
+  until_regex?: string | null;
+  format?: "styled" | "plain";
+  /** whether the answer carries the screen */
+  screen?: boolean;
+  /** whether it carries the rows that changed since this caller's last look */
+  changes?: boolean;
+  max_output_bytes?: number | null;
+  /** settle: until what is typed shows; end: as a run, until the command ends or waits */
+  wait?: "none" | "settle" | "end";
   /** what to write */
   data: string;
   encoding?: "utf8" | "base64";
 }
 
+export interface Approved {
+  /** of the question */
+  id: string;
+  /** whether another command line ran than the one that was sent */
+  edited: boolean;
+  /** the one that ran, where it was edited */
+  command: string | null;
+  /** the person's own words, if any */
+  note: string | null;
+}
+
+export interface RunResult {
+  completed_by: "mark" | "exit" | "input" | "fullscreen" | "text" | "idle" | "deadline";
+  /** null means unknown */
+  exit_code: number | null;
+  output: string | null;
+  output_bytes: number;
+  omitted_bytes: number;
+  omitted_lines: number;
+  /** id by which the whole output can be paged */
+  block: string | null;
+  blocks: string[];
+  /** of several commands, the one that runs now; `blocks` are those that ended */
+  running: string | null;
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  state_known_by: string;
+  /** the shell waits for the rest of the command line */
+  continuation: boolean;
+  cwd: string;
+  duration_ms: number;
+  generation: number;
+  match: string | null;
+  /** the line of output that it stands in */
+  match_line: string | null;
+  screen: ScreenShape | null;
+  /** the program that has the terminal */
+  foreground: Foreground | null;
+  /** as in `session.get` */
+  terminal: "raw" | "no_echo" | null;
+  cursor: ScreenCursor | null;
+  /** rows that changed since this caller's last look, by number */
+  changed: Record<string, string> | null;
+  /** how a person answered for it; null where none was asked */
+  approved: Approved | null;
+}
+
+export interface ScreenCursor {
+  row: number;
+  col: number;
+  visible: boolean;
+}
+
+export interface ScreenIndexed {
+  /** 0 to 255 */
+  indexed: number;
+}
+
+export interface ScreenRgb {
+  r: number;
+  g: number;
+  b: number;
+}
+
+export interface ScreenShape {
+  /** grows with every change */
+  epoch: number;
+  first_line_index: number;
+  /** rows of scrollback and screen together */
+  total_lines: number;
+  /** exactly `rows`: spans when styled, texts when plain */
+  lines: (ScreenSpan[] | string)[];
+  cursor: ScreenCursor;
+  cols: number;
+  rows: number;
+  alternate_active: boolean;
+}
+
+export interface ScreenSpan {
+  text: string;
+  fg: ScreenIndexed | ScreenTrueColour | null;
+  bg: ScreenIndexed | ScreenTrueColour | null;
+  bold: boolean;
+  faint: boolean;
+  italic: boolean;
+  underline: boolean;
+  strikethrough: boolean;
+  blink: boolean;
+  inverse: boolean;
+  link: string | null;
+}
+
+export interface ScreenTrueColour {
+  rgb: ScreenRgb;
+}
+
 export interface Written {
   bytes: number;
+  /** what came of it, where the call waited for that */
+  after: RunResult | null;
+  /** false: an interrupt that changed nothing; null where nobody can tell */
+  had_effect: boolean | null;
 }
 
 export interface PressParams {
   /** name of the session */
   session: string;
+  /** silence that counts as an end where there are no marks */
+  timeout_ms?: number;
+  /** overall bound; the command goes on after it */
+  max_wait_ms?: number;
+  /** answer as soon as the output holds this text */
+  until_text?: string | null;
+  /** the same with a regular expression */
+  until_regex?: string | null;
+  format?: "styled" | "plain";
+  /** whether the answer carries the screen */
+  screen?: boolean;
+  /** whether it carries the rows that changed since this caller's last look */
+  changes?: boolean;
+  max_output_bytes?: number | null;
+  /** settle: until what is typed shows; end: as a run, until the command ends or waits */
+  wait?: "none" | "settle" | "end";
   /** named keys such as Enter, Ctrl-C, Up, F5, Alt-x, or single characters */
   keys: string[];
 }
@@ -585,41 +730,6 @@ export interface ScreenParams {
   format?: "styled" | "plain";
 }
 
-export interface ScreenCursor {
-  row: number;
-  col: number;
-  visible: boolean;
-}
-
-export interface ScreenIndexed {
-  /** 0 to 255 */
-  indexed: number;
-}
-
-export interface ScreenRgb {
-  r: number;
-  g: number;
-  b: number;
-}
-
-export interface ScreenSpan {
-  text: string;
-  fg: ScreenIndexed | ScreenTrueColour | null;
-  bg: ScreenIndexed | ScreenTrueColour | null;
-  bold: boolean;
-  faint: boolean;
-  italic: boolean;
-  underline: boolean;
-  strikethrough: boolean;
-  blink: boolean;
-  inverse: boolean;
-  link: string | null;
-}
-
-export interface ScreenTrueColour {
-  rgb: ScreenRgb;
-}
-
 export interface TimedScreenShape {
   /** grows with every change */
   epoch: number;
@@ -691,6 +801,8 @@ export interface BlockOutput {
   lines: string[];
   offset: number;
   total_lines: number;
+  /** from its beginning, which are no longer kept */
+  gone_bytes: number;
 }
 
 export interface HistoryParams {
@@ -718,11 +830,102 @@ export interface SearchHit {
   matches: [number, number][];
 }
 
+export interface ContextParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+}
+
+export interface Directory {
+  session: string;
+  cwd: string;
+  /** null: it has none */
+  workspace: string | null;
+}
+
+export interface GitChange {
+  path: string;
+  change: "added" | "modified" | "deleted" | "type_changed" | "renamed" | "copied" | "unmerged";
+}
+
+export interface GitState {
+  session: string;
+  /** top of the work tree; null: no repository */
+  root: string | null;
+  /** null: no repository, or HEAD is detached */
+  branch: string | null;
+  /** null: nothing is committed yet */
+  commit: string | null;
+  upstream: string | null;
+  /** commits; null: unknown */
+  ahead: number | null;
+  behind: number | null;
+  staged: GitChange[];
+  /** in the work tree and not staged */
+  modified: GitChange[];
+  untracked: string[];
+  /** there is more than is told here */
+  truncated: boolean;
+}
+
+export interface LogParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+  /** commands, the newest */
+  limit?: number;
+  /** of each command's output */
+  output_chars?: number;
+}
+
+export interface SessionLog {
+  session: string;
+  markdown: string;
+  commands: number;
+  /** older commands, or parts of output, are left out */
+  truncated: boolean;
+}
+
+export interface FileReadParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+  /** relative to the session's directory; below its workspace */
+  path: string;
+  max_bytes?: number;
+}
+
+export interface FileContent {
+  session: string;
+  /** relative to the workspace */
+  path: string;
+  media_type: string;
+  encoding: "utf8" | "base64";
+  data: string;
+  size_bytes: number;
+  truncated: boolean;
+}
+
+export interface FileParams {
+  /** name of the session; left out: the open one in which something happened last */
+  session?: string | null;
+  /** relative to the session's directory; below its workspace */
+  path: string;
+}
+
+export interface FileEntry {
+  name: string;
+  kind: "file" | "directory" | "link" | "other";
+}
+
+export interface FileList {
+  session: string;
+  /** relative to the workspace */
+  path: string;
+  entries: FileEntry[];
+  truncated: boolean;
+}
+
 export interface RunParams {
   /** name of the session */
   session: string;
-  /** command line to type; Enter is added when missing */
-  input: string;
   /** silence that counts as an end where there are no marks */
   timeout_ms?: number;
   /** overall bound; the command goes on after it */
@@ -734,60 +937,27 @@ export interface RunParams {
   format?: "styled" | "plain";
   /** whether the answer carries the screen */
   screen?: boolean;
+  /** whether it carries the rows that changed since this caller's last look */
+  changes?: boolean;
+  max_output_bytes?: number | null;
+  /** the command's standard input; it is part of no command line and no history */
+  stdin?: string | null;
+  stdin_encoding?: "utf8" | "base64";
+  /** command line to type; Enter is added when missing */
+  input: string;
   /** do what Ctrl-C does when the time is up or the caller goes */
   interrupt?: boolean;
-  max_output_bytes?: number | null;
   /** what for, in the caller's words: shown to the person who is asked, if one is */
   why?: string | null;
 }
 
-export interface Approved {
-  /** of the question */
-  id: string;
-  /** whether another command line ran than the one that was sent */
-  edited: boolean;
-  /** the one that ran, where it was edited */
-  command: string | null;
-  /** the person's own words, if any */
-  note: string | null;
-}
-
-export interface ScreenShape {
-  /** grows with every change */
-  epoch: number;
-  first_line_index: number;
-  /** rows of scrollback and screen together */
-  total_lines: number;
-  /** exactly `rows`: spans when styled, texts when plain */
-  lines: (ScreenSpan[] | string)[];
-  cursor: ScreenCursor;
-  cols: number;
-  rows: number;
-  alternate_active: boolean;
-}
-
-export interface RunResult {
-  completed_by: "mark" | "exit" | "input" | "fullscreen" | "text" | "idle" | "deadline";
-  /** null means unknown */
-  exit_code: number | null;
-  output: string | null;
-  output_bytes: number;
-  omitted_bytes: number;
-  omitted_lines: number;
-  /** id by which the whole output can be paged */
+export interface Ended {
+  session: string;
+  /** by which its output can be paged */
   block: string | null;
-  blocks: string[];
-  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
-  state_known_by: string;
-  /** the shell waits for the rest of the command line */
-  continuation: boolean;
-  cwd: string;
-  duration_ms: number;
-  generation: number;
-  match: string | null;
-  screen: ScreenShape | null;
-  /** how a person answered for it; null where none was asked */
-  approved: Approved | null;
+  command_line: string | null;
+  exit_code: number | null;
+  duration_ms: number | null;
 }
 
 export interface WaitParams {
@@ -813,6 +983,10 @@ export interface WaitResult {
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: string;
   match: string | null;
+  /** the row that it stands in */
+  match_line: string | null;
+  foreground: Foreground | null;
+  terminal: "raw" | "no_echo" | null;
   block: BlockInfo | null;
   exit_code: number | null;
   screen: ScreenShape;
@@ -865,13 +1039,13 @@ export interface RecordingParams {
 }
 
 export interface RunProcessParams {
+  /** the command's standard input; it is part of no command line and no history */
+  stdin?: string | null;
+  stdin_encoding?: "utf8" | "base64";
   /** command line for the shell, with all that a shell can do */
   command: string;
   /** directory to run in; the home when left out */
   cwd?: string | null;
-  /** piped to the command; nothing when left out */
-  stdin?: string | null;
-  stdin_encoding?: "utf8" | "base64";
   /** variables added to the environment */
   env?: Record<string, string>;
   /** shell that reads it: sh, bash, zsh, fish or a path */
@@ -928,13 +1102,13 @@ export interface RunProcessResult {
 }
 
 export interface StartProcessParams {
+  /** the command's standard input; it is part of no command line and no history */
+  stdin?: string | null;
+  stdin_encoding?: "utf8" | "base64";
   /** command line for the shell, with all that a shell can do */
   command: string;
   /** directory to run in; the home when left out */
   cwd?: string | null;
-  /** piped to the command; nothing when left out */
-  stdin?: string | null;
-  stdin_encoding?: "utf8" | "base64";
   /** variables added to the environment */
   env?: Record<string, string>;
   /** shell that reads it: sh, bash, zsh, fish or a path */
@@ -1283,6 +1457,16 @@ export interface Difference {
   now: string | null;
 }
 
+export interface OfferedServer {
+  name: string;
+  transport: "stdio" | "http";
+  /** the command or the address; values that may be secret left out */
+  target: string;
+  trust: "trusted" | "untrusted" | "sandbox";
+  /** of the server's own environment, that it is given */
+  variables: string[];
+}
+
 export interface ToolInfo {
   /** as the upstream says it */
   name: string;
@@ -1322,8 +1506,12 @@ export interface UpstreamInfo {
   transport: "stdio" | "http";
   /** the command or the address; values that may be secret left out */
   target: string;
-  /** quarantined: it runs, and none of its tools was accepted by a person yet */
-  state: "off" | "starting" | "ready" | "failed" | "quarantined";
+  /** trusted: accepted tools run unasked; else each call is asked about, unless a rule allows it */
+  trust: "trusted" | "untrusted" | "sandbox";
+  /** the project's file that names it; null: your settings */
+  project: string | null;
+  /** quarantined: it runs, and none of its tools was accepted by a person yet; idle: it is started at its next use */
+  state: "off" | "starting" | "idle" | "ready" | "failed" | "quarantined";
   on: boolean;
   /** when it came into this state */
   since: string;
@@ -1346,10 +1534,21 @@ export interface UpstreamInfo {
   tools: ToolInfo[];
 }
 
+export interface UpstreamOffer {
+  file: string;
+  fingerprint: string;
+  /** changed: it is not what was accepted, and starts nothing more */
+  state: "offered" | "accepted" | "changed";
+  servers: OfferedServer[];
+  problems: string[];
+}
+
 export interface UpstreamList {
   /** give it as `after` to wait for a change */
   seq: number;
   upstreams: UpstreamInfo[];
+  /** by files of projects of open sessions */
+  offers: UpstreamOffer[];
 }
 
 export interface UpstreamToolsParams {
@@ -1374,6 +1573,8 @@ export interface OfferedTool {
   output_schema: Record<string, unknown> | null;
   /** what the upstream says of it */
   annotations: Record<string, unknown> | null;
+  /** how far its upstream is trusted */
+  trust: "trusted" | "untrusted" | "sandbox";
 }
 
 export interface UpstreamTools {
@@ -1409,6 +1610,18 @@ export interface TrustParams {
   tools?: string[] | null;
 }
 
+export interface AcceptParams {
+  /** the project's file */
+  file: string;
+  /** of the file as it was shown */
+  fingerprint: string;
+}
+
+export interface OfferParams {
+  /** the project's file */
+  file: string;
+}
+
 export interface CallToolParams {
   /** name of the upstream */
   upstream: string;
@@ -1424,6 +1637,8 @@ export interface ToolResult {
   structured_content: unknown;
   is_error: boolean;
   meta: Record<string, unknown> | null;
+  /** what let the call pass: trust:LEVEL, rule:NAME, or person */
+  decided_by: string;
 }
 
 export interface UpstreamResources {
@@ -1459,6 +1674,25 @@ export interface PromptParams {
 export interface PromptText {
   description: string | null;
   messages: Record<string, unknown>[];
+}
+
+export interface CompleteParams {
+  /** name of the upstream */
+  upstream: string;
+  kind: "prompt" | "resource";
+  /** the prompt, or the template of the resource */
+  about: string;
+  /** the place to complete */
+  argument: string;
+  /** what stands there already */
+  value?: string;
+  /** what other places hold */
+  given?: Record<string, string>;
+}
+
+export interface Completions {
+  /** the upstream's words */
+  values: string[];
 }
 
 export interface PolicyRule {
@@ -1748,6 +1982,8 @@ export interface Operations {
   "input.paste": { params: PasteParams; result: Written };
   /** Do what Ctrl-C does. */
   "input.interrupt": { params: SessionParams; result: Done };
+  /** Back to the shell's prompt: end what has the terminal, clear the line, put the terminal right. */
+  "session.reset": { params: SessionParams; result: SessionInfo };
   /** Whether keys typed at viewers go to the program or are captured. */
   "input.mode": { params: SessionParams; result: ModeInfo };
   /** Take the keys typed at viewers, until released or the lease ends. */
@@ -1822,8 +2058,20 @@ export interface Operations {
   "history.list": { params: HistoryParams; result: BlockInfo[] };
   /** Search command lines and output of everything that was ever run. */
   "history.search": { params: SearchParams; result: SearchHit[] };
+  /** The directory that a session is in, and its workspace. */
+  "context.cwd": { params: ContextParams; result: Directory };
+  /** The repository that a session is in: branch, ahead and behind, staged, modified, untracked; runs no program of the repository's. */
+  "context.git": { params: ContextParams; result: GitState };
+  /** What happened in a session, as Markdown: commands, exit codes, bounded output; calls and approvals for who may see them. */
+  "context.log": { params: LogParams; result: SessionLog };
+  /** A file below a session's workspace; none that may hold secrets. */
+  "file.read": { params: FileReadParams; result: FileContent };
+  /** What is in a directory below a session's workspace. */
+  "file.list": { params: FileParams; result: FileList };
   /** Type a command line into a session and wait for its end. */
   "command.run": { params: RunParams; result: RunResult };
+  /** Commands that this caller stopped waiting for and that have ended since; each is told once. */
+  "command.ended": { params: Nothing; result: Ended[] };
   /** Wait for silence, a text, the end of a command, a state or the exit. */
   "session.wait": { params: WaitParams; result: WaitResult };
   /** Wait until the session has printed nothing for a while. */
@@ -1870,6 +2118,10 @@ export interface Operations {
   "upstreams.restart": { params: UpstreamParams; result: UpstreamInfo | null };
   /** Accept new or changed tools of an upstream as they were shown. A person's. */
   "upstreams.trust": { params: TrustParams; result: UpstreamInfo };
+  /** Start the servers that a project's file names, as it was shown. A person's. */
+  "upstreams.accept": { params: AcceptParams; result: UpstreamInfo[] };
+  /** End the servers of a project's file, and forget that it was accepted. */
+  "upstreams.withdraw": { params: OfferParams; result: Done };
   /** Call a tool of an upstream; rules know it as mcp__UPSTREAM__TOOL. */
   "upstreams.call": { params: CallToolParams; result: ToolResult };
   /** Resources and templates of an upstream, as it lists them. */
@@ -1880,6 +2132,8 @@ export interface Operations {
   "upstreams.prompts": { params: UpstreamParams; result: UpstreamPrompts };
   /** Get a prompt of an upstream, filled in. */
   "upstreams.prompt": { params: PromptParams; result: PromptText };
+  /** What may stand at a place of an upstream's prompt or resource, in its words. */
+  "upstreams.complete": { params: CompleteParams; result: Completions };
   /** The profile and the rules in force. */
   "policy.show": { params: Nothing; result: PolicyInfo };
   /** What would become of a command line of an agent; nothing runs. */

@@ -14,6 +14,7 @@ import pages from "./pages.module.css";
 const STATES: Record<UpstreamInfo["state"], string> = {
   off: "off",
   starting: "starting",
+  idle: "starts when needed",
   ready: "ready",
   failed: "failed",
   quarantined: "waits for you",

@@ -186,5 +186,7 @@ def _text(record: dict[str, Any], judged: dict[str, Any]) -> str:
     """The line that it is about; one that a person put in its place is what ran."""
     if edited := record.get("edited"):
         return f"changed to: {edited}"
+    if tool := judged.get("tool"):
+        return f"mcp__{tool[0]}__{tool[1]}"
     line = judged.get("command_line") or record.get("command_line")
     return str(line or record.get("rule") or record.get("note") or "")

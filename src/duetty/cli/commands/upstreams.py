@@ -1,8 +1,12 @@
 """`duetty upstreams`."""
 
 import argparse
+import difflib
 import json
 import sys
+import time
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from duetty.cli.reach import add_instance, paths_of, reach
@@ -19,8 +23,13 @@ EXAMPLES = (
     ("duetty upstreams off files --tool write_file", "this tool is not called any more"),
     ('duetty upstreams call files read_file \'{"path": "README.md"}\'', "call one yourself"),
     ("duetty upstreams remove files", "end it and forget it"),
+    ("duetty upstreams logs files", "what it printed on standard error"),
+    ("duetty upstreams import cursor", "take over what another host has, after a look"),
+    ("duetty upstreams offers", "servers that files of open projects name"),
+    ("duetty upstreams accept .mcp.json", "look at that file, and start its servers"),
 )
 
+SOURCES = ("claude-desktop", "claude-code", "cursor", "vscode")
 START_WAIT_S = 90
 CALL_WAIT_S = 86_400
 
@@ -50,6 +59,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     call.add_argument("arguments", nargs="?", default="{}", help="JSON (default: %(default)s)")
     call.add_argument("--timeout", type=float, metavar="SECONDS", help="how long it may take")
     _add_add(actions)
+    _action(actions, "offers", "servers that files of open projects name")
+    accept = _action(actions, "accept", "start the servers of a project's file, after a look")
+    accept.add_argument("file", metavar="FILE")
+    accept.add_argument("--yes", action="store_true", help="show it, and do not ask")
+    withdraw = _action(actions, "withdraw", "end the servers of a project's file")
+    withdraw.add_argument("file", metavar="FILE")
+    taking = _action(actions, "import", "take over what another host has, after a look")
+    taking.add_argument("source", metavar="HOST|FILE", help=f"{', '.join(SOURCES)}, or a file")
+    taking.add_argument("--yes", action="store_true", help="show the difference, and do not ask")
+    test = _action(actions, "test", "start it anew, and say what it answers with")
+    test.add_argument("upstream", metavar="NAME")
+    logs = _action(actions, "logs", "what it printed on standard error")
+    logs.add_argument("upstream", metavar="NAME")
+    logs.add_argument("-n", "--lines", type=int, default=100, help="the last (default 100)")
     remove = _action(actions, "remove", "end it, and take its table out of the settings file")
     remove.add_argument("upstream", metavar="NAME")
 
@@ -78,6 +101,11 @@ def _add_options(add: argparse.ArgumentParser) -> None:
     add.add_argument("--workspace", action="append", metavar="DIR", help="what it may write there")
     add.add_argument("--network", action="store_true", help="let it reach the network from there")
     add.add_argument("--timeout", type=float, metavar="SECONDS", help="for one call")
+    add.add_argument(
+        "--trust",
+        choices=("trusted", "untrusted", "sandbox"),
+        help="whether its accepted tools run unasked (default: untrusted, each call asks)",
+    )
 
 
 def _action(actions: Any, word: str, meaning: str) -> argparse.ArgumentParser:
@@ -101,6 +129,12 @@ def run(arguments: argparse.Namespace) -> int:
         "call": _call,
         "add": _add,
         "remove": _remove,
+        "test": _test,
+        "logs": _logs,
+        "offers": _offers,
+        "accept": _accept,
+        "withdraw": _withdraw,
+        "import": _import,
     }[arguments.act](arguments)
 
 
@@ -115,7 +149,7 @@ def _list(arguments: argparse.Namespace) -> int:
         print("No upstreams. `duetty upstreams add NAME -- COMMAND …` adds one.")
     else:
         as_table(
-            ("NAME", "STATE", "TOOLS", "WAITING", "SANDBOX", "COMMAND"),
+            ("NAME", "STATE", "TRUST", "TOOLS", "WAITING", "SANDBOX", "COMMAND"),
             [_row(each) for each in found],
             styles={"STATE": _state_style},
         )
@@ -129,6 +163,7 @@ def _row(upstream: dict[str, Any]) -> tuple[str, ...]:
     return (
         upstream["name"],
         upstream["state"],
+        upstream["trust"],
         str(len(upstream["tools"])),
         str(upstream["waiting"] or "-"),
         upstream["sandbox"] or "-",
@@ -247,7 +282,8 @@ def _trust(arguments: argparse.Namespace) -> int:
     if not arguments.json:
         for tool in waiting:
             print("\n".join(_shown(tool)))
-    if not arguments.yes and not _agreed(len(waiting), upstream["name"]):
+    asked = f"Accept these {len(waiting)} tools of {upstream['name']} as they are?"
+    if not arguments.yes and not _agreed(asked):
         return 1
     trusted = client.post(
         f"/upstreams/{upstream['name']}/trust",
@@ -272,10 +308,10 @@ def _shown(tool: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _agreed(count: int, name: str) -> bool:
+def _agreed(asked: str) -> bool:
     if not sys.stdin.isatty():
-        raise BadArguments("nobody is there to ask", hint="look at the tools, then add --yes")
-    sys.stderr.write(f"Accept these {count} tools of {name} as they are? [y/N] ")
+        raise BadArguments("nobody is there to ask", hint="look at what is shown, then add --yes")
+    sys.stderr.write(f"{asked} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -364,6 +400,8 @@ def _table(arguments: argparse.Namespace) -> dict[str, Any]:
         "network": True if arguments.network else None,
         "timeout": arguments.timeout,
     }
+    if arguments.trust is not None:
+        table["permissions"] = {"trust_level": arguments.trust}
     return table | {key: value for key, value in given.items() if value is not None}
 
 
@@ -375,4 +413,114 @@ def _remove(arguments: argparse.Namespace) -> int:
         reach(arguments).post(f"/upstreams/{arguments.upstream}/restart", wait_s=START_WAIT_S)
     except ServerUnreachable:
         return 0
+    return 0
+
+
+def _test(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    began_s = time.monotonic()
+    client.post(f"/upstreams/{arguments.upstream}/restart", wait_s=START_WAIT_S)
+    upstream = _settled(client, arguments.upstream)
+    took_ms = (time.monotonic() - began_s) * 1000
+    if upstream is None or arguments.json or upstream["state"] in ("failed", "off"):
+        return _told(upstream, arguments)
+    print(_sentence(upstream))
+    known = [upstream["implementation"], upstream["protocol"], f"{took_ms:.0f} ms"]
+    print(f"    {visible(', '.join(each for each in known if each))}")
+    print(f"    {len(upstream['tools'])} tools, trust {upstream['trust']}")
+    return 0
+
+
+def _logs(arguments: argparse.Namespace) -> int:
+    file = paths_of(arguments).state / "upstreams" / f"{arguments.upstream}.log"
+    try:
+        text = file.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise NotFound(f"{arguments.upstream!r} has printed nothing", hint=str(file)) from error
+    for line in text.splitlines()[-max(arguments.lines, 1) :]:
+        print(harmless(line))
+    return 0
+
+
+# --- files of projects, and of other hosts ------------------------------------------
+
+
+def _offers(arguments: argparse.Namespace) -> int:
+    found = reach(arguments).get("/upstreams")["offers"]
+    if arguments.json:
+        as_json(found)
+        return 0
+    if not found:
+        print("No file of an open project names servers.")
+    for offer in found:
+        print(f"{visible(offer['file'])}: {offer['state']}")
+        for server in offer["servers"]:
+            given = f" (given {', '.join(server['variables'])})" if server["variables"] else ""
+            print(f"    {server['name']}: {visible(server['target'])}{given}")
+        for problem in offer["problems"]:
+            print(f"    ! {visible(problem)}")
+    return 0
+
+
+def _accept(arguments: argparse.Namespace) -> int:
+    """What is accepted is what is shown here, byte by byte."""
+    path = Path(arguments.file).absolute()
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise NotFound(f"cannot read {path}: {error.strerror}") from error
+    if not arguments.json:
+        for line in raw.decode("utf-8", "replace").splitlines():
+            print(f"    {visible(line)}")
+    if not arguments.yes and not _agreed(f"Start what {path} names?"):
+        return 1
+    body = {"file": str(path), "fingerprint": sha256(raw).hexdigest()}
+    client = reach(arguments)
+    started = client.post("/upstreams/offers/accept", body, wait_s=START_WAIT_S)
+    settled = [_settled(client, each["name"]) for each in started]
+    if arguments.json:
+        as_json(settled)
+    else:
+        for each in settled:
+            if each is not None:
+                print(_sentence(each))
+    return 1 if any(each is not None and each["state"] == "failed" for each in settled) else 0
+
+
+def _withdraw(arguments: argparse.Namespace) -> int:
+    body = {"file": str(Path(arguments.file).absolute())}
+    reach(arguments).post("/upstreams/offers/withdraw", body, wait_s=START_WAIT_S)
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from duetty.cli.commands.upstreams_import import found_servers, settings_with
+
+    file = paths_of(arguments).config_file
+    tables, problems = found_servers(arguments.source)
+    before, after, names, taken = settings_with(file, tables)
+    for problem in [*problems, *taken]:
+        print(f"left out: {visible(problem)}", file=sys.stderr)
+    if not names:
+        print("Nothing to import.")
+        return 0
+    shown = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), str(file), str(file), lineterm=""
+    )
+    for line in shown:
+        print(visible(line))
+    if not arguments.yes and not _agreed(f"Write these {len(names)} upstreams?"):
+        return 1
+    from duetty.upstreams.tables import add_table
+
+    for name in names:
+        add_table(file, name, tables[name])
+    try:
+        client = reach(arguments)
+        for name in names:
+            client.post(f"/upstreams/{name}/restart", wait_s=START_WAIT_S)
+            if (upstream := _settled(client, name)) is not None:
+                print(_sentence(upstream))
+    except ServerUnreachable:
+        print("They start with the server.", file=sys.stderr)
     return 0

@@ -6,8 +6,8 @@ and no exception escapes (an escaped one would show its text to the client).
 """
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -22,7 +22,17 @@ from mcp.shared.exceptions import MCPError
 from duetty.calls import Actor
 from duetty.edges.mcp.arguments import Check, check_of
 from duetty.edges.mcp.asking import by_request, by_task, can_be_asked
-from duetty.edges.mcp.dialect import Answer, Caller, Calls, Dialect, Json, Resource, Tool, failed
+from duetty.edges.mcp.dialect import (
+    Answer,
+    Caller,
+    Calls,
+    Completing,
+    Dialect,
+    Json,
+    Resource,
+    Tool,
+    failed,
+)
 from duetty.edges.mcp.ending import Ending
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
 from duetty.edges.mcp.later import later
@@ -36,6 +46,7 @@ from duetty.edges.mcp.plain import (
     result_json,
 )
 from duetty.edges.mcp.results import (
+    contents_of,
     json_text,
     listed_prompt,
     listed_resource,
@@ -68,7 +79,7 @@ from duetty.edges.mcp.tasks import (
     wire_2026,
 )
 from duetty.edges.mcp.watching import Watches
-from duetty.errors import DuettyError, ServerStopping
+from duetty.errors import DuettyError, NotFound, ServerStopping
 from duetty.ops import Dispatcher
 
 PROGRESS_S = 1.0
@@ -85,6 +96,9 @@ PAGE_SIZE = 200
 
 COMPLETIONS = 100
 """Names in one answer, as the protocol says."""
+
+RESOURCE_NOT_FOUND = -32002
+"""Of the handshake era; in the modern one that number means nothing."""
 
 SCOPE_CALLER = "duetty.caller"
 """Where the HTTP side leaves the caller in the request's scope."""
@@ -162,7 +176,11 @@ class Core:
             tool.name: part.name for part in dialect.parts or (dialect,) for tool in part.tools
         }
         self._of_resources = dialect.part_with(lambda part: bool(part.resources))
+        self._of_prompts = dialect.part_with(lambda part: bool(part.prompts))
         self._prompts = {prompt.name: prompt for prompt in dialect.prompts}
+        self._completes = bool(dialect.resources) or any(
+            argument.complete for prompt in dialect.prompts for argument in prompt.arguments
+        )
         self._listed_tools = t.ListToolsResult(
             tools=[listed_tool(tool) for tool in dialect.tools], ttl_ms=LIST_TTL_MS
         )
@@ -212,7 +230,7 @@ class Core:
             on_subscribe_resource=self._subscribe if has.resources else None,
             on_unsubscribe_resource=self._unsubscribe if has.resources else None,
             on_subscriptions_listen=self._listen,
-            on_completion=self._complete if has.resources else None,
+            on_completion=self._complete if self._completes else None,
             on_list_prompts=self._list_prompts if has.prompts else None,
             on_get_prompt=self._get_prompt if has.prompts else None,
         )
@@ -513,15 +531,15 @@ class Core:
     async def _list_resources(
         self, context: Context, params: t.PaginatedRequestParams | None
     ) -> t.ListResourcesResult:
-        names = await self._session_names(context)
+        names = await guarded(_session_names(self._reading(context), ""))
         listed = [
-            listed_resource(each, None) for each in self._dialect.resources if not each.is_template
+            listed_resource(each, None) for each in self._dialect.resources if "{" not in each.begin
         ]
         listed += [
             listed_resource(each, name)
             for name in names
             for each in self._dialect.resources
-            if each.is_template
+            if each.is_of_session
         ]
         first = _place(params)
         after = first + PAGE_SIZE
@@ -549,25 +567,23 @@ class Core:
             places = resource.match(uri)
             if places is None:
                 continue
-            found = await guarded(resource.read(self._reading(context), places))
-            text = t.TextResourceContents(
-                uri=uri, text=json_text(found), mime_type="application/json"
-            )
-            return t.ReadResourceResult(contents=[text], ttl_ms=0)
-        raise MCPError(code=t.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:500]})
+            with missing_told(context):
+                found = await guarded(resource.read(self._reading(context), places))
+            return t.ReadResourceResult(contents=[contents_of(uri, resource, found)], ttl_ms=0)
+        code = missing_code(context)
+        raise MCPError(code=code, message="Resource not found", data={"uri": uri[:500]})
 
     async def _complete(
         self, context: Context, params: t.CompleteRequestParams
     ) -> t.CompleteResult:
-        template = params.ref.uri if isinstance(params.ref, t.ResourceTemplateReference) else None
         if self._dialect.live is None and not self._can_complete(params.ref):
             raise MCPError(code=t.INVALID_PARAMS, message="Nothing of this name can be completed")
-        is_name = (
-            any(each.uri == template for each in self._dialect.resources)
-            and params.argument.name == "name"
-        )
-        names = await self._session_names(context) if is_name else []
-        fitting = [name for name in names if name.startswith(params.argument.value)]
+        complete = self._completing(params.ref, params.argument.name)
+        begun = params.argument.value
+        found: Sequence[str] = ()
+        if complete is not None:
+            found = await guarded(complete(self._reading(context), begun))
+        fitting = [each for each in found if each.startswith(begun)]
         return t.CompleteResult(
             completion=t.Completion(
                 values=fitting[:COMPLETIONS],
@@ -576,20 +592,35 @@ class Core:
             )
         )
 
+    def _completing(
+        self, ref: t.ResourceTemplateReference | t.PromptReference, place: str
+    ) -> Completing | None:
+        """Where the words for this place come from."""
+        if isinstance(ref, t.PromptReference):
+            prompt = self._prompts.get(ref.name)
+            arguments = () if prompt is None else prompt.arguments
+            return next((each.complete for each in arguments if each.name == place), None)
+        for resource in self._dialect.resources:
+            if resource.uri != ref.uri:
+                continue
+            if place in resource.completes:
+                return resource.completes[place]
+            if place == resource.session_place and resource.is_of_session:
+                return _session_names
+        return None
+
     def _can_complete(self, ref: t.ResourceTemplateReference | t.PromptReference) -> bool:
         if isinstance(ref, t.PromptReference):
             return ref.name in self._prompts
-        return self._find_resource(ref.uri) is not None
+        return any(each.uri == ref.uri for each in self._dialect.resources) or (
+            self._find_resource(ref.uri) is not None
+        )
 
-    async def _session_names(self, context: Context) -> list[str]:
-        sessions: list[Any] = await guarded(self._reading(context)("session.list"))
-        return [info.name for info in sessions]
-
-    def _find_resource(self, uri: str) -> tuple[Resource, str | None] | None:
+    def _find_resource(self, uri: str) -> tuple[Resource, dict[str, str]] | None:
         for resource in self._dialect.resources:
             places = resource.match(uri)
             if places is not None:
-                return resource, places.get("name")
+                return resource, places
         return None
 
     # --- subscriptions ----------------------------------------------------------
@@ -626,7 +657,18 @@ class Core:
         prompt = self._prompts.get(params.name)
         if prompt is None:
             raise MCPError(code=t.INVALID_PARAMS, message=f"Unknown prompt: {params.name[:100]}")
-        message = t.PromptMessage(role="user", content=t.TextContent(text=prompt.text))
+        text = prompt.text
+        if prompt.make is not None:
+            given = params.arguments or {}
+            missing = [
+                each.name
+                for each in prompt.arguments
+                if each.is_required and each.name not in given
+            ]
+            if missing:
+                raise MCPError(code=t.INVALID_PARAMS, message=f"Missing argument: {missing[0]}")
+            text = await guarded(prompt.make(self.calls(context, self._of_prompts), given))
+        message = t.PromptMessage(role="user", content=t.TextContent(text=text))
         return t.GetPromptResult(description=prompt.description, messages=[message])
 
 
@@ -634,6 +676,29 @@ class Core:
 async def _no_lifespan(server: Server[Caller | None]) -> AsyncGenerator[Caller | None]:
     """HTTP connections have many callers; each request carries its own."""
     yield None
+
+
+async def _session_names(calls: Calls, begun: str) -> list[str]:
+    sessions: list[Any] = await calls("session.list")
+    return [info.name for info in sessions]
+
+
+def missing_code(context: Context) -> int:
+    """For a resource that is not there: each era has its own."""
+    return t.INVALID_PARAMS if is_modern(context) else RESOURCE_NOT_FOUND
+
+
+@contextmanager
+def missing_told(context: Context) -> Generator[None]:
+    """What a read names does not exist, here or at an upstream: told by the code of the client's era."""
+    try:
+        yield
+    except MCPError as error:
+        if isinstance(error.__cause__, NotFound) or error.code == RESOURCE_NOT_FOUND:
+            raise MCPError(
+                code=missing_code(context), message=error.error.message, data=error.error.data
+            ) from error.__cause__
+        raise
 
 
 async def guarded(work: Awaitable[Any]) -> Any:

@@ -131,6 +131,9 @@ class Tool:
     run: Callable[[Calls, Json], Awaitable[Answer]]
     is_read_only: bool = False
     is_destructive: bool = False
+    is_idempotent: bool = False
+    """The same call again changes nothing more. What only reads is so anyway."""
+
     tail: Callable[[Calls, Json], Awaitable[str | None]] | None = None
     """Of a tool that may take long: the newest output, told to a caller who asked for progress."""
 
@@ -152,33 +155,96 @@ class Tool:
         }
 
 
+Completing = Callable[[Calls, str], Awaitable[Sequence[str]]]
+"""What may stand at a place, that begins with what is there already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a resource holds, where that is not JSON."""
+
+    text: str | None = None
+    base64: str | None = None
+    """In place of a text."""
+
+    media_type: str | None = None
+    """Where it is another than the resource says."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
     uri: str
-    """A template where it holds `{name}`."""
+    """A template where it holds places, as `{name}`. What stands behind a `?` may be left out."""
 
     name: str
     title: str
     description: str
     read: Callable[[Calls, Mapping[str, str]], Awaitable[object]]
-    changes_with: Literal["sessions", "session"]
-    """Whether it changes with the list of sessions, or with the session that `{name}` names."""
+    """A `Content`; anything else is told as JSON."""
+
+    changes_with: Literal["sessions", "session", "reading"]
+    """Whether it changes with the list of sessions, with the session that a place names, or is
+    looked at again and again for who subscribed."""
+
+    media_type: str | None = "application/json"
+    audience: Sequence[Literal["user", "assistant"]] = ()
+    priority: float | None = None
+    session_place: str = "name"
+    """The place that names a session: such a template is listed for each of them."""
+
+    paths: frozenset[str] = frozenset()
+    """Places that hold several segments."""
+
+    completes: Mapping[str, Completing] = field(default_factory=dict[str, Completing])
+    """By place, besides the one of sessions."""
 
     @property
     def is_template(self) -> bool:
         return "{" in self.uri
 
+    @property
+    def begin(self) -> str:
+        """The address without what may be left out."""
+        return self.uri.partition("?")[0]
+
+    @property
+    def is_of_session(self) -> bool:
+        return f"{{{self.session_place}}}" in self.uri
+
     def of(self, session: str) -> str:
-        """The address for this session, where it is a template."""
-        return self.uri.replace("{name}", quote(session, safe=""))
+        """The address for this session, where it is a template; without a query."""
+        return self.begin.replace(f"{{{self.session_place}}}", quote(session, safe=""))
 
     def match(self, uri: str) -> dict[str, str] | None:
         """What the template's places hold in this address, if it is one of this resource."""
-        pattern = re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(self.uri))
-        found = re.fullmatch(pattern, uri)
-        if found is None:
+        path, _, query = self.uri.partition("?")
+        given, _, asked = uri.partition("?")
+        pattern = re.sub(r"\\{(\w+)\\}", self._place, re.escape(path))
+        found = re.fullmatch(pattern, given, re.DOTALL)
+        if found is None or (asked and not query):
             return None
-        return {place: unquote(text) for place, text in found.groupdict().items()}
+        places = {place: unquote(text) for place, text in found.groupdict().items()}
+        known = {
+            name: place.strip("{}")
+            for name, _, place in (each.partition("=") for each in query.split("&") if each)
+        }
+        for pair in filter(None, asked.split("&")):
+            name, _, value = pair.partition("=")
+            if name not in known:
+                return None
+            places[known[name]] = unquote(value)
+        return places
+
+    def _place(self, found: re.Match[str]) -> str:
+        return f"(?P<{found[1]}>{'.+' if found[1] in self.paths else '[^/]+'})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptArgument:
+    name: str
+    description: str
+    is_required: bool = False
+    complete: Completing | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +254,12 @@ class Prompt:
     name: str
     title: str
     description: str
-    text: str
+    text: str = ""
+    """The document, where it is always the same."""
+
+    arguments: Sequence[PromptArgument] = ()
+    make: Callable[[Calls, Mapping[str, str]], Awaitable[str]] | None = None
+    """The document for these arguments, now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,6 +309,11 @@ class Live:
 
     prompts: Callable[[Calls], Awaitable[Sequence[Json]]]
     prompt: Callable[[Calls, str, Mapping[str, str]], Awaitable[Json | None]]
+    complete: Callable[
+        [Calls, Literal["prompt", "resource"], str, tuple[str, str], Mapping[str, str]],
+        Awaitable[Sequence[str] | None],
+    ]
+    """What may stand at a place (name, and what stands there); None for what is none of theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -47,6 +47,8 @@ def protocol_error(error: DuettyError) -> MCPError:
     told: dict[str, object] = {"code": error.code}
     if error.hint:
         told["hint"] = _sayable(error.hint)
+    if isinstance(error, UpstreamFault) and "rpc_data" in error.details:
+        told["data"] = error.details["rpc_data"]  # the upstream's own
     code = json_rpc_code(error) or INTERNAL_ERROR
     return MCPError(code=code, message=_sayable(error.message), data=told)
 

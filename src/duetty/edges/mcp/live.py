@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from duetty.edges.mcp.asking import can_be_asked
-from duetty.edges.mcp.core import Core, Use, guarded
+from duetty.edges.mcp.core import Core, Use, guarded, missing_told
 from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, Offered
 from duetty.edges.mcp.sdk import Context, DuettyServer, connection_of, is_modern
 from duetty.edges.mcp.watching import COALESCE_S, Tell
@@ -44,6 +44,8 @@ class LiveCore(Core):
         self._live: Live = dialect.live
         self._of_live = dialect.part_with(lambda part: part.live is not None)
         self.watches.also = self._also
+        self._known: tuple[Sequence[Json], list[t.Tool]] = (), []
+        """Of the last list what passed: most are the same as the one before."""
 
     def server(self) -> DuettyServer:
         server = super().server()
@@ -55,6 +57,7 @@ class LiveCore(Core):
             "resources/read", t.ReadResourceRequestParams, self._read_resource
         )
         server.add_request_handler("prompts/list", page, self._list_prompts)
+        server.add_request_handler("completion/complete", t.CompleteRequestParams, self._complete)
         server.add_request_handler("prompts/get", t.GetPromptRequestParams, self._get_prompt)
         return server
 
@@ -68,7 +71,9 @@ class LiveCore(Core):
     ) -> t.ListToolsResult:
         own = await super()._list_tools(context, params)
         offered: Offered = await guarded(self._live.offered(self._theirs(context)))
-        theirs = _valid(_TOOLS, offered.tools)
+        if self._known[0] != offered.tools:
+            self._known = offered.tools, _valid(_TOOLS, offered.tools)
+        theirs = self._known[1]
         return t.ListToolsResult(tools=[*own.tools, *theirs], ttl_ms=0)
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
@@ -112,7 +117,8 @@ class LiveCore(Core):
     async def _read_resource(
         self, context: Context, params: t.ReadResourceRequestParams
     ) -> t.ReadResourceResult:
-        found = await guarded(self._live.read(self._theirs(context), str(params.uri)))
+        with missing_told(context):
+            found = await guarded(self._live.read(self._theirs(context), str(params.uri)))
         if found is None:
             return await super()._read_resource(context, params)
         return t.ReadResourceResult.model_validate({"contents": found, "ttlMs": 0}, by_name=False)
@@ -132,6 +138,25 @@ class LiveCore(Core):
         if found is None:
             return await super()._get_prompt(context, params)
         return t.GetPromptResult.model_validate(found, by_name=False)
+
+    async def _complete(
+        self, context: Context, params: t.CompleteRequestParams
+    ) -> t.CompleteResult:
+        ref = params.ref
+        is_prompt = isinstance(ref, t.PromptReference)
+        found = await guarded(
+            self._live.complete(
+                self._theirs(context),
+                "prompt" if is_prompt else "resource",
+                ref.name if isinstance(ref, t.PromptReference) else ref.uri,
+                (params.argument.name, params.argument.value),
+                (params.context.arguments if params.context is not None else None) or {},
+            )
+        )
+        if found is None:
+            return await super()._complete(context, params)
+        values = list(found)
+        return t.CompleteResult(completion=t.Completion(values=values, total=len(values)))
 
     # --- changes ----------------------------------------------------------------------
 

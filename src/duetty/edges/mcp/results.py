@@ -3,7 +3,7 @@
 import mcp_types as t
 from pydantic_core import to_json
 
-from duetty.edges.mcp.dialect import Answer, Picture, Prompt, Resource, Tool
+from duetty.edges.mcp.dialect import Answer, Content, Picture, Prompt, Resource, Tool
 
 
 def tool_result(answer: Answer) -> t.CallToolResult:
@@ -42,6 +42,7 @@ def listed_tool(tool: Tool) -> t.Tool:
         annotations=t.ToolAnnotations(
             read_only_hint=tool.is_read_only,
             destructive_hint=tool.is_destructive,
+            idempotent_hint=tool.is_idempotent or tool.is_read_only,
             open_world_hint=not tool.is_read_only,
         ),
         execution=t.ToolExecution(task_support="optional") if tool.tail is not None else None,
@@ -50,11 +51,12 @@ def listed_tool(tool: Tool) -> t.Tool:
 
 def listed_resource(resource: Resource, session: str | None) -> t.Resource:
     return t.Resource(
-        uri=resource.uri if session is None else resource.of(session),
+        uri=resource.begin if session is None else resource.of(session),
         name=resource.name if session is None else f"{session} {resource.name}",
         title=resource.title if session is None else f"{resource.title}: {session}",
         description=resource.description,
-        mime_type="application/json",
+        mime_type=resource.media_type,
+        annotations=_annotations(resource),
     )
 
 
@@ -64,9 +66,36 @@ def listed_template(resource: Resource) -> t.ResourceTemplate:
         name=resource.name,
         title=resource.title,
         description=resource.description,
-        mime_type="application/json",
+        mime_type=resource.media_type,
+        annotations=_annotations(resource),
     )
 
 
+def _annotations(resource: Resource) -> t.Annotations | None:
+    if not resource.audience and resource.priority is None:
+        return None
+    return t.Annotations(audience=list(resource.audience) or None, priority=resource.priority)
+
+
+def contents_of(
+    uri: str, resource: Resource, found: object
+) -> t.TextResourceContents | t.BlobResourceContents:
+    if not isinstance(found, Content):
+        return t.TextResourceContents(uri=uri, text=json_text(found), mime_type=resource.media_type)
+    kind = found.media_type or resource.media_type
+    if found.base64 is not None:
+        return t.BlobResourceContents(uri=uri, blob=found.base64, mime_type=kind)
+    return t.TextResourceContents(uri=uri, text=found.text or "", mime_type=kind)
+
+
 def listed_prompt(prompt: Prompt) -> t.Prompt:
-    return t.Prompt(name=prompt.name, title=prompt.title, description=prompt.description)
+    arguments = [
+        t.PromptArgument(name=each.name, description=each.description, required=each.is_required)
+        for each in prompt.arguments
+    ]
+    return t.Prompt(
+        name=prompt.name,
+        title=prompt.title,
+        description=prompt.description,
+        arguments=arguments or None,
+    )

@@ -2,7 +2,7 @@
 
 Each subscription has a watch of its own, so a client that does not read holds up
 nobody else. A watch is a loop over an operation that waits; it costs nothing while
-nothing happens.
+nothing happens. Only what nobody can wait for is looked at, once a second.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -31,6 +31,9 @@ from duetty.ops import Watch
 COALESCE_S = 0.25
 """The least time between two messages about one resource: a program may print all the time."""
 
+LOOK_S = 1.0
+"""Between two looks at what can only be looked at: files, a repository."""
+
 WAIT_MS = 3_600_000
 MAX_WATCHES = 1_024
 MAX_PER_CONNECTION = 100
@@ -44,7 +47,7 @@ Watching = Callable[[Tell], Awaitable[None]]
 class Watches:
     """The subscriptions of one dialect's server."""
 
-    def __init__(self, find: Callable[[str], tuple[Resource, str | None] | None]) -> None:
+    def __init__(self, find: Callable[[str], tuple[Resource, dict[str, str]] | None]) -> None:
         self._find = find
         self._open = 0
         self._by_connection: dict[Connection, dict[str, anyio.CancelScope]] = {}
@@ -167,12 +170,31 @@ async def _quietly(watch: Watching, tell: Tell) -> None:
         return  # what was watched is gone, or no longer allowed
 
 
-async def _watch(resource: Resource, session: str | None, calls: Calls) -> Watching:
+async def _watch(resource: Resource, places: dict[str, str], calls: Calls) -> Watching:
     """A watch over what happens from now on."""
+    if resource.changes_with == "reading":
+        known = await resource.read(calls, places)
+        return partial(_watch_reading, resource, places, calls, known)
+    session = places.get(resource.session_place)
     if resource.changes_with == "sessions" or session is None:
         return partial(_watch_list, calls)
     known = await calls("session.wait", {"session": session, "idle_ms": 0})
     return partial(_watch_session, calls, session, known)
+
+
+async def _watch_reading(
+    resource: Resource, places: dict[str, str], calls: Calls, known: object, tell: Tell
+) -> None:
+    """What nothing tells of is looked at again; what cannot be read just now is so for a while."""
+    while True:
+        await anyio.sleep(LOOK_S)
+        try:
+            now = await resource.read(calls, places)
+        except DuettyError as error:
+            now = error.code
+        if now != known:
+            known = now
+            await tell()
 
 
 async def _watch_session(calls: Calls, session: str, known: Any, tell: Tell) -> None:

@@ -65,6 +65,8 @@ class Passage:
     """A person's yes, where one was asked."""
 
     exit_code: int | None = None
+    decided_by: str = ""
+    """The step that let it pass: a trust level, a rule, a profile, or a person."""
 
 
 Again = Callable[[str], Decided]
@@ -149,8 +151,8 @@ class Deciding:
         outcome = "cancelled"
         try:
             match decided.decision:
-                case Allow():
-                    passage.params = _canonical(params, decided)
+                case Allow(rule=rule):
+                    passage.params, passage.decided_by = _canonical(params, decided), rule
                 case Deny():
                     raise denied(decided.decision, decided.judged)
                 case Ask():
@@ -160,6 +162,7 @@ class Deciding:
                     await self._ask_about(
                         passage, call, operation, session, decided, host, call_id, again, can_ask
                     )
+                    passage.decided_by = "person"
                 case _:
                     assert_never(decided.decision)
             async with self._turn(call, session, typing):

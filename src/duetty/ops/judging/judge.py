@@ -92,6 +92,7 @@ class Judging:
         self.own_things = OwnThings()
         self.own_pids: Callable[[], Sequence[int]] = tuple
         self.risk_of: Callable[[str, str], str] = lambda upstream, tool: "unknown"
+        self.trust_of: Callable[[str], str] = lambda upstream: "untrusted"
         """What an upstream says of its tool."""
 
         self._digest = self.rules.digest
@@ -339,7 +340,8 @@ class Judging:
 
     def _of_tool(self, judged: Judged, upstream: str, tool: str) -> Judged:
         destroys = self.risk_of(upstream, tool) == "destructive"
-        return replace(judged, tool=(upstream, tool), is_destructive=destroys)
+        trust = self.trust_of(upstream)
+        return replace(judged, tool=(upstream, tool), is_destructive=destroys, trust=trust)
 
     # --- what is typed --------------------------------------------------------------
 

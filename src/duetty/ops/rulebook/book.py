@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 
 from duetty.errors import BadSetting, RulesChanged, StateUnwritable
-from duetty.ops.rulebook.in_force import SHIPPED_RULES, load_person_rules
+from duetty.ops.rulebook.in_force import SHIPPED_RULES, load_permissions, load_person_rules
 from duetty.ops.rulebook.text import Examples, Judgement, judge_text, parts_of, replaced, text_hash
 from duetty.policy import Names, RuleSet
 
@@ -97,6 +97,7 @@ class Rulebook:
 
     def _placed(self, rules: RuleSet) -> RuleSet:
         """The same rules, with their lines in the file and not in the text that was saved."""
+        rules += load_permissions(self.file)  # the text has none of them
         try:
             found = load_person_rules(self.file, self.names)
         except (BadSetting, OSError, ValueError):

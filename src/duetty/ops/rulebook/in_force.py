@@ -36,7 +36,11 @@ __all__ = [
 ]
 
 PROJECT_FILE = ".duetty/settings.json"
-PROJECT_KEYS = ("policy",)
+PROJECT_FILES = (PROJECT_FILE, ".elwood/settings.json")
+PROJECT_KEYS = ("policy", "permissions", "mcp")
+"""What a file of ours may have; `mcp` is read by who offers its servers (`upstreams/projects.py`)."""
+
+_VERDICTS = ("deny", "ask", "allow")
 PROJECT_LOOK_S = 2.0
 """How long what was found for a directory is taken as it was."""
 
@@ -52,7 +56,7 @@ _RULES_KEY = re.compile(r"\s*(?:policy\s*\.\s*)?[\"']?rules[\"']?\s*=")
 
 
 def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
-    """`[[policy.rules]]` of the settings file.
+    """`[[policy.rules]]` and `[permissions]` of the settings file.
 
     Raises:
         BadSetting: if one is broken; nothing starts then.
@@ -61,15 +65,47 @@ def load_person_rules(config_file: Path, names: Names | None = None) -> RuleSet:
         return RuleSet()
     text = config_file.read_text(encoding="utf-8")
     try:
-        table: object = tomllib.loads(text).get("policy", {})
+        document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadSetting(f"{config_file}: {error}") from error
+    table: object = document.get("policy", {})
+    listed = permitted(document.get("permissions", {}), str(config_file))
     rules = cast("dict[str, object]", table).get("rules") if isinstance(table, dict) else None
     if rules is None:
-        return RuleSet()
+        return listed
     lines = rule_lines(text)
     where = str(config_file) if lines else f"{config_file}{_rules_line(text)}"
-    return load_rules({"rules": rules}, where, lines=lines, names=names)
+    return load_rules({"rules": rules}, where, lines=lines, names=names) + listed
+
+
+def load_permissions(config_file: Path) -> RuleSet:
+    """`[permissions]` of the settings file alone; none where it cannot be read."""
+    try:
+        document = tomllib.loads(config_file.read_text(encoding="utf-8"))
+        return permitted(document.get("permissions", {}), str(config_file))
+    except (OSError, ValueError, RecursionError, BadSetting):
+        return RuleSet()
+
+
+def permitted(table: object, where: str, *, project: bool = False) -> RuleSet:
+    """Lists of tools under `allow`, `ask` and `deny`, as rules. What a project allows says nothing.
+
+    Raises:
+        BadSetting: if it is not such a table, or names anything but tools of upstreams.
+    """
+    if not isinstance(table, dict):
+        raise BadSetting(f"{where}: permissions must be lists", hint='write deny = ["mcp__*__x"]')
+    lists = cast("dict[str, object]", table)
+    if unknown := [key for key in lists if key not in _VERDICTS]:
+        raise BadSetting(
+            f"{where}: permissions has no {unknown[0]!r}", hint="there are allow, ask and deny"
+        )
+    rules = [
+        {"name": f"permissions.{verdict}", "decide": verdict, "tool": lists[verdict]}
+        for verdict in _VERDICTS
+        if lists.get(verdict) not in (None, []) and not (project and verdict == "allow")
+    ]
+    return load_rules({"rules": rules}, where, project=project)
 
 
 def _rules_line(text: str) -> str:
@@ -173,7 +209,12 @@ class ProjectRules:
                 places |= dict.fromkeys((directory, *directory.parents))
         if len(places) > 2 * MAX_DEPTH:
             raise BadSetting(f"{cwd[:100]}…: it is more than {MAX_DEPTH} directories deep")
-        return [path for place in places if _may_be_there(path := place / PROJECT_FILE)]
+        return [
+            path
+            for place in places
+            for name in PROJECT_FILES
+            if _may_be_there(path := place / name)
+        ]
 
     def read(self, path: Path) -> Project:
         """Raises:
@@ -204,17 +245,21 @@ class ProjectRules:
         if not isinstance(document, dict):
             raise BadSetting(f"{path}: it must be a JSON object")
         known = cast("dict[str, object]", document)
-        if unknown := [key for key in known if key not in PROJECT_KEYS]:
+        is_ours = path.parent.name != ".elwood"  # that one has settings of its own
+        if is_ours and (unknown := [key for key in known if key not in PROJECT_KEYS]):
             near = get_close_matches(unknown[0].lower(), PROJECT_KEYS, n=1)
             raise BadSetting(
                 f"{path}: no setting {unknown[0]!r}",
-                hint=f"did you mean {near[0]!r}?" if near else "a project's file has policy",
+                hint=f"did you mean {near[0]!r}?"
+                if near
+                else "a project's file has policy, permissions and mcp",
             )
         policy = known.get("policy", {})
         if not isinstance(policy, dict):
             raise BadSetting(f"{path}: policy must be an object")
         table = cast("dict[str, object]", policy)
         rules = load_rules(table, str(path), project=True, names=self._names)
+        rules += permitted(known.get("permissions", {}), str(path), project=True)
         return Project(file=path, rules=rules, examples=_examples(table))
 
 

@@ -1,0 +1,121 @@
+"""Servers that other MCP hosts have in their own files, as tables of upstreams."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from duetty.cli import jsonc
+from duetty.cli.commands.mcp_hosts import HOSTS
+from duetty.errors import BadArguments, BadSetting, NotFound
+from duetty.upstreams.orders import as_toml, load_upstreams, parse_order
+from duetty.upstreams.projects import sanitised
+
+Tables = dict[str, dict[str, Any]]
+
+_PLACES = ("mcpServers", "servers", "context_servers")
+_ENV = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+_TAKEN = ("command", "args", "env", "cwd", "url", "headers")
+_HIDDEN = "…"
+
+
+def found_servers(source: str) -> tuple[Tables, list[str]]:
+    """Tables by name, and why others are left out.
+
+    Raises:
+        NotFound: if there is no such file.
+        BadArguments: if it has no servers, or cannot be read.
+    """
+    file = HOSTS[source].file(Path.home()) if source in HOSTS else Path(source).expanduser()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        known = "claude-desktop, claude-code, cursor, vscode, or a file"
+        raise NotFound(f"cannot read {file}: {error.strerror}", hint=f"give {known}") from error
+    try:
+        document: Any = jsonc.parsed(text)
+    except ValueError as error:
+        raise BadArguments(f"{file}: {error}") from error
+    servers = _servers(document)
+    if servers is None:
+        raise BadArguments(f"{file}: it names no MCP servers", hint="they stand at mcpServers")
+    tables: Tables = {}
+    problems: list[str] = []
+    for said, entry in servers.items():
+        name = sanitised(said)
+        if name is None or name in tables:
+            problems.append(f"{said!r}: no name for an upstream can be made of it")
+            continue
+        try:
+            table = _table(entry)
+            parse_order(name, table, where=str(file))
+            tables[name] = table
+        except (BadArguments, BadSetting) as error:
+            problems.append(f"{said!r}: {error.message}")
+    return tables, problems
+
+
+def _servers(document: Any) -> Mapping[str, Any] | None:
+    if not isinstance(document, dict):
+        return None
+    known = cast("dict[str, Any]", document)
+    for place in _PLACES:
+        if isinstance(found := known.get(place), dict):
+            return cast("dict[str, Any]", found)
+    return _servers(known["mcp"]) if isinstance(known.get("mcp"), dict) else None
+
+
+def _table(entry: Any) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise BadArguments("it is no object")
+    fields = cast("dict[str, Any]", entry)
+    kind = fields.get("type", fields.get("transport"))
+    if kind == "sse":
+        raise BadArguments("it speaks HTTP with SSE alone, which is not spoken here")
+    table = {
+        key: _plain(fields[key]) for key in _TAKEN if fields.get(key) not in (None, "", {}, [])
+    }
+    if fields.get("disabled") is True:
+        table["enabled"] = False
+    return table
+
+
+def _plain(value: Any) -> Any:
+    """With variables as we write them."""
+    match value:
+        case str():
+            if "${input:" in value:
+                raise BadArguments("it asks for input that only its host has")
+            return _ENV.sub(r"${\1}", value)
+        case list():
+            return [_plain(each) for each in cast("list[Any]", value)]
+        case dict():
+            return {key: _plain(each) for key, each in cast("dict[str, Any]", value).items()}
+        case _:
+            return value
+
+
+def settings_with(file: Path, tables: Tables) -> tuple[str, str, list[str], list[str]]:
+    """The settings before and after, values that may be secret left out; what is added; what is not, and why.
+
+    Raises:
+        BadSetting: if the settings cannot be read.
+    """
+    known = load_upstreams(file)
+    names = [name for name in tables if name not in known]
+    taken = [f"{name!r}: there is an upstream of that name" for name in tables if name in known]
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    added = [as_toml(name, _shown(tables[name])) for name in names]
+    return before, "\n".join([before.rstrip("\n"), *added]), names, taken
+
+
+def _shown(table: dict[str, Any]) -> dict[str, Any]:
+    """Without values of variables and headers; names of variables are no secret."""
+    shown = dict(table)
+    for key in ("env", "headers"):
+        if key in shown:
+            shown[key] = {
+                name: value if str(value).startswith("${") else _HIDDEN
+                for name, value in shown[key].items()
+            }
+    return shown

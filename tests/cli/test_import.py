@@ -1,0 +1,94 @@
+"""`duetty upstreams import`: what another host has, shown, then written."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from duetty.cli.commands.upstreams_import import found_servers, settings_with
+from duetty.cli.main import main
+from duetty.errors import BadArguments, NotFound
+from duetty.upstreams import Address, Program, load_upstreams
+
+SERVERS = {
+    "My Files": {"command": "npx", "args": ["-y", "files"], "env": {"KEY": "hunter2"}},
+    "github": {"type": "http", "url": "https://g.example/mcp", "headers": {"A": "${env:TOKEN}"}},
+    "old": {"type": "sse", "url": "https://o.example/sse"},
+    "asks": {"command": "x", "env": {"KEY": "${input:key}"}},
+    "off": {"command": "x", "disabled": True},
+    "broken": "x",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    monkeypatch.setenv("DUETTY_HOME", str(tmp_path / "duetty"))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "key"),
+    [
+        ("claude-desktop", ".config/Claude/claude_desktop_config.json", "mcpServers"),
+        ("claude-code", ".claude.json", "mcpServers"),
+        ("cursor", ".cursor/mcp.json", "mcpServers"),
+        ("vscode", ".config/Code/User/mcp.json", "servers"),
+    ],
+)
+def test_servers_of_each_host_are_taken_over(
+    home: Path, source: str, file: str, key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / file).parent.mkdir(parents=True, exist_ok=True)
+    (home / file).write_text("// by hand\n" + json.dumps({key: SERVERS}))
+    config = home / "duetty/config.toml"
+
+    code = main(["upstreams", "import", source, "--yes"])
+    told = capsys.readouterr()
+    orders = load_upstreams(config)
+
+    assert code == 0
+    assert set(orders) == {"my-files", "github", "off"}
+    assert orders["my-files"].target == Program(
+        command="npx", args=("-y", "files"), env={"KEY": "hunter2"}
+    )
+    assert orders["github"].target == Address(
+        url="https://g.example/mcp", headers={"A": "${TOKEN}"}
+    )
+    assert not orders["off"].enabled
+    assert {order.trust for order in orders.values()} == {"untrusted"}
+    assert "+[upstreams.my-files]" in told.out
+    assert "hunter2" not in told.out + told.err
+    assert all(f"'{name}'" in told.err for name in ("old", "asks", "broken"))
+
+
+def test_nothing_is_written_without_a_yes_and_nothing_twice(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = home / "servers.json"
+    file.write_text(json.dumps({"mcp": {"servers": {"a": {"command": "x"}}}}))
+
+    unasked = main(["upstreams", "import", str(file)])
+    config = home / "duetty/config.toml"
+    assert not config.exists()
+    first = main(["upstreams", "import", str(file), "--yes"])
+    text = config.read_text()
+    again = main(["upstreams", "import", str(file), "--yes"])
+
+    assert (unasked, first, again) == (1, 0, 0)
+    assert config.read_text() == text
+    assert "Nothing to import." in capsys.readouterr().out
+    assert settings_with(config, {"a": {"command": "x"}})[2:] == (
+        [],
+        ["'a': there is an upstream of that name"],
+    )
+
+
+def test_a_file_without_servers_and_a_missing_one_are_told(home: Path) -> None:
+    (home / "empty.json").write_text("{}")
+
+    with pytest.raises(BadArguments):
+        found_servers(str(home / "empty.json"))
+    with pytest.raises(NotFound):
+        found_servers("cursor")
