@@ -143,7 +143,7 @@ def test_a_project_starts_nothing_before_a_person_accepted_its_file(server: Serv
     file = written(project, ".elwood/settings.json", project_db=table)
     client = server.client
 
-    client.post("/sessions", {"name": "s", "cwd": str(project)})
+    opened, _ = as_agent(server, server.token(), "/sessions", {"name": "s", "cwd": str(project)})
     (offer,) = client.get("/upstreams")["offers"]
     before = client.get("/upstreams")["upstreams"]
     shown = server.command("upstreams", "offers").stdout
@@ -153,6 +153,7 @@ def test_a_project_starts_nothing_before_a_person_accepted_its_file(server: Serv
 
     assert (offer["file"], offer["state"]) == (str(file), "offered")
     assert [each["name"] for each in offer["servers"]] == ["project_db"]
+    assert opened == 201  # such a file refuses nobody a session there
     assert before == []
     assert "project_db" in shown
     assert accepted.returncode == 0, accepted.stderr

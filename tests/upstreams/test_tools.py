@@ -147,3 +147,15 @@ def test_lines_are_the_same_however_they_are_cut(parts: list[bytes], size: int) 
     assert [each for each in whole if isinstance(each, bytes)] == [
         line for line in data.split(b"\n") if 0 < len(line) <= 20
     ]
+
+
+@pytest.mark.parametrize("name", ["x" * 200, "rm -rf /", "ä", "a\u202eb", "delete everything now"])
+def test_an_odd_or_long_name_has_an_alias_that_models_take(name: str) -> None:
+    one, other = tool(name=name), tool(name=f"{name}!")
+
+    assert one.id == Tool(upstream="it", wire=WIRE | {"name": name}).id
+    assert one.id != other.id
+    assert len(Tool(upstream="u" * 32, wire={"name": name}).id) <= 64
+    assert one.id.isascii()
+    assert one.warnings()
+    assert tool(name="plain").id == "mcp__it__plain"

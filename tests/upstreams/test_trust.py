@@ -148,3 +148,25 @@ async def test_the_answer_says_which_step_decided(server: ServerProcess) -> None
         "rule:permissions.allow",
         "rule:permissions.deny",
     }
+
+
+@pytest.mark.anyio
+@pytest.mark.pty
+async def test_a_tool_with_an_alias_is_called_by_it_and_judged_by_its_own_name() -> None:
+    long, denied = "look" * 50, "delete_" + "x" * 100
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as place:
+        table = plain(tools=named(long, denied, "say it"))
+        rules = '[permissions]\ndeny = ["mcp__*__delete_*xx"]\n'
+        (Path(place) / "config.toml").write_text(as_toml("it", table) + rules, encoding="utf-8")
+        with running_server(Path(place)) as server:
+            trust(server, "it")
+            async with connected("http-2026", server, dialect="gateway") as client:
+                with anyio.fail_after(WAIT_S):
+                    names = [tool.name for tool in (await client.list_tools()).tools]
+                    answers = [await client.call_tool(name, {"a": 1}) for name in names]
+            records = server.client.get("/audit", operation="upstreams.call", kind="call")
+
+    assert len(names) == 2  # what is denied by its own name is not listed by another
+    assert all(len(name) <= 64 for name in names)
+    assert [answer.structured_content for answer in answers] == [{"a": 1}] * 2
+    assert {each["judged"]["tool"][1] for each in records} == {long, "say it"}

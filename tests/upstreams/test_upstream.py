@@ -149,7 +149,7 @@ async def test_one_tool_can_be_accepted_and_the_others_not(home: Home) -> None:
 
 
 async def test_names_that_could_pass_for_others_cannot_be_called(home: Home) -> None:
-    odd = ["echo\u200b", "\uff45cho", "x" * 65, "a/b", "a b", "twice", "twice", "a__b"]
+    odd = ["echo\u200b", "\uff45cho", "twice", "twice", "a__b"]
     async with home.running(it=plain(tools=named(*odd))) as upstreams:
         upstream = await trusted(upstreams)
 

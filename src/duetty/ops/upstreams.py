@@ -127,6 +127,7 @@ def upstreams_of(
     )
     deciding.judging.risk_of = opened.risk_of
     deciding.judging.trust_of = opened.trust_of
+    deciding.judging.tool_named = opened.named
     deciding.check_tool = opened.check
     return opened
 
@@ -220,7 +221,7 @@ def _offered_tools(services: Services, actor: Actor, seq: int) -> UpstreamTools:
     upstreams = services.upstreams
     offered = [
         OfferedTool(
-            id=str(tool.id),
+            id=tool.id,
             upstream=tool.upstream,
             name=tool.name,
             title=tool.title,

@@ -26,6 +26,10 @@ CONTEXT = 200
 LONG_ID = 64
 """Many models take no longer names."""
 
+ALIAS_CHARS, ALIAS_DIGITS = 14, 10
+"""With the longest name of an upstream they stay within what many models take."""
+
+_ODD = re.compile(r"[^A-Za-z0-9_.-]+")
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _PARTS = (
     "name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution",
@@ -46,11 +50,24 @@ class Tool:
         return str(self.wire["name"])
 
     @property
-    def id(self) -> str | None:
-        """As agents and rules say it; None for a name that could pass for another."""
-        if not _TOOL_NAME.fullmatch(self.name):
-            return None
-        return f"mcp__{self.upstream}__{self.name}"
+    def id(self) -> str:
+        """As agents say it: with its name, or where that is odd or too long for many models, its alias."""
+        whole = f"mcp__{self.upstream}__{self.name}"
+        if len(whole) <= LONG_ID and _TOOL_NAME.fullmatch(self.name):
+            return whole
+        return f"mcp__{self.upstream}__{self.alias}"
+
+    @property
+    def can_pass_for_another(self) -> bool:
+        """It is listed twice, or its name has letters that look like others, or like nothing."""
+        return self.is_repeated or not (self.name.isascii() and self.name.isprintable())
+
+    @property
+    def alias(self) -> str:
+        """What of its name is plain, and a hash of all of it. Rules and the trail know it by its name."""
+        plain = _ODD.sub("-", self.name)[:ALIAS_CHARS].strip("-") or "tool"
+        digest = sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{plain}-{digest[:ALIAS_DIGITS]}"
 
     @property
     def shown_name(self) -> str:
@@ -99,12 +116,10 @@ class Tool:
 
     def warnings(self) -> list[str]:
         found: list[str] = []
-        if self.id is None:
-            found.append(
-                "its name has characters that a tool's name must not have: it cannot be called"
-            )
-        elif len(self.id) > LONG_ID:
-            found.append(f"its name is longer than the {LONG_ID} characters that many models take")
+        if not self.is_repeated and self.can_pass_for_another:
+            found.append("its name has characters that could pass for others: it cannot be called")
+        elif self.id.endswith(f"__{self.alias}"):
+            found.append(f"its name is odd or long: agents know it as {self.id}")
         if self.is_repeated:
             found.append("the upstream lists this name more than once: it cannot be called")
         if hides(json.dumps(self.wire, ensure_ascii=False)):

@@ -326,7 +326,7 @@ class Upstream:
 
     def refusal(self, tool: Tool) -> DuettyError | None:
         """Why a call would not reach it."""
-        if tool.id is None or tool.is_repeated:
+        if tool.can_pass_for_another or (tool.alias in self.offered and tool.name != tool.alias):
             return ToolOff(f"{tool.name!a} cannot be called: its name could mean another tool")
         if not self.order.allows(tool.name):
             return ToolOff(f"the settings of {self.name!r} do not allow {tool.name!r}")

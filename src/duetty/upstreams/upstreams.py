@@ -6,6 +6,7 @@ as a person accepted it.
 """
 
 import logging
+import re
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -30,7 +31,7 @@ from duetty.upstreams.orders import Trust, UpstreamOrder, load_upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.projects import Accepted
 from duetty.upstreams.schemas import problem_of
-from duetty.upstreams.tools import Difference, Risk, Tool, Wire, shown
+from duetty.upstreams.tools import ALIAS_DIGITS, Difference, Risk, Tool, Wire, shown
 from duetty.upstreams.upstream import Open, Upstream
 
 MAX_KEPT = 16
@@ -38,6 +39,8 @@ MAX_COMPLETIONS = 100
 COMPLETE_S = 5.0
 END_S = 15.0
 """How long an ending upstream is waited for; its own ladder ends in KILL well before."""
+
+_ALIAS = re.compile(rf".*-[0-9a-f]{{{ALIAS_DIGITS}}}", re.DOTALL)
 
 log = logging.getLogger("duetty.upstreams")
 
@@ -183,6 +186,15 @@ class Upstreams:
             if each.name != tool.upstream and tool.name in each.tools
         ]
 
+    def named(self, upstream: str, tool: str) -> str:
+        """The tool's own name, where its alias is given."""
+        if upstream not in self._all:
+            return tool
+        offered = self._all[upstream].offered
+        if tool in offered or not _ALIAS.fullmatch(tool):
+            return tool
+        return next((each.name for each in offered.values() if each.alias == tool), tool)
+
     def risk_of(self, upstream: str, tool: str) -> Risk:
         found = self._all[upstream].offered.get(tool) if upstream in self._all else None
         return "unknown" if found is None else found.risk
@@ -197,7 +209,7 @@ class Upstreams:
         """
         found = self.find(upstream)
         if found.link is not None:
-            found.usable(tool)
+            found.usable(self.named(upstream, tool))
 
     async def wait_settled(self, *, at_most_s: float) -> None:
         """Until none is just starting."""
@@ -323,6 +335,7 @@ class Upstreams:
         upstream = self.find(name)
         with upstream.using():
             link = await upstream.connected()
+            tool = self.named(name, tool)
             wire = upstream.usable(tool).wire
             if (problem := problem_of(wire.get("inputSchema"), dict(arguments))) is not None:
                 raise BadArguments(

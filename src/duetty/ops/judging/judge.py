@@ -92,6 +92,7 @@ class Judging:
         self.own_things = OwnThings()
         self.own_pids: Callable[[], Sequence[int]] = tuple
         self.risk_of: Callable[[str, str], str] = lambda upstream, tool: "unknown"
+        self.tool_named: Callable[[str, str], str] = lambda upstream, tool: tool
         self.trust_of: Callable[[str], str] = lambda upstream: "untrusted"
         """What an upstream says of its tool."""
 
@@ -339,6 +340,7 @@ class Judging:
         return replace(decided, besides=_digest_of(text), arguments=visible(text))
 
     def _of_tool(self, judged: Judged, upstream: str, tool: str) -> Judged:
+        tool = self.tool_named(upstream, tool)  # rules know a tool by its own name alone
         destroys = self.risk_of(upstream, tool) == "destructive"
         trust = self.trust_of(upstream)
         return replace(judged, tool=(upstream, tool), is_destructive=destroys, trust=trust)
