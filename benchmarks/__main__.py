@@ -25,6 +25,7 @@ NAMES = (
     "latency",
     "throughput",
     "fairness",
+    "hostile",
     "states",
     "viewing",
     "memory",

@@ -210,10 +210,10 @@ def readme_table() -> str:
         ("needs_approval", "lines that need a look"),
     ):
         total = first.labelled[label]
-        values = [
-            f"{each.ran[label]}" if label == "destructive" else f"{each.share(label):.0f} %"
-            for each in of
-        ]
+        values = [f"{each.share(label):.0f} %" for each in of]
+        if label == "destructive":
+            values = [f"{each.ran[label]}" for each in of]
+            values[1] += ", contained"
         rows.append((f"{name} run unasked (of {total})", values))
     head = ["", *(way.name for way in WAYS)]
     drawn = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]

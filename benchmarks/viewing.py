@@ -1,7 +1,6 @@
 """What it costs to look: echo through the WebSocket, floods before slow viewers, many viewers, screens."""
 
 import base64
-import http.client
 import json
 import os
 import pty
@@ -23,6 +22,7 @@ from benchmarks.measure import Effort, median, memory_of, percentile, temporary_
 from benchmarks.report import Line, Table, mb, mb_s, ms
 from duetty.vt import Terminal
 from tests.server_process import ServerProcess, running_server
+from tests.signed_in import PageKey, cookie_of
 
 HEAD = struct.Struct(">BIQ")
 OUTPUT, SNAPSHOT, INPUT = 1, 2, 3
@@ -75,8 +75,12 @@ def _run(effort: Effort) -> list[Table]:
 class View:
     """One viewer with a blocking socket; what it is told in JSON is skipped."""
 
-    def __init__(self, server: ServerProcess, session: str, *, credential: str = "") -> None:
-        credential = credential or f"Authorization: Bearer {server.token()}"
+    def __init__(self, server: ServerProcess, session: str, *, is_person: bool = False) -> None:
+        """`is_person`: signed in, as the page is."""
+        key_of_page = PageKey() if is_person else None
+        credential = f"Authorization: Bearer {server.token()}"
+        if is_person:
+            credential = f"Cookie: {cookie_of(server)}"
         address = urlsplit(server.url())
         assert address.hostname is not None
         self._socket = socket.create_connection((address.hostname, address.port or 80), 30)
@@ -94,6 +98,10 @@ class View:
         if b" 101 " not in head:
             raise RuntimeError(f"no upgrade: {head[:200]!r}")
         self.offset = 0
+        _, hello = self._message()
+        if key_of_page is not None:
+            self._send(1, key_of_page.answer(hello).encode())
+            self._message()
         self.say("open", session=session)
         while self.take()[0] != SNAPSHOT:
             pass
@@ -183,22 +191,10 @@ def _bare_cat() -> Generator[Callable[[bytes], float]]:
         os.waitpid(pid, 0)
 
 
-def _signed_in(server: ServerProcess) -> str:
-    """A person's credential, as the page has it."""
-    link = urlsplit(str(server.client.post("/server/link")["link"]))
-    connection = http.client.HTTPConnection(link.netloc, timeout=30)
-    connection.request("GET", f"{link.path}?{link.query}")
-    cookie = connection.getresponse().getheader("set-cookie")
-    connection.close()
-    if cookie is None:
-        raise RuntimeError("the link signed nobody in")
-    return f"Cookie: {cookie.partition(';')[0]}"
-
-
 def _echo(effort: Effort, server: ServerProcess) -> list[Line]:
     server.client.post("/sessions", {"name": "echo", "command": "cat"})
     server.client.post("/sessions/echo/wait", {"state": ["awaiting_input"]})
-    person = View(server, "echo", credential=_signed_in(server))
+    person = View(server, "echo", is_person=True)
     lines: list[Line] = []
     with _bare_cat() as bare:
         effort.say("echo")

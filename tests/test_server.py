@@ -1,12 +1,13 @@
 """What the server keeps on disk for its owner alone."""
 
+import logging
 import os
 from pathlib import Path
 
 import pytest
 
 from duetty.errors import BadSetting
-from duetty.server import load_token, write_private
+from duetty.server import load_token, log_to, write_private
 
 
 def test_a_private_file_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
@@ -34,3 +35,35 @@ def test_a_token_that_could_be_guessed_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(BadSetting):
         load_token(tmp_path / "token")
+
+
+@pytest.mark.parametrize(
+    "text", [b"\xff\xfe" * 20, "é".encode() * 20, b"a token " * 5, b"x" * 20 + b"\x00" * 9]
+)
+def test_a_token_that_cannot_be_sent_is_refused_by_name_of_its_file(
+    tmp_path: Path, text: bytes
+) -> None:
+    (tmp_path / "token").write_bytes(text)
+
+    with pytest.raises(BadSetting, match="token"):
+        load_token(tmp_path / "token")
+
+
+def test_the_log_is_its_owners_alone_one_of_an_earlier_version_too(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.touch(mode=0o644)
+    path.chmod(0o644)
+    before = logging.getLogger().handlers[:], logging.getLogger().level, logging.raiseExceptions
+    mask = os.umask(0)
+    try:
+        log_to(path)
+        logging.getLogger("duetty.test").warning("told")
+        [mine] = [each for each in logging.getLogger().handlers if each not in before[0]]
+        mine.close()
+    finally:
+        os.umask(mask)
+        logging.getLogger().handlers[:], logging.raiseExceptions = before[0], before[2]
+        logging.getLogger().setLevel(before[1])
+
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert "told" in path.read_text()

@@ -137,6 +137,9 @@ class Settings:
         choices=("present", "always", "never"),
     )
     audit_reads: bool = _setting(False, "whether the audit trail has calls that only read")  # type: ignore[assignment]
+    audit_required: bool = _setting(  # type: ignore[assignment]
+        True, "whether agents' calls are refused while the audit trail cannot be written"
+    )
     audit_file_mib: int = _setting(  # type: ignore[assignment]
         8, "size of one file of the audit trail, in MiB", low=1, high=1_024
     )
@@ -393,6 +396,8 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
             f"cannot read {path}: {error.strerror}",
             hint="make it yours to read; inside a sandbox it is hidden",
         ) from error
+    except UnicodeDecodeError as error:
+        raise BadSetting(f"{path} is not UTF-8: byte {error.start + 1}") from error
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

@@ -492,6 +492,18 @@ class ServerUnavailable(Unavailable):
     code = "server_unavailable"
 
 
+class SignInAgain(AuthInvalid):
+    """A browser has its cookie and not the key that it signed in with: it may look, and no more."""
+
+    code = "sign_in_again"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this browser does not hold the key of its sign-in",
+            hint="`duetty token link` prints a link that signs it in again",
+        )
+
+
 class RateLimited(Exhausted):
     """Too many requests in a short time; `Retry-After` says when to go on."""
 

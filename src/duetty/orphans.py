@@ -35,7 +35,11 @@ def forget_ended(before: frozenset[int]) -> frozenset[int]:
 
 def _children() -> list[int]:
     found: list[int] = []
-    for thread in os.listdir("/proc/self/task"):  # noqa: PTH208 - pathlib would cost the keeper 1 MB
+    try:
+        threads = os.listdir("/proc/self/task")  # noqa: PTH208 - pathlib would cost the keeper 1 MB
+    except OSError:  # no descriptor is left: the next look will see them
+        return []
+    for thread in threads:
         with (
             suppress(OSError),
             open(f"/proc/self/task/{thread}/children", encoding="ascii") as file,

@@ -16,13 +16,15 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
+from hashlib import sha256
 from importlib.util import find_spec
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
@@ -39,6 +41,7 @@ from duetty.config import (
     server_hostname,
     with_own_place,
 )
+from duetty.descriptors import for_people, for_sessions, limit
 from duetty.edges.http import (
     Guard,
     Origins,
@@ -53,6 +56,7 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
+from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -60,7 +64,7 @@ from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
 from duetty.keeper.client import start_keeper_ahead
-from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, policing
+from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, Shares, policing
 from duetty.ops.upstreams import upstreams_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
@@ -68,6 +72,7 @@ from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
 from duetty.turns import ask_short_turns
 from duetty.upstreams import load_upstreams
+from duetty.watchdog import Watchdog
 
 DRAIN_S = 5.0
 """How long open requests get when the server ends; a second signal ends it at once."""
@@ -179,6 +184,8 @@ class Server:
             with Store.open(self._paths.database) as store:
                 if store.repaired is not None:
                     log.error("store_repaired", extra=asdict(store.repaired))
+                if store.lost is not None:
+                    log.error("store_lost", extra={"what": store.lost})
                 try:
                     anyio.run(
                         self._serve,
@@ -230,6 +237,8 @@ class Server:
             )
             self._processes.clear_leftovers()
             stack = ExitStack()
+            knock = asyncio.get_running_loop().call_soon_threadsafe
+            stack.enter_context(closing(Watchdog(knock)))
             police = stack.enter_context(
                 policing(self._paths, self._settings, self._clock, store=store, registry=registry)
             )
@@ -273,6 +282,7 @@ class Server:
             origins=lambda: known,
             own_pids=lambda: frozenset({os.getpid(), registry.keeper_pid or os.getpid()}),
             own_socket=str(self._paths.server_socket),
+            instance=sha256(os.fsencode(self._paths.state)).hexdigest()[:8],
         )
         hub = Hub(
             file=self._paths.servers_file,
@@ -365,6 +375,7 @@ class Server:
             self._tls,
         )
         await anyio.to_thread.run_sync(self._wait_keeper)
+        leave_no_core()  # after it, since shells inherit it from the keeper
         await registry.restore()
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
@@ -438,7 +449,8 @@ class Server:
             await anyio.sleep(
                 min(SWEEP_S, max(SHORTEST_SWEEP_S, self._settings.session_exited_s / 4))
             )
-            await registry.sweep()
+            with _survived("sweep"):
+                await registry.sweep()
 
     async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
         """A server that nobody asked to stay goes when nobody needs it."""
@@ -480,7 +492,17 @@ async def _see_orphans_off() -> None:
     ended: frozenset[int] = frozenset()
     while True:
         await anyio.sleep(ORPHANS_S)
-        ended = forget_ended(ended)
+        with _survived("orphans"):
+            ended = forget_ended(ended)
+
+
+@contextmanager
+def _survived(what: str) -> Generator[None]:
+    """No descriptor, no space: the next turn may have it, and no program ends for it."""
+    try:
+        yield
+    except (OSError, DuettyError) as error:
+        log.warning("turn_failed", extra={"what": what, "reason": str(error)})
 
 
 def _is_left(session: Session) -> bool:
@@ -513,9 +535,13 @@ class _Uvicorn(uvicorn.Server):
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
+        most = max(16, limit() - for_people() - for_sessions())
+        held = Shares("connections", most=most, each=most // 4, for_people=most // 8)
+        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}, HELD: held}
+
         def protocol() -> asyncio.Protocol:
             return PeerCheckedProtocol(
-                config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+                config=self.config, server_state=self.server_state, app_state=state
             )
 
         self.servers = [
@@ -523,6 +549,9 @@ class _Uvicorn(uvicorn.Server):
                 protocol,
                 sock=each,
                 ssl=None if each.family == socket.AF_UNIX else self._tls,
+                ssl_handshake_timeout=(
+                    None if self._tls is None or each.family == socket.AF_UNIX else HEAD_S
+                ),
                 backlog=self.config.backlog,
             )
             for each in sockets or []
@@ -617,7 +646,7 @@ def is_locked(paths: Paths) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
 
@@ -635,6 +664,11 @@ def load_token(path: Path) -> str:
     if len(token) < TOKEN_CHARS:
         raise BadSetting(
             f"the token in {path} has fewer than {TOKEN_CHARS} characters",
+            hint="remove the file: the server makes a new one",
+        )
+    if not (token.isascii() and token.isprintable()) or " " in token:
+        raise BadSetting(
+            f"the token in {path} has other characters than a token can be sent with",
             hint="remove the file: the server makes a new one",
         )
     if path.stat().st_mode & 0o077:
@@ -687,13 +721,31 @@ class FieldsFormatter(logging.Formatter):
         return json.dumps(entry, default=str)
 
 
+class _PrivateLog(RotatingFileHandler):
+    """Its files are for their owner alone, those of an earlier version too."""
+
+    def _open(self) -> TextIOWrapper:
+        fd = os.open(
+            self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+        )
+        os.fchmod(fd, 0o600)
+        return open(fd, "a", encoding="utf-8")
+
+
+def leave_no_core() -> None:
+    """A crash would write every token and screen into a file somewhere."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+
+
 LOG_BYTES = 8 * 1024 * 1024
 LOG_FILES = 3
 
 
 def log_to(path: Path) -> None:
     """Write the log to files of the state directory; a disk that is full costs log lines only."""
-    handler = RotatingFileHandler(
+    handler = _PrivateLog(
         path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8", delay=True
     )
     handler.setFormatter(FieldsFormatter())

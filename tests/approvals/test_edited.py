@@ -108,7 +108,7 @@ def test_an_edit_that_does_what_nobody_was_asked_about_needs_a_second_word(
 
 @pytest.mark.parametrize(
     ("line", "rule"),
-    [("mkdir {home}/new", "asks-otherwise"), ("echo 'no end", "profile:guarded")],
+    [("mkdir {home}/new", "asks-otherwise"), ("$x nothing", "profile:guarded")],
 )
 def test_an_edit_that_another_rule_asks_about_is_told(
     server: ServerProcess, line: str, rule: str

@@ -11,19 +11,12 @@ import pytest
 import websockets
 from anyio.abc import TaskStatus
 
-from tests.server_process import ServerProcess, running_server
+from tests.server_process import running_server
+from tests.signed_in import PageKey, cookie_of
 
 pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
 RULES = '[[policy.rules]]\nname = "asks"\ndecide = "ask"\ncommand = ["touch **"]\n'
-
-
-def signed_in(server: ServerProcess) -> str:
-    """The cookie of a browser that followed a one-time link."""
-    link = server.client.post("/server/link")["link"]
-    with httpx.Client(follow_redirects=False) as browser:
-        browser.get(link)
-        return f"duetty={browser.cookies['duetty']}"
 
 
 async def test_the_page_is_told_of_a_question_and_answers_it() -> None:
@@ -43,7 +36,7 @@ async def test_the_page_is_told_of_a_question_and_answers_it() -> None:
                 )
                 page = websockets.connect(
                     f"{url.replace('http', 'ws')}/ws/view",
-                    additional_headers={"Cookie": signed_in(server)},
+                    additional_headers={"Cookie": cookie_of(server)},
                     origin=url,  # type: ignore[arg-type]  # a NewType of str
                 )
                 answers: list[httpx.Response] = []
@@ -52,6 +45,7 @@ async def test_the_page_is_told_of_a_question_and_answers_it() -> None:
                     answers.append(await agent.post("/sessions/s/run", json=run))
 
                 async with page as socket, anyio.create_task_group() as tasks:
+                    await socket.send(PageKey().answer(await socket.recv()))
 
                     async def until(type_: str) -> dict[str, Any]:
                         while True:

@@ -10,6 +10,9 @@ from duetty.calls import Effect
 from duetty.edges.http.errors import status_of
 from duetty.errors import DuettyError
 from duetty.ops import OPERATIONS, Operation
+from duetty.ops.judgements import CallsTool, Plain, RunsLine, Types
+from duetty.ops.operation import Route
+from duetty.wire.base import Params
 
 
 def error_tree() -> list[type[DuettyError]]:
@@ -48,3 +51,38 @@ def test_no_code_stands_for_two_unrelated_errors() -> None:
     for kind in error_tree():
         first = by_code.setdefault(kind.code, kind)
         assert first is kind or issubclass(kind, first), (first, kind)
+
+
+def test_an_operation_that_does_not_say_how_it_is_judged_cannot_be_made() -> None:
+    said = {
+        "name": "thing.run",
+        "summary": "Run a thing.",
+        "effect": Effect.CONTROL,
+        "params": Params,
+        "result": None,
+        "run": None,
+        "route": Route(method="POST", path="/things"),
+    }
+
+    with pytest.raises(TypeError, match="judged"):
+        Operation(**said)  # type: ignore[arg-type, call-arg]
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_how_an_operation_is_judged_names_its_own_arguments(
+    operation: Operation[Any, Any],
+) -> None:
+    how = operation.judged
+    named = set[str]()
+    match how:
+        case RunsLine(line=name) | Types(text=name):
+            named = {name}
+        case CallsTool(tool=tool, arguments=arguments):
+            named = {"upstream", tool, arguments or tool}
+        case Plain():
+            # What runs a line or types says so.
+            takes = set(operation.params.model_fields)
+            is_harmless = operation.composed or operation.effect is Effect.READ
+            assert is_harmless or not takes & {"command", "keys"}
+
+    assert named <= set(operation.params.model_fields)

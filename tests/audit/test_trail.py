@@ -1,5 +1,6 @@
 """The trail: nothing acknowledged is lost, nothing changed goes unnoticed, nothing grows forever."""
 
+import contextlib
 import errno
 import json
 import os
@@ -7,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -524,3 +525,94 @@ def test_only_so_far_is_looked_back(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     with Trail(directory, clock=CLOCK):
         assert outcomes(directory) == [("b", "interrupted"), ("c", "interrupted")]
+
+
+# --- an acknowledgement means recorded ------------------------------------------
+
+AGENT = {"kind": "agent", "name": "x"}
+PERSON = {"kind": "person", "name": "local"}
+
+
+@contextlib.contextmanager
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
+    def refusing(fd: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trail_module.os, "write", refusing)
+        yield
+
+
+def test_an_agents_call_that_cannot_be_recorded_is_refused_and_takes_no_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Trail(tmp_path / "t", clock=CLOCK, sync_s=60) as trail:
+        before = trail.head
+        with full_disk(monkeypatch):
+            with pytest.raises(AuditUnavailable):
+                trail.record("call", call="a", actor=AGENT)
+            assert trail.head == before
+            assert trail.degraded is not None
+        trail.record("call", call="b", actor=AGENT)
+        assert trail.degraded is None
+
+    assert verify(tmp_path / "t").intact
+    found = records(tmp_path / "t", Filters(kind="call"), limit=9)
+    assert [each.fields["call"] for each in found] == ["b"]
+
+
+def test_an_agents_call_behind_held_records_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Trail(tmp_path / "t", clock=CLOCK, sync_s=60) as trail:
+        with full_disk(monkeypatch):
+            trail.record("call", call="person's", actor=PERSON)
+            trail.record("call", call="refused", actor=AGENT, outcome="scope_missing")
+            with pytest.raises(AuditUnavailable):
+                trail.record("call", call="agent's", actor=AGENT)
+        trail.record("call", call="after", actor=AGENT)
+
+    found = records(tmp_path / "t", Filters(kind="call"), limit=9)
+    assert [each.fields["call"] for each in found] == ["after", "refused", "person's"]
+
+
+def test_a_setting_lets_agents_calls_be_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        Trail(tmp_path / "t", clock=CLOCK, sync_s=60, required=False) as trail,
+        full_disk(monkeypatch),
+    ):
+        trail.record("call", call="a", actor=AGENT)
+
+    assert verify(tmp_path / "t").intact
+
+
+@pytest.mark.parametrize("with_store", [True, False])
+def test_records_that_a_killed_server_held_are_told_as_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_store: bool
+) -> None:
+    store = RememberingStore() if with_store else None
+    killed = Trail(tmp_path / "t", clock=CLOCK, sync_s=60, store=store)
+    killed.sync()
+    last, _ = killed.head
+    with full_disk(monkeypatch):
+        killed.record("call", call="a", actor=PERSON)
+        killed.record("outcome", call="a", actor=PERSON)
+        # As SIGKILL leaves it: nothing more is written by this one.
+        (tmp_path / "copy").mkdir()
+        for each in (tmp_path / "t").iterdir():
+            (tmp_path / "copy" / each.name).write_bytes(each.read_bytes())
+        (tmp_path / "copy.held").write_bytes((tmp_path / "t.held").read_bytes())
+    known = RememberingStore(store.anchor) if store is not None else None
+    killed.close()
+
+    with Trail(tmp_path / "copy", clock=CLOCK, store=known) as after:
+        told = after.degraded
+    found = verify(tmp_path / "copy")
+    with Trail(tmp_path / "copy", clock=CLOCK) as later:
+        assert later.degraded is None, "told once"
+
+    assert told is not None
+    assert f"{last + 1} to {last + 2}" in told
+    assert not found.intact

@@ -495,3 +495,18 @@ def test_the_doctor_tells_what_is_wrong_and_how_to_mend_it(home: Path) -> None:
     assert said.returncode == 1
     assert f"chmod 700 {broken.paths.state}" in said.stdout
     assert "✗ settings" in said.stdout
+
+
+def test_a_person_sees_and_sets_the_workspace(server: ServerProcess, tmp_path: Path) -> None:
+    (tmp_path / "app" / ".git").mkdir(parents=True)
+    (tmp_path / "other").mkdir()
+    server.command("new", "-d", "-n", "placed", cwd=tmp_path / "app")
+
+    shown = server.command("workspace", "placed").stdout
+    moved = server.command("workspace", "placed", str(tmp_path / "other")).stdout
+    wrong = server.command("workspace", "placed", "/etc")
+    none = server.command("workspace", "placed", "--none").stdout
+
+    assert (shown.strip(), moved.strip()) == (str(tmp_path / "app"), str(tmp_path / "other"))
+    assert (wrong.returncode != 0, "cannot be a workspace" in wrong.stderr) == (True, True)
+    assert none.strip() == "none"

@@ -38,7 +38,7 @@ def asking(server: ServerProcess, mode: str, command: str, **execution: object) 
 
 
 @pytest.mark.parametrize(
-    ("mode", "command"), [("interactive", "rm -rf ./nowhere"), ("headless", "make nothing")]
+    ("mode", "command"), [("interactive", "rm -rf /nowhere"), ("headless", "make nothing")]
 )
 def test_a_question_is_taken_back_when_the_callers_time_is_up(
     server: ServerProcess, mode: str, command: str

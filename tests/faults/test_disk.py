@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from duetty.client import session_path
+from duetty.config import Settings
 from duetty.errors import OutputExpired, StateUnwritable
 from duetty.events import Degraded, Entry
 from tests.engine import Engine, running_engine
@@ -66,7 +67,9 @@ async def degraded_events(engine: Engine, lines: list[str]) -> list[str | None]:
 @pytest.mark.pty
 @pytest.mark.anyio
 async def test_a_full_disk_costs_a_declared_gap_and_mends_by_itself(small_disk: Path) -> None:
-    async with running_engine(small_disk) as engine:
+    # What an agent does is refused while it cannot be recorded; here it is wanted all the same.
+    settings = Settings(session_grace_ms=300, policy_profile="open", audit_required=False)
+    async with running_engine(small_disk, settings=settings) as engine:
         with anyio.fail_after(90):
             session = await engine.open(command="bash")
             await engine.run("echo before")

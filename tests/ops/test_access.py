@@ -245,3 +245,30 @@ async def test_an_expired_token_closes_what_it_holds_open(access: Access, clock:
             clock.now_s += 60
             await closed.wait()
         tasks.cancel_scope.cancel()
+
+
+def test_a_tokens_time_is_up_although_the_clock_was_set_back(tmp_path: Path) -> None:
+    clock = SetBackClock()
+    with Store.open(tmp_path / "store.db", clock=clock) as store:
+        access = Access(store, clock, own_token="own")
+        token, _ = access.issue("x", scopes=[Scope.READ], expires_in_s=3)
+        actor = access.by_token(token)
+        assert actor is not None
+
+        clock.passed_s += 4
+        clock.set_by_s = -3600
+
+        assert access.by_token(token) is None
+        assert not access.is_good(actor)
+
+
+@dataclass
+class SetBackClock:
+    passed_s: float = 1_000.0
+    set_by_s: float = 0.0
+
+    def monotonic_s(self) -> float:
+        return self.passed_s
+
+    def wall_ns(self) -> int:
+        return int((1_000_000 + self.passed_s + self.set_by_s) * 1e9)

@@ -79,7 +79,6 @@ def test_a_line_that_stays_away_is_left_alone(line: str) -> None:
     "line",
     [
         "cd $X && id",
-        'cd "$(pwd)/x" && id',
         "cd && id",
         "cd - && id",
         "cd ~/x && id",
@@ -88,7 +87,6 @@ def test_a_line_that_stays_away_is_left_alone(line: str) -> None:
         "CDPATH=/w cd x && id",
         "find . -execdir id \\;",
         "env -C $X id",
-        "!cd; id",
         "id 'never closed",
     ],
 )

@@ -292,6 +292,7 @@ async def test_python_takes_keys_and_asks_about_what_destroys(home: Path, shell:
         await refused(engine, "import os; os.system('rm ", "-rf /')\r")
 
         await pressed(engine, "Ctrl-C")
+        await shown(engine, "KeyboardInterrupt")
         await typed(engine, "print('al' 'ive')\r")
         await shown(engine, "alive")
 

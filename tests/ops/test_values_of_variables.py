@@ -44,7 +44,9 @@ async def test_a_question_about_variables_names_them_and_keeps_no_value(
 ) -> None:
     env = {name: f"$({SECRET})"}
     given = {"env": env} | ({"command": "true"} if operation == "process.run" else {})
-    async with running_engine(home, settings=Settings(session_grace_ms=300, policy_profile="strict")) as engine:
+    async with running_engine(
+        home, settings=Settings(session_grace_ms=300, policy_profile="strict")
+    ) as engine:
         with anyio.fail_after(60):
             with pytest.raises(PolicyDenied) as refused:
                 await engine.call(operation, **given)
@@ -61,7 +63,9 @@ async def test_a_question_about_variables_names_them_and_keeps_no_value(
 
 async def test_an_answer_is_for_the_values_that_were_given(home: Path) -> None:
     """They are not shown, but another value is another question."""
-    async with running_engine(home, settings=Settings(session_grace_ms=300, policy_profile="strict")) as engine:
+    async with running_engine(
+        home, settings=Settings(session_grace_ms=300, policy_profile="strict")
+    ) as engine:
         with anyio.fail_after(60):
             first, second = [
                 await asked_about(

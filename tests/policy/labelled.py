@@ -1,4 +1,4 @@
-"""Labelled command lines: the shared corpus, and more that were written without looking at the rules.
+"""Labelled command lines: the shared corpus, more of its kinds by subject, and lines that agents really ran.
 
 A list (`lists/*.txt`) has one command a line, behind its label: `s` safe, `n` needs approval,
 `d` destructive, `n/s` where running it unasked is no mistake either; `↵` is a new line, and
@@ -65,19 +65,35 @@ def listed(path: Path) -> list[Labelled]:
 
 
 CORPUS = labelled("commands.json")
-MORE = labelled("more_commands.json")
+AGENTS: list[str] = [
+    each["command"]
+    for each in json.loads(Path(__file__).with_name("agent_commands.json").read_text())
+]
+"""What agents ran in tasks of benchmarks."""
+
 LISTS = {
     path.stem: listed(path) for path in sorted(Path(__file__).with_name("lists").glob("*.txt"))
 }
 
 
-def judged(command: str | None, *, mode: Mode = Mode.INTERACTIVE, cwd: str = "") -> Judged:
+def judged(
+    command: str | None,
+    *,
+    mode: Mode = Mode.INTERACTIVE,
+    cwd: str = "",
+    workspace: str = "",
+    sandbox: str = "",
+    shell: str = "",
+) -> Judged:
     return Judged(
         operation="command.run",
         effect=Effect.INPUT,
         actor=AGENT,
         mode=mode,
         cwd=cwd,
+        workspace=workspace,
+        sandbox=sandbox,
+        shell=shell,
         command_line=command,
     )
 
@@ -89,10 +105,12 @@ def decided(
     mode: Mode = Mode.INTERACTIVE,
     rules: RuleSet | None = None,
     cwd: str = "",
+    workspace: str = "",
+    sandbox: str = "",
     can_ask: bool | None = None,
 ) -> Decision:
     return decide(
-        judged(command, mode=mode, cwd=cwd),
+        judged(command, mode=mode, cwd=cwd, workspace=workspace, sandbox=sandbox),
         rules or RuleSet(),
         profile,
         can_ask=mode is Mode.INTERACTIVE if can_ask is None else can_ask,

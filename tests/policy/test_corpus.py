@@ -1,13 +1,14 @@
 """What the profiles do with labelled commands: the shared corpus and our own."""
 
+import re
+
 import pytest
 
 from duetty.policy import Allow, Ask, Deny, Mode, Profile
-from tests.policy.labelled import CORPUS, LISTS, MORE, Labelled, decided
+from duetty.policy.shipped import SHIPPED_RULES
+from tests.policy.labelled import AGENTS, CORPUS, LISTS, Labelled, decided
 
-both = pytest.mark.parametrize(
-    "commands", [CORPUS, MORE, *LISTS.values()], ids=["shared", "ours", *LISTS]
-)
+both = pytest.mark.parametrize("commands", [CORPUS, *LISTS.values()], ids=["shared", *LISTS])
 
 
 def of(label: str, commands: list[Labelled]) -> list[Labelled]:
@@ -78,7 +79,15 @@ def test_guarded_blocks_everything_destructive_when_nobody_can_be_asked(
     assert ran == []
 
 
-@both
+named = pytest.mark.parametrize(
+    "commands",
+    [CORPUS, *(each for name, each in LISTS.items() if name != "disguises")],
+    ids=["shared", *(name for name in LISTS if name != "disguises")],
+)
+"""Where a shell runs what is not written on the line, nobody can name what that is."""
+
+
+@named
 def test_what_is_destructive_is_named_as_such(commands: list[Labelled]) -> None:
     destructive = of("destructive", commands)
 
@@ -106,3 +115,36 @@ def test_guarded_leaves_the_rest_alone(commands: list[Labelled]) -> None:
 @both
 def test_open_asks_about_nothing(commands: list[Labelled]) -> None:
     assert all(isinstance(decided(each.command, Profile.OPEN), Allow) for each in commands)
+
+
+HERE = "/work/project"
+
+
+def asked(profile: Profile, *, sandbox: str = "") -> list[str]:
+    """Lines that agents really ran, and that would not have run at once."""
+    return [
+        line
+        for line in AGENTS
+        if not isinstance(
+            decided(line, profile, cwd=HERE, workspace=HERE, sandbox=sandbox, rules=SHIPPED_RULES),
+            Allow,
+        )
+    ]
+
+
+def test_of_100_lines_that_agents_ran_at_most_two_and_a_half_ask() -> None:
+    assert len(asked(Profile.GUARDED)) <= 0.025 * len(AGENTS)
+
+
+def test_of_200_such_lines_in_a_sandbox_at_most_one_asks() -> None:
+    assert len(asked(Profile.GUARDED, sandbox="open")) <= 0.005 * len(AGENTS)
+
+
+WRITES_A_FILE = re.compile(r"cat <<-?\s*'(\w+)'\s*>>?\s*(\S+)\n.*\n\1\s*", re.DOTALL)
+
+
+def test_none_asks_that_only_writes_a_file_from_a_quoted_here_document() -> None:
+    written = [line for line in AGENTS if WRITES_A_FILE.fullmatch(line)]
+
+    assert len(written) > 100
+    assert set(written).isdisjoint(asked(Profile.GUARDED))

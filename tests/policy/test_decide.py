@@ -14,7 +14,6 @@ from duetty.policy import (
     Judged,
     Mode,
     Profile,
-    Rule,
     RuleSet,
     decide,
     load_rules,
@@ -25,7 +24,7 @@ from duetty.policy import (
 from duetty.policy.proving.recogniser import SHELLS, Command
 from tests.policy.labelled import AGENT, decided, judged
 
-READS, WRITES, DESTROYS, UNREADABLE = "ls", "make test", "rm -rf src", "$X y"
+READS, WRITES, DESTROYS, UNREADABLE = "ls", "make test", "rm -rf /data/src", "$X y"
 
 
 @pytest.mark.parametrize(
@@ -87,11 +86,11 @@ def test_the_words_to_run_come_as_text_and_without_a_shell() -> None:
 
 
 def test_a_question_shows_the_whole_line_and_nothing_hidden() -> None:
-    decision = decided("rm -rf a\u202eb\x1b\tc", Profile.GUARDED, cwd="/work")
+    decision = decided("rm -rf /a\u202eb\x1b\tc", Profile.GUARDED, cwd="/work")
 
     assert isinstance(decision, Ask)
-    question = question_about(judged("rm -rf a\u202eb\x1b\tc", cwd="/work"), decision)
-    assert "    rm -rf a⟨U+202E⟩b⟨U+001B⟩⟨U+0009⟩c\n" in question
+    question = question_about(judged("rm -rf /a\u202eb\x1b\tc", cwd="/work"), decision)
+    assert "    rm -rf /a⟨U+202E⟩b⟨U+001B⟩⟨U+0009⟩c\n" in question
     assert "agent tester" in question
     assert "in /work?" in question
     assert decision.instead
@@ -143,17 +142,38 @@ def test_a_decision_can_be_made_again_from_the_trail(line: str | None, profile: 
     assert to_json(decide(again, RuleSet(), profile, can_ask=True)) == kept["decision"]
 
 
-@pytest.mark.parametrize("is_expanded", [True, False])
-def test_a_line_that_its_shell_has_expanded_refers_to_no_history_whatever_the_rules_watch(
-    is_expanded: bool,
+def test_what_history_signs_say_is_no_business_of_policy() -> None:
+    for line in ('echo "a!b"', "echo !$", "!!"):
+        assert isinstance(decided(line, Profile.GUARDED), Allow)
+
+
+@pytest.mark.parametrize(
+    ("line", "decision"),
+    [
+        ("print(1)", Allow),
+        ("x = (1,", Allow),
+        ("$X y", Allow),
+        ("rm -rf /data/x", Ask),
+        ("shutil.rmtree('/data/x')", Ask),
+        ("DROP TABLE users;", Ask),
+    ],
+)
+def test_a_line_for_a_program_asks_only_for_what_is_catalogued(
+    line: str, decision: type[Allow | Ask]
 ) -> None:
-    watching = Rule(name="no-uname", decide="deny", command=("uname **",))
-    call = replace(judged('echo "a!b"'), is_expanded=is_expanded)
+    call = replace(judged(line), into_program=True)
 
-    for rules in (RuleSet(), RuleSet(rules=(watching,))):
-        decision = decide(call, rules, Profile.GUARDED, can_ask=True)
+    assert isinstance(decide(call, RuleSet(), Profile.GUARDED, can_ask=True), decision)
+    assert isinstance(decide(call, RuleSet(), Profile.OPEN, can_ask=True), Allow)
+    assert isinstance(decide(call, RuleSet(), Profile.STRICT, can_ask=True), Deny)
 
-        assert isinstance(decision, Allow if is_expanded else Ask), decision
+
+def test_where_a_call_runs_is_kept_in_the_trail() -> None:
+    call = replace(
+        judged("ls", cwd="/w/a", workspace="/w"), sandbox="open", into_program=True, shell="fish"
+    )
+
+    assert Judged.from_json(call.to_json()) == call
 
 
 @pytest.mark.parametrize(

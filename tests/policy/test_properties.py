@@ -1,6 +1,7 @@
 """Policy holds for everything: total, monotone, without order."""
 
 import json
+import random
 from typing import cast
 
 from hypothesis import given, settings
@@ -13,8 +14,8 @@ from duetty.policy.analysis import analyse_anew
 from duetty.policy.decisions import STRICTNESS
 from duetty.policy.proving.recogniser import Line, recognise
 from duetty.policy.scanning.reader import read
-from duetty.policy.scanning.scan import scan_line, scan_text
-from tests.policy.labelled import CORPUS, MORE
+from duetty.policy.scanning.scan import scan_line, scan_text, scan_typed
+from tests.policy.labelled import AGENTS, CORPUS
 
 _WORDS = [
     "ls",
@@ -63,7 +64,8 @@ command_lines = st.one_of(
     st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join),
     st.lists(st.sampled_from(_WORDS), max_size=12).map("".join),
     st.text(max_size=60),
-    st.sampled_from([each.command for each in CORPUS + MORE if len(each.command) < 500]),
+    st.sampled_from([each.command for each in CORPUS if len(each.command) < 500]),
+    st.sampled_from([line for line in AGENTS if len(line) < 500]),
 )
 
 rule_tables = st.fixed_dictionaries(
@@ -97,6 +99,10 @@ calls = st.builds(
     command_line=st.none() | command_lines,
     is_raw_input=st.booleans(),
     tool=st.none() | st.just(("s", "t")),
+    workspace=st.sampled_from(["", "/w", "/w/x"]),
+    sandbox=st.sampled_from(["", "open", "closed"]),
+    into_program=st.booleans(),
+    shell=st.sampled_from(["", "bash", "fish"]),
 )
 
 
@@ -213,3 +219,19 @@ def test_what_was_remembered_is_what_would_be_found_anew() -> None:
 
     for text in [next(made) for _ in range(300)]:
         assert analyse_anew(text) == analyse_anew(text)
+
+
+MUTATIONS = [*"'\"\\$()`{}<>|;&\n #!*~-=:", ""]
+
+
+def test_no_broken_line_breaks_the_scan() -> None:
+    chance = random.Random(12)
+    lines = [each.command for each in CORPUS] + [line for line in AGENTS if len(line) < 500]
+
+    for _ in range(4_000):
+        text = chance.choice(lines)
+        for _ in range(chance.randrange(1, 5)):
+            at = chance.randrange(len(text) + 1)
+            text = text[:at] + chance.choice(MUTATIONS) + text[at + chance.randrange(3) :]
+        scan_text(text, shell=chance.choice(("", "fish")))
+        scan_typed(text)

@@ -93,19 +93,6 @@ async def test_in_a_strict_session_what_would_have_to_be_rebuilt_asks(
         assert not sprung(repo)
 
 
-async def test_a_line_typed_in_a_strict_session_asks_the_same(home: Path, repo: Path) -> None:
-    async with strict_engine(home) as engine:
-        await engine.open(cwd=str(repo))
-        await engine.run("echo ready")
-        await engine.call("input.write", session="s", data="git status\r")
-        await engine.call("session.wait", session="s", text=REFUSED, max_wait_ms=30_000)
-        told = {"operation": "input.line", "kind": "call", "decision": "ask"}
-        [call] = await engine.dispatcher.call(ANNA, "audit.list", told)
-
-        assert call["judged"]["command_line"] == "git status"
-        assert not sprung(repo)
-
-
 async def test_a_rule_lets_it_run_in_a_session_as_it_is(home: Path, repo: Path) -> None:
     (home / "config.toml").write_text(GIT_MAY_STATUS)
     async with strict_engine(home) as engine:

@@ -480,3 +480,19 @@ async def test_what_a_confined_connection_runs_is_judged_as_confined(home: Path)
             True,
             False,
         ]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+async def test_the_guardrail_asks_only_at_the_edge_of_a_sandbox(home: Path, level: Asked) -> None:
+    async with sandboxed(home, session_sandbox=level, policy_profile="guarded") as engine:
+        await engine.open(command="bash", cwd=str(home / "ws"))
+
+        contained = await engine.run("rm -rf /usr/share/doc; echo tried; rm -rf /nowhere")
+        process = await engine.call("process.run", command="rm -rf /usr/share/doc", cwd=str(home))
+        with pytest.raises(PolicyDenied) as refused:
+            await engine.run("mkdir -p x/.git; rm -rf .git")
+
+    assert "tried" in contained.output
+    assert process.process.exit_code != 0
+    assert Path("/usr/share/doc").exists()
+    assert refused.value.details["classes"] == ["workspace_delete"]

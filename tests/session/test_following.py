@@ -3,7 +3,7 @@
 import pytest
 
 from duetty.errors import Exhausted
-from duetty.session import Follower, follow
+from duetty.session import Follower, Snapshot, follow
 from duetty.session.viewers import MAX_VIEWERS
 from duetty.vt import Terminal
 from tests.engine import Engine
@@ -14,8 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 class Viewer:
     """A terminal of its own: a snapshot, then bytes by offset."""
 
-    def __init__(self, follower: Follower) -> None:
-        snapshot = follower.snapshot()
+    def __init__(self, follower: Follower, snapshot: Snapshot) -> None:
         self.follower = follower
         self.offset: int = snapshot.offset
         self.terminal = Terminal(cols=snapshot.cols, rows=snapshot.rows)
@@ -36,7 +35,7 @@ async def test_a_viewer_that_came_in_the_middle_has_the_same_screen(engine: Engi
     await engine.call("session.wait", session="s", text="50")
 
     with follow(session) as follower:
-        viewer = Viewer(follower)
+        viewer = Viewer(follower, await follower.snapshot())
         await engine.call(
             "input.write", session="s", data="answer\r"
         )  # whose echo is the next byte
@@ -79,7 +78,8 @@ async def test_viewers_at_the_same_byte_share_one_snapshot(engine: Engine) -> No
     session = await engine.open(command="cat")
 
     with follow(session) as one, follow(session) as other:
-        first, second = one.snapshot(scrollback_rows=0), other.snapshot(scrollback_rows=0)
+        first = await one.snapshot(scrollback_rows=0)
+        second = await other.snapshot(scrollback_rows=0)
 
     assert first.screen is second.screen
 
@@ -88,12 +88,12 @@ async def test_flooded_viewers_share_a_snapshot_of_a_moment_ago(engine: Engine) 
     session = await engine.open(command="cat")
 
     with follow(session) as one, follow(session) as other:
-        first = one.snapshot(scrollback_rows=0)
+        first = await one.snapshot(scrollback_rows=0)
         await engine.call("input.write", session="s", data="x")
         while other.end == first.offset:
             await other.wait()
-        shared = other.snapshot(scrollback_rows=0, not_before=first.offset)
-        newer = other.snapshot(scrollback_rows=0, not_before=first.offset + 1)
+        shared = await other.snapshot(scrollback_rows=0, not_before=first.offset)
+        newer = await other.snapshot(scrollback_rows=0, not_before=first.offset + 1)
 
     assert shared in (first, newer)  # a slow machine may have let the moment pass
     assert newer.offset > first.offset

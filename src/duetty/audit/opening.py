@@ -26,7 +26,9 @@ TAIL_BYTES = 1024 * 1024
 LOOK_BACK = 5_000
 """Records in which calls are looked for that a server did not live to tell the outcome of."""
 
-What = Literal["end_missing", "end_taken", "end_differs", "beginning_missing", "unanchored"]
+What = Literal[
+    "end_missing", "end_taken", "end_differs", "beginning_missing", "unanchored", "held_lost"
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +69,11 @@ class Damage:
     def explains(self, lowest: int, highest: int, found: int) -> bool:
         """Whether it tells why this record stands where one of those should."""
         starts = lowest <= self.first <= highest
-        return self.what in ("end_missing", "end_taken") and starts and self.last == found - 1
+        return (
+            self.what in ("end_missing", "end_taken", "held_lost")
+            and starts
+            and self.last == found - 1
+        )
 
     def said(self) -> str:
         one = self.first == self.last
@@ -75,6 +81,8 @@ class Damage:
         match self.what:
             case "end_missing":
                 return f"{those} missing from the end"
+            case "held_lost":
+                return f"{those} held for a disk that refused them, and lost with the server"
             case "end_taken":
                 return f"{those} taken away with their file"
             case "beginning_missing":

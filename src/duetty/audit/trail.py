@@ -4,9 +4,10 @@ Each record is given to the kernel in one write before `record` returns: SIGKILL
 loses none that was acknowledged, and at most half a line of the one that was
 not. A thread puts them on the disk itself (fsync) within a second, which is what
 a power cut can lose, and then tells the store how far the trail goes. When the
-disk refuses, records are held in memory, in order, and written when it takes
-them again; when too many are held, the caller is told and nothing runs
-unrecorded.
+disk refuses, an agent's call is refused too, unless a setting says otherwise: what was
+acknowledged is recorded. Other records are held in memory, in order, and written when it
+takes them again; `audit.held` notes how many, for the case that the server is killed first.
+When too many are held, the caller is told and nothing runs unrecorded.
 """
 
 import contextlib
@@ -17,9 +18,10 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from duetty.audit.files import numbered, path_of
+from duetty.audit.held import HeldNote, Note, left_note
 from duetty.audit.opening import Damage, End, compare, cut_off, find_end, first_seq
 from duetty.audit.record import GENESIS, line_of
 from duetty.clock import Clock
@@ -73,11 +75,13 @@ class Trail:
         limits: Limits | None = None,
         store: Memory | None = None,
         sync_s: float = SYNC_S,
+        required: bool = True,
     ) -> None:
         """Open the trail where it ends, or begin it.
 
         Half a line at its end is cut off, and that is recorded; so is every difference
-        from what the store remembers of its ends.
+        from what the store remembers of its ends. `required`: no agent's call is taken
+        that cannot be recorded now.
 
         Raises:
             StateUnwritable: if the directory cannot be used.
@@ -89,6 +93,7 @@ class Trail:
         self._limits = limits or Limits()
         self._store = store
         self._sync_s = sync_s
+        self._required = required
         self._lock = threading.Lock()
         self._syncing = threading.Lock()
         """One at a time: the store is never told of less than it knows."""
@@ -107,6 +112,11 @@ class Trail:
         # Of a trail that somebody has cut nobody knows what ended.
         left = [] if damages else cut_off(self._directory)
         self._go_on(end, anchor)
+        note = left_note(self._directory)
+        if note is not None and note.seq > self._seq:
+            damages.append(Damage(what="held_lost", first=self._seq + 1, last=note.seq))
+            self._seq, self._hash = note
+        self._note = HeldNote(self._directory)
         with self._lock:
             for damage in damages:
                 self._tell(damage)
@@ -120,6 +130,8 @@ class Trail:
             log.error("audit_repaired", extra={"cut_bytes": end.cut_bytes})
         if damages:
             self._try_sync(durably=True)  # told once, and not at the next start again
+        if note is not None and not self._held:
+            self._note.clear()
         # A daemon, so that a disk that hangs cannot hold the server's own exit.
         self._thread = threading.Thread(target=self._keep_synced, name="duetty-audit", daemon=True)
         self._thread.start()
@@ -146,13 +158,14 @@ class Trail:
             AuditUnavailable: if the disk has refused for so long that it may not.
         """
         if self._degraded is not None and len(self._held) >= HELD_RECORDS:
-            raise AuditUnavailable(
-                f"the audit trail cannot be written: {self._degraded}",
-                hint="free some space; what was called so far is held and will be written",
-            )
+            raise self._unavailable("what was called so far is held and will be written")
 
     def record(self, kind: str, **fields: object) -> int:
-        """Append a record; its number."""
+        """Append a record; its number.
+
+        Raises:
+            AuditUnavailable: if it is an agent's call, and the disk does not take it.
+        """
         with self._lock:
             seq = self._append(kind, fields)
             ended = self._ended
@@ -188,13 +201,20 @@ class Trail:
 
     def _append(self, kind: str, fields: Mapping[str, object]) -> int:
         line, digest = line_of(self._seq + 1, self._hash, self._clock.wall_ns(), kind, fields)
+        self._write_held()
+        if self._held or not self._write(line):
+            if self._required and kind == "call" and _is_agents(fields):
+                raise self._unavailable("nothing of this call was done")
+            self._held.append(line)
+            self._note.set(Note(self._seq + 1, digest))
         self._seq, self._hash = self._seq + 1, digest
-        if self._held:
-            self._held.append(line)
-            self._write_held()
-        elif not self._write(line):
-            self._held.append(line)
         return self._seq
+
+    def _unavailable(self, said: str) -> AuditUnavailable:
+        return AuditUnavailable(
+            f"the audit trail cannot be written: {self._degraded}",
+            hint=f"free some space; {said}",
+        )
 
     def _write(self, line: bytes) -> bool:
         try:
@@ -221,11 +241,14 @@ class Trail:
         return True
 
     def _write_held(self) -> None:
+        if not self._held:
+            return
         while self._held:
             line = self._held.popleft()
             if not self._write(line):
                 self._held.appendleft(line)
                 return
+        self._note.clear()
 
     def _cut_back(self) -> None:
         """Half a line must not stand where the next whole one goes."""
@@ -363,3 +386,12 @@ class Trail:
             if self._fd >= 0:
                 os.close(self._fd)
                 self._fd = -1
+            self._note.close()
+
+
+def _is_agents(fields: Mapping[str, object]) -> bool:
+    """Whether it is a call that is about to be made for somebody who is no person."""
+    actor = fields.get("actor")
+    if "outcome" in fields or not isinstance(actor, Mapping):
+        return False
+    return cast("Mapping[str, object]", actor).get("kind") != "person"

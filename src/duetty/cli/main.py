@@ -45,6 +45,7 @@ COMMANDS: dict[str, Command] = {
     "record": Command("save a session's past as an asciicast", "record"),
     "replay": Command("play a recording, or a session's past, in this terminal", "replay"),
     "rename": Command("give a session another name", "rename"),
+    "workspace": Command("show or set where agents change files unasked", "workspace"),
     "tag": Command("show, add and remove a session's tags", "tag"),
     "detach": Command("send every attached terminal of a session away", "detach"),
     "kill": Command("end a session and its programs", "kill"),

@@ -16,14 +16,23 @@ PROGRESS_AFTER_S = 1.0
 """What is over sooner needs no sign that it goes on."""
 
 
+_OBEYED = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+"""What JSON leaves as it is and a terminal obeys: C1, and what turns the direction of text."""
+
+
 def as_json(value: Any) -> None:
-    json.dump(value, sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
+    sys.stdout.write(json_text(value, indent=2) + "\n")
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """The same value to whoever parses it, and nothing that a terminal would obey."""
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 _LONG = frozenset({"COMMAND", "DIRECTORY", "TAGS", "MEANING", "FROM", "VALUE", "SCOPES"})
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]|" + _OBEYED.pattern)
 
 
 def harmless(text: str) -> str:

@@ -48,6 +48,7 @@ def asciicast(
     Raises:
         OutputExpired: if bytes go while they are read.
     """
+    journal.look_for_damage()
     first = journal.start if start is None else start
     last = journal.end if end is None else end
     spans = journal.spans(first, last)

@@ -16,7 +16,7 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import NamedTuple
 
-from duetty.clock import Clock, SystemClock
+from duetty.clock import Clock, SteadyClock, SystemClock
 from duetty.errors import Conflict, Exhausted, NotFound, StateUnwritable, Unavailable
 from duetty.ids import Offset
 from duetty.journal.extents import Extent, Extents, Span, find_gaps, find_spans, read_chunks
@@ -30,6 +30,7 @@ from duetty.journal.segment import (
     Recovered,
     Segment,
     allocate,
+    is_changed,
     recover,
 )
 from duetty.journal.snapshot import (
@@ -70,6 +71,9 @@ FLOOD_NS = 1_000_000_000
 TIME_STEP_NS = 10_000_000
 """Finer times than this cannot be seen in a replay."""
 
+SUM_STEP_NS = 1_000_000_000
+"""How often bytes become certain, and part of the checksum, while the window has room for more."""
+
 RETRY_BYTES = 1 << 20
 """How much is printed into the void before a failed disk is tried again unasked."""
 
@@ -101,6 +105,10 @@ class Repairs:
     """Torn or damaged records of the index, dropped."""
     damaged: tuple[Path, ...] = ()
     """Segments that cannot be read; what they held is a gap."""
+    garbled: tuple[Path, ...] = ()
+    """Segments that are not what was written; read as they are."""
+    cut_bytes: int = 0
+    """Missing from the ends of segments: a gap."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +155,12 @@ class Journal:
         self._segment_bytes = limit_bytes // SEGMENTS
         self._snapshot_due = segment.base + self._segment_bytes
         self._retry_at = _NEVER
-        self._wall_ns = (clock or SystemClock()).wall_ns
+        self._wall_ns = SteadyClock(clock or SystemClock()).wall_ns
+        self._changed = set(repairs.garbled)
+        """Segments that are not what was written, as far as they were looked at."""
+        self._looked_at: set[Path] = set()
         self._timed_ns = 0
+        self._summed_ns = self._wall_ns()
         self._closed = False
         self._intake: Intake | None = None
         self._source_fd = -1
@@ -237,6 +249,8 @@ class Journal:
                 recovered_bytes=sum(item.uncommitted_bytes for item in found),
                 index_bytes=index.lost_bytes,
                 damaged=tuple(damaged),
+                garbled=tuple(item.path for item in found if item.is_garbled),
+                cut_bytes=sum(item.cut_bytes for item in found),
             ),
         )
         if last.gap_through:
@@ -443,6 +457,27 @@ class Journal:
     # --- reading: any thread --------------------------------------------------
 
     @property
+    def damage(self) -> str | None:
+        """What of it was changed or lost since it was written; None if nothing is known to be."""
+        told: list[str] = []
+        if self.repairs.damaged:
+            told.append(f"{len(self.repairs.damaged)} segments cannot be read")
+        if self._changed:
+            names = ", ".join(sorted(path.name for path in self._changed))
+            told.append(f"not what was written: {names}")
+        if self.repairs.cut_bytes:
+            told.append(f"{self.repairs.cut_bytes} bytes are missing")
+        return f"the journal in {self.directory} is damaged: {'; '.join(told)}" if told else None
+
+    def look_for_damage(self) -> None:
+        """Compare every segment that is complete with its checksum, once; for a worker thread."""
+        for extent in self._extents[:-1]:
+            if extent.path not in self._looked_at:
+                self._looked_at.add(extent.path)
+                if extent.path.exists() and is_changed(extent.path):
+                    self._changed.add(extent.path)
+
+    @property
     def start(self) -> Offset:
         """The first offset that is still there."""
         return Offset(self._extents[0].base)
@@ -545,6 +580,10 @@ class Journal:
         if not 0 <= now - self._timed_ns < TIME_STEP_NS:
             self._timed_ns = now
             self._index.add(Kind.TIME, start, wall_ns=now)
+        if now - self._summed_ns > SUM_STEP_NS:
+            # What a checksum is of, is known to be whole if the server is killed.
+            self._summed_ns = now
+            self._commit()
 
     # --- the window -----------------------------------------------------------
 
@@ -678,7 +717,8 @@ def _recover_all(directory: Path) -> tuple[list[Recovered], list[Path]]:
     damaged: list[Path] = []
     for path in paths:
         try:
-            found.append(recover(path))
+            # Of the newest, all is read in a moment anyway; the others when a recording is made of them.
+            found.append(recover(path, check=path == paths[-1]))
         except Unavailable:
             if path == paths[-1]:
                 raise

@@ -4,7 +4,8 @@ The file is reserved ahead of the bytes, so a full disk is an error when we
 reserve and never a SIGBUS when we write. The reserved area is zero. The header
 carries how many bytes are certain; after a SIGKILL the bytes behind that, up to
 the last one that is not NUL, had been read as well and count. NULs at the very
-end are all that could be missed, and they change nothing in a terminal.
+end are all that could be missed, and they change nothing in a terminal. With the
+certain bytes goes their checksum, so that a file which was changed is known as one.
 
 The header is reached by `pwrite`, not through a mapping: a write to a mapping
 that the file system refuses (remounted read-only, say) would end the process.
@@ -14,6 +15,7 @@ import errno
 import mmap
 import os
 import struct
+import threading
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +43,12 @@ _CHECKSUM = struct.Struct("<I")
 _COUNTS = struct.Struct("<QQ")
 """Committed length, and the offset through which a gap was counted (0: no gap)."""
 _COUNTS_AT = 32
+_CONTENT = struct.Struct("<QI")
+"""How many of the bytes a checksum is of, and that. Older servers wrote none: then nobody knows."""
+_CONTENT_AT = 64
+
+CHECK_BYTES = 256 << 10
+"""Read at once to make a checksum of it."""
 
 _PAGE = mmap.ALLOCATIONGRANULARITY
 _POPULATE_WRITE = 23
@@ -63,6 +71,11 @@ class Recovered:
     gap_through: int
     """Offsets up to here were given out, though the bytes behind `end` were not kept."""
     uncommitted_bytes: int
+    cut_bytes: int = 0
+    """Of what was certain: the file ends before it does."""
+    content: tuple[int, int] | None = None
+    """Length and checksum of what was certain, if it is what it was; None if it is not known."""
+    is_garbled: bool = False
 
 
 class Segment:
@@ -74,6 +87,9 @@ class Segment:
         self._fd = fd
         self._size = size
         self._step = FIRST_RESERVE_BYTES
+        self._content: tuple[int, int] | None = (0, 0)
+        """None for one that was found changed: it is not vouched for any more."""
+        self._committing = threading.Lock()
 
     @classmethod
     def create(cls, directory: Path, base: int) -> "Segment":
@@ -105,7 +121,9 @@ class Segment:
             OSError: if it cannot be written.
         """
         fd = os.open(recovered.path, os.O_RDWR)
-        return cls(recovered.path, base=recovered.base, fd=fd, size=os.fstat(fd).st_size)
+        segment = cls(recovered.path, base=recovered.base, fd=fd, size=os.fstat(fd).st_size)
+        segment._content = recovered.content
+        return segment
 
     def reserve(self, through: int) -> None:
         """Have disk for every offset below `through`.
@@ -172,6 +190,10 @@ class Segment:
             OSError: if the header cannot be written.
         """
         os.pwrite(self._fd, _checked(_COUNTS.pack(end - self.base, gap_through)), _COUNTS_AT)
+        with self._committing:
+            if self._content is not None and end - self.base > self._content[0]:
+                self._content = _summed(self._fd, self._content, end - self.base)
+                os.pwrite(self._fd, _checked(_CONTENT.pack(*self._content)), _CONTENT_AT)
 
     def trim(self, end: int) -> None:
         """Give back what was reserved behind `end`.
@@ -209,16 +231,22 @@ def allocate(fd: int, start: int, end: int) -> None:
         _write_zeros(fd, start, end)
 
 
-def recover(path: Path) -> Recovered:
+def recover(path: Path, *, check: bool = False) -> Recovered:
     """What a segment file holds, whether or not its writer came to an end.
+
+    `check`: all of it is read, and compared with its checksum.
 
     Raises:
         Unavailable: if the header is damaged or of another version.
         OSError: if the file cannot be read.
     """
     with path.open("rb", buffering=0) as file:
-        base, committed, gap_through = _parse_header(path, file.read(HEADER_BYTES))
+        header = file.read(HEADER_BYTES)
+        base, committed, gap_through = _parse_header(path, header)
         size = os.fstat(file.fileno()).st_size
+        known = _known_content(header)
+        is_cut = known is not None and HEADER_BYTES + known[0] > size
+        is_same = known is None or is_cut or not check or _is_same(file.fileno(), known)
         length = _last_byte(file.fileno(), HEADER_BYTES + committed, size) - HEADER_BYTES
     kept = min(length, size - HEADER_BYTES)
     end = base + kept
@@ -229,7 +257,42 @@ def recover(path: Path) -> Recovered:
         end=end,
         gap_through=promised if promised > end else 0,
         uncommitted_bytes=max(kept - committed, 0),
+        cut_bytes=max(committed - kept, 0),
+        content=known if is_same and not is_cut else None,
+        is_garbled=not is_same,
     )
+
+
+def is_changed(path: Path) -> bool:
+    """Whether a segment is not what its checksum is of; reads all of it."""
+    try:
+        found = recover(path, check=True)
+    except (OSError, Unavailable):
+        return True
+    return found.is_garbled or bool(found.cut_bytes)
+
+
+def _known_content(header: bytes) -> tuple[int, int] | None:
+    if not _is_intact(header, _CONTENT.size, _CONTENT_AT):
+        return None
+    length, checksum = _CONTENT.unpack_from(header, _CONTENT_AT)
+    return length, checksum
+
+
+def _is_same(fd: int, known: tuple[int, int]) -> bool:
+    return _summed(fd, (0, 0), known[0]) == known
+
+
+def _summed(fd: int, content: tuple[int, int], length: int) -> tuple[int, int]:
+    """The checksum of so many bytes, from one of fewer."""
+    done, checksum = content
+    while done < length:
+        part = os.pread(fd, min(CHECK_BYTES, length - done), HEADER_BYTES + done)
+        if not part:
+            break
+        checksum = zlib.crc32(part, checksum)
+        done += len(part)
+    return done, checksum
 
 
 def _parse_header(path: Path, header: bytes) -> tuple[int, int, int]:

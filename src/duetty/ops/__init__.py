@@ -16,6 +16,7 @@ from duetty.ops.permits import permit
 from duetty.ops.policing import Policing, policing
 from duetty.ops.relaying import RelayedSocket
 from duetty.ops.services import Node, Services
+from duetty.ops.shares import Shares
 from duetty.ops.stream import Stream
 from duetty.ops.table import OPERATIONS
 from duetty.store import ApprovalRecord
@@ -45,6 +46,7 @@ __all__ = [
     "RemoteNode",
     "Route",
     "Services",
+    "Shares",
     "ShownSize",
     "Stream",
     "UnknownOperation",

@@ -10,23 +10,29 @@ import secrets
 import string
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import anyio
+import anyio.to_thread
 
 from duetty.calls import EVERY_SCOPE, Actor, Scope
-from duetty.clock import Clock
-from duetty.errors import Exhausted
+from duetty.clock import Clock, ForwardClock
+from duetty.errors import BadArguments, Exhausted, SignInAgain
+from duetty.ops import page_keys
+from duetty.ops.shares import Shares
 from duetty.store import Store, TokenRecord, new_token
 
 LINK_S = 600
 """How long a one-time link works; it is printed for the person who starts the server."""
 
 BROWSER_S = 30 * 24 * 3600
+KEY_S = 600
+"""How long after it signed in a browser may bring the key of its page: the first page does so at once."""
+
 TICKET_S = 30.0
 MAX_LINKS = 64
-MAX_TICKETS = 1_024
+MAX_TICKETS, TICKETS_EACH, TICKETS_FOR_PEOPLE = 1_024, 128, 256
 MAX_BROWSERS = 1_024
 MAX_TOKENS = 1_024
 """Valid ones. Those that are not are forgotten after a while, oldest first."""
@@ -36,6 +42,9 @@ KEPT_NS = 30 * 24 * 3600 * 10**9
 
 EXPIRY_LOOK_S = 1.0
 """Between two looks for connections whose token has expired meanwhile."""
+
+LOOKING = frozenset({Scope.READ})
+"""What a browser's cookie allows by itself."""
 
 _ALNUM = string.ascii_letters + string.digits
 
@@ -47,6 +56,7 @@ def digest(secret: str) -> bytes:
 class _Ticket(NamedTuple):
     actor: Actor
     until_s: float
+    give_back: Callable[[], None]
 
 
 @dataclass(eq=False, slots=True)
@@ -66,15 +76,19 @@ class Live:
         """While inside, `close` is called (once, from the loop, and must not wait) when the
         actor's token is revoked or expires.
         """
-        if actor.token is None:
-            yield
-            return
-        connection = _Connection(actor.token, close)
-        self._connections.add(connection)
+        leave = self.join(actor.token, close)
         try:
             yield
         finally:
-            self._connections.discard(connection)
+            leave()
+
+    def join(self, token: str | None, close: Callable[[], object]) -> Callable[[], None]:
+        """The same for what has no block to leave; gives how to leave."""
+        if token is None:
+            return lambda: None
+        connection = _Connection(token, close)
+        self._connections.add(connection)
+        return lambda: self._connections.discard(connection)
 
     @property
     def tokens(self) -> frozenset[str]:
@@ -90,10 +104,16 @@ class Live:
 class Access:
     def __init__(self, store: Store, clock: Clock, *, own_token: str) -> None:
         self._store = store
-        self._clock = clock
+        self._clock = ForwardClock(clock)
         self._own_digest = digest(own_token)
         self._links: dict[bytes, float] = {}
         self._tickets: dict[bytes, _Ticket] = {}
+        self._ticket_shares = Shares(
+            "tickets that wait to be used",
+            most=MAX_TICKETS,
+            each=TICKETS_EACH,
+            for_people=TICKETS_FOR_PEOPLE,
+        )
         self.live = Live()
 
     # --- tokens ---------------------------------------------------------------
@@ -136,6 +156,7 @@ class Access:
             TokenNotFound: if there is none.
         """
         record = self._store.revoke_token(token)
+        self._drop_tickets(lambda ticket: ticket.actor.token == token)
         self.live.close(token)
         return record
 
@@ -181,8 +202,40 @@ class Access:
         return cookie
 
     def by_cookie(self, cookie: str) -> Actor | None:
+        """A browser, which may look; its page shows its key (`prove`) before it may do more."""
         record = self._store.valid_token(cookie, kind="browser")
-        return None if record is None else _actor(record, kind="person")
+        if record is None:
+            return None
+        return replace(_actor(record, kind="person"), scopes=LOOKING)
+
+    def is_unproven(self, actor: Actor) -> bool:
+        record = None if actor.token is None else self._store.token(actor.token)
+        return record is not None and record.kind == "browser" and actor.scopes == LOOKING
+
+    async def prove(self, actor: Actor, *, challenge: str, key: str, proof: str) -> Actor:
+        """What a browser may do whose page holds the key of its sign-in.
+
+        The first page after it signed in brings the key, at once; no other is taken later.
+
+        Raises:
+            SignInAgain: if it does not hold that key.
+        """
+        record = None if actor.token is None else self._store.token(actor.token)
+        if record is None or record.kind != "browser":
+            raise BadArguments("only a browser that signed in has something to prove")
+        known = record.key
+        if known is None:
+            if self._clock.wall_ns() > record.created_at_ns + KEY_S * 10**9:
+                raise SignInAgain
+            known = page_keys.kept(key)
+        if not await anyio.to_thread.run_sync(page_keys.is_proof, known, challenge, proof):
+            raise SignInAgain
+        if record.key is None:
+            newest = self._store.token(record.id)
+            if newest is None or newest.key not in (None, known):
+                raise SignInAgain  # another page was faster
+            self._store.give_key(record.id, known)
+        return _actor(record, kind="person")
 
     # --- tickets --------------------------------------------------------------
 
@@ -193,18 +246,21 @@ class Access:
             Exhausted: if too many wait to be used.
         """
         now_s = self._clock.monotonic_s()
-        _drop(self._tickets, [each for each, it in self._tickets.items() if it.until_s <= now_s])
-        if len(self._tickets) >= MAX_TICKETS:
-            raise Exhausted(
-                f"{MAX_TICKETS} tickets wait to be used", hint=f"they expire in {TICKET_S:.0f} s"
-            )
+        self._drop_tickets(lambda ticket: ticket.until_s <= now_s)
+        give_back = self._ticket_shares.take(actor)
         ticket = "".join(secrets.choice(_ALNUM) for _ in range(32))
-        self._tickets[digest(ticket)] = _Ticket(actor, now_s + TICKET_S)
+        self._tickets[digest(ticket)] = _Ticket(actor, now_s + TICKET_S, give_back)
         return ticket
+
+    def _drop_tickets(self, is_over: Callable[[_Ticket], bool]) -> None:
+        for key in [key for key, ticket in self._tickets.items() if is_over(ticket)]:
+            self._tickets.pop(key).give_back()
 
     def by_ticket(self, ticket: str) -> Actor | None:
         """Whoever asked for it, if it is new enough and their token still good; it is used up."""
         found = self._tickets.pop(digest(ticket), None)
+        if found is not None:
+            found.give_back()
         if found is None or found.until_s <= self._clock.monotonic_s():
             return None
         return found.actor if self.is_good(found.actor) else None

@@ -40,7 +40,7 @@ from duetty.session import (
     ViewerKind,
     follow,
     keep_state,
-    screen_json,
+    screen_shape,
 )
 from duetty.wire.results import SessionInfo
 
@@ -131,9 +131,9 @@ class View:
         """Bytes from an offset on; None if some of them are gone."""
         return self._follower.read(start, limit)
 
-    def snapshot(self, *, scrollback_rows: int, not_before: int | None = None) -> Snapshot:
+    async def snapshot(self, *, scrollback_rows: int, not_before: int | None = None) -> Snapshot:
         """The terminal now; with `not_before` one of a moment ago, if not older than this byte."""
-        return self._follower.snapshot(scrollback_rows=scrollback_rows, not_before=not_before)
+        return await self._follower.snapshot(scrollback_rows=scrollback_rows, not_before=not_before)
 
     @property
     def viewers(self) -> int:
@@ -171,9 +171,9 @@ class View:
         shape = surface_shape(self._follower.session)
         return {name: shape[name] for name in ELEMENT_FIELDS}
 
-    def screen(self, *, styled: bool) -> dict[str, Any]:
+    async def screen(self, *, styled: bool) -> dict[str, Any]:
         """As `screen.get` tells it."""
-        return screen_json(self._follower.session.screen(styled=styled))
+        return await screen_shape(self._follower.session, styled=styled)
 
     @property
     def total_rows(self) -> int:
@@ -454,7 +454,10 @@ def follow_session(
     session = services.registry.find(name)
     may_size = size is not None and SIZE_SCOPE in actor.scopes
     shown = Size(_clamped(size[0]), _clamped(size[1])) if size and may_size else None
-    with follow(session, kind=kind, name=actor.name, size=shown) as follower:
+    with (
+        services.viewing.taken(actor, session.profile.id),
+        follow(session, kind=kind, name=actor.name, size=shown) as follower,
+    ):
         try:
             settle_size(services, session)
             yield View(call, services, actor, follower)

@@ -1,9 +1,11 @@
 """Operations that take a session out of the terminal: a picture of its screen, a recording."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+import anyio
 import anyio.to_thread
 
 from duetty.calls import Actor, Effect
@@ -12,8 +14,19 @@ from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.stream import DocumentTooLarge, Stream
-from duetty.session import Session, cast_lines, grid_dump, html_page, spans_of, svg_of
-from duetty.surface import Frame
+from duetty.session import (
+    MAX_CELLS,
+    Session,
+    cast_lines,
+    cells_of,
+    drawn,
+    grid_dump,
+    html_page,
+    spans_of,
+    svg_of,
+)
+from duetty.surface import compose
+from duetty.vt import Terminal
 from duetty.wire.params import RecordingParams, SnapshotParams
 from duetty.wire.results import Document
 
@@ -61,44 +74,75 @@ class FontMissing(Unavailable):
 
 async def _snapshot(params: SnapshotParams, services: Services, actor: Actor) -> Stream:
     session = services.registry.find(params.session)
-    frame = session.frame() if params.elements else None
+    if params.format != "vt":
+        _check_cells(session)
+    if params.format == "png":
+        cols, rows = session.terminal_size
+        size = (session.profile.cols, session.profile.rows) if params.elements else (cols, rows)
+        _check_pixels(size, params.scale)
+    draw = _with_elements(session) if params.elements else _alone
+    above = session.total_rows if params.format == "vt" and not params.elements else 0
+    drawn_ = await drawn(
+        session, partial(draw, params.format, session.name), cells=cells_of(session, above=above)
+    )
     match params.format:
         case "vt":
-            drawn = session.dump() if frame is None else grid_dump(frame.rows, frame.cursor)
-            return Stream(media_type="application/octet-stream", content=drawn)
+            return Stream(media_type="application/octet-stream", content=drawn_)
         case "html":
-            lines = (
-                session.screen(styled=True).lines
-                if frame is None
-                else tuple(spans_of(row) for row in frame.rows)
-            )
-            page = html_page(lines, title=session.name)
-            return Stream(media_type="text/html; charset=utf-8", content=_encoded(page))
+            return Stream(media_type="text/html; charset=utf-8", content=drawn_)
         case "svg":
-            svg = await _svg(session, frame)
-            return Stream(media_type="image/svg+xml", content=_encoded(svg))
+            return Stream(media_type="image/svg+xml", content=drawn_)
         case "png":
-            svg = await _svg(session, frame)
-            size = session.terminal_size if frame is None else (frame.cols, len(frame.rows))
-            scale = _scale(size, params.scale)
-            png = await anyio.to_thread.run_sync(_png, svg, scale, FONT_PLACES)
+            png = await anyio.to_thread.run_sync(
+                _png, drawn_.decode(), params.scale, FONT_PLACES, limiter=_drawing()
+            )
             return Stream(media_type="image/png", content=png)
+
+
+@cache
+def _drawing() -> anyio.CapacityLimiter:
+    """One at a time: each may take a hundred megabytes."""
+    return anyio.CapacityLimiter(1)
+
+
+def _alone(kind: str, name: str, terminal: Terminal) -> bytes:
+    """The screen as the program has it."""
+    if kind == "vt":
+        return terminal.dump()
+    if kind == "html":
+        return _encoded(html_page(terminal.screen(styled=True).lines, title=name))
+    return _encoded(svg_of(terminal.grid(), cols=terminal.cols, cursor=terminal.cursor))
+
+
+def _with_elements(session: Session) -> Callable[[str, str, Terminal], bytes]:
+    """With its panels and overlays, as who is attached sees it."""
+    scene = session.elements.scene(cols=session.profile.cols, rows=session.profile.rows)
+
+    def draw(kind: str, name: str, terminal: Terminal) -> bytes:
+        frame = compose(terminal.grid(), terminal.screen(styled=False).cursor, scene)
+        if kind == "vt":
+            return grid_dump(frame.rows, frame.cursor)
+        if kind == "html":
+            return _encoded(html_page(tuple(spans_of(row) for row in frame.rows), title=name))
+        return _encoded(svg_of(frame.rows, cols=frame.cols, cursor=frame.cursor))
+
+    return draw
 
 
 def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-async def _svg(session: Session, frame: Frame | None) -> str:
-    if frame is None:
-        grid, cursor = session.grid(), session.screen(styled=False).cursor
-        cols = session.terminal_size[0]
-    else:
-        grid, cursor, cols = frame.rows, frame.cursor, frame.cols
-    return await anyio.to_thread.run_sync(lambda: svg_of(grid, cols=cols, cursor=cursor))
+def _check_cells(session: Session) -> None:
+    cells = cells_of(session)
+    if cells > MAX_CELLS:
+        raise DocumentTooLarge(
+            f"a screen of {cells} cells is too large for a document",
+            hint=f"at most {MAX_CELLS}; format=vt takes any",
+        )
 
 
-def _scale(size: tuple[int, int], wanted: int) -> int:
+def _check_pixels(size: tuple[int, int], wanted: int) -> None:
     cols, rows = size
     pixels = (cols * 9 + 20) * (rows * 16 + 20)
     if pixels * wanted**2 > MAX_PIXELS:
@@ -106,7 +150,6 @@ def _scale(size: tuple[int, int], wanted: int) -> int:
             f"a picture of {cols} by {rows} at {wanted} times its size is too large",
             hint="ask for a smaller scale, or for format=svg",
         )
-    return wanted
 
 
 def _png(svg: str, scale: int, places: tuple[str, ...]) -> bytes:

@@ -1,21 +1,26 @@
 """What stands between a call and its effect, put together: trail, approvals, deciding."""
 
 import logging
-from collections.abc import Collection, Generator
+from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from duetty.approvals import Approvals
 from duetty.audit import Filters, Limits, Trail, records
+from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
 from duetty.ops.judging.deciding import Deciding
 from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rulebook.book import Rulebook
-from duetty.session import Registry
+from duetty.session import RecordedRun, Registry
 from duetty.store import Store
+
+RUNS_LOOK = 200
+"""Runs looked at for whose the blocks of a killed server are."""
 
 SETTLED_LOOK = 1_000
 """Records looked through for answers that the store did not get any more."""
@@ -43,7 +48,10 @@ def policing(
     book = Rulebook(paths.config_file, RULE_NAMES)
     limits = Limits(file_bytes=settings.audit_file_mib << 20, files=settings.audit_files)
     registry.hidden = (*registry.hidden, *of_every_instance(paths, home=registry.home))
-    with _opened(paths.audit, clock, limits, store) as trail:
+    opened = partial(
+        Trail, clock=clock, limits=limits, store=store, required=settings.audit_required
+    )
+    with _opened(paths.audit, opened) as trail:
         approvals = Approvals(
             store, trail, clock, wait_s=settings.approval_wait_s, ask=settings.approval_ask
         )
@@ -57,6 +65,7 @@ def policing(
             trail=trail,
             book=book,
         )
+        registry.whose = partial(_runs_of, trail)
         yield Policing(trail=trail, approvals=approvals, deciding=deciding)
 
 
@@ -86,14 +95,28 @@ def _is_ours_alone(directory: Path, places: Collection[Path]) -> bool:
         return False
 
 
-def _opened(directory: Path, clock: Clock, limits: Limits, store: Store) -> Trail:
+def _opened(directory: Path, opened: Callable[[Path], Trail]) -> Trail:
     try:
-        return Trail(directory, clock=clock, limits=limits, store=store)
+        return opened(directory)
     except OSError as error:
         raise StateUnwritable(
             f"cannot use the audit trail in {directory}: {error.strerror}",
             hint="check that the directory is yours, can be written and has space left",
         ) from error
+
+
+def _runs_of(trail: Trail, session: str) -> list[RecordedRun]:
+    """The runs of a session that the trail has, newest first."""
+    found = records(trail.directory, Filters(kind="call", operation="command.run"), limit=RUNS_LOOK)
+    return [
+        RecordedRun(
+            command_line=str(each.fields["judged"].get("command_line")),
+            at_ns=each.at_ns,
+            actor=Actor(kind=each.fields["actor"]["kind"], name=each.fields["actor"]["name"]),
+        )
+        for each in found
+        if each.fields.get("session_id") == session and "judged" in each.fields
+    ]
 
 
 def _settled(trail: Trail) -> dict[str, str]:

@@ -14,8 +14,7 @@ from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import block_info, stored_block_info
-from duetty.session import Block, Session, output_lines
-from duetty.session import screen_json as screen_as_json
+from duetty.session import Block, Session, output_lines, screen_shape
 from duetty.session import scrollback_json as scrollback_as_json
 from duetty.store import Hit, Store
 from duetty.wire.params import (
@@ -30,11 +29,13 @@ from duetty.wire.results import BlockInfo, BlockOutput, ScrollbackShape, SearchH
 
 MAX_ROWS = 10_000
 ROWS_PER_TURN = 200
+CELLS_PER_TURN = 16_000
+"""Styles take 25 µs a row of eighty: ten thousand of them at once would hold everybody else up."""
 
 
 async def _screen(params: ScreenParams, services: Services, actor: Actor) -> dict[str, Any]:
     session = services.registry.find(params.session)
-    screen = screen_as_json(session.screen(styled=params.format == "styled"))
+    screen = await screen_shape(session, styled=params.format == "styled")
     screen["last_activity_ms"] = int(session.activity.quiet_s() * 1000)
     return screen
 
@@ -43,14 +44,14 @@ async def _scrollback(params: ScrollbackParams, services: Services, actor: Actor
     session = services.registry.find(params.session)
     limit = min(params.limit, MAX_ROWS)
     styled = params.format == "styled"
+    turn = max(1, min(ROWS_PER_TURN, CELLS_PER_TURN // session.terminal_size[0]))
     first: dict[str, Any] = scrollback_as_json(
-        session.scrollback(offset=params.offset, limit=min(limit, ROWS_PER_TURN), styled=styled)
+        session.scrollback(offset=params.offset, limit=min(limit, turn), styled=styled)
     )
-    # Styles take 25 µs a row: ten thousand of them at once would hold everybody else up.
-    while len(first["lines"]) < limit and len(first["lines"]) % ROWS_PER_TURN == 0:
+    while len(first["lines"]) < limit and len(first["lines"]) % turn == 0:
         await anyio.lowlevel.checkpoint()
         at = first["offset"] + len(first["lines"])
-        rows = min(ROWS_PER_TURN, limit - len(first["lines"]))
+        rows = min(turn, limit - len(first["lines"]))
         more: dict[str, Any] = scrollback_as_json(
             session.scrollback(offset=at, limit=rows, styled=styled)
         )

@@ -24,7 +24,7 @@ from duetty.session import (
     Run,
     RunAnswer,
     Session,
-    screen_json,
+    screen_shape,
     wait_block,
     wait_exit,
     wait_idle,
@@ -94,7 +94,7 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
     answer = await run.answer(output_limit=limit)
     if params.interrupt and answer.completed_by == "deadline":
         await services.registry.interrupt(session, actor=actor)
-    return run_result(answer, session, params, actor)
+    return await run_result(answer, session, params, actor)
 
 
 async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
@@ -175,9 +175,11 @@ async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[
             raise
 
 
-def run_result(answer: RunAnswer, session: Session, params: WatchParams, who: Actor) -> RunResult:
+async def run_result(
+    answer: RunAnswer, session: Session, params: WatchParams, who: Actor
+) -> RunResult:
     output, blocks = answer.output, answer.blocks
-    shown = screen_json(session.screen(styled=params.format == "styled")) if params.screen else None
+    shown = await screen_shape(session, styled=params.format == "styled") if params.screen else None
     changed = session.shown.changes(who.identity, session.rows())
     cursor = session.cursor
     last = blocks[-1] if blocks else session.open_block
@@ -227,7 +229,7 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
             details={
                 "state": session.state().word,
                 "generation": session.activity.generation,
-                "screen": screen_json(session.screen(styled=params.format == "styled")),
+                "screen": await screen_shape(session, styled=params.format == "styled"),
             },
         )
     reason, match, block = found
@@ -243,7 +245,7 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
         terminal=session.terminal_mode,
         block=block,
         exit_code=session.exit_code,
-        screen=screen_json(session.screen(styled=params.format == "styled")),
+        screen=await screen_shape(session, styled=params.format == "styled"),
         scrollback_lines=session.total_rows,
         last_activity_ms=int(session.activity.quiet_s() * 1000),
     )
@@ -292,7 +294,7 @@ async def _idle(params: IdleParams, services: Services, actor: Actor) -> Idle:
             details={"generation": session.activity.generation, "state": session.state().word},
         )
     return Idle(
-        screen=screen_json(session.screen(styled=params.format == "styled")),
+        screen=await screen_shape(session, styled=params.format == "styled"),
         scrollback_lines=session.total_rows,
         generation=session.activity.generation,
         last_activity_ms=int(session.activity.quiet_s() * 1000),

@@ -29,8 +29,15 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         degraded["store"] = (
             f"{store.repaired.reason}; what could not be read is in {store.repaired.moved_to}"
         )
+    elif store.lost is not None:
+        degraded["store"] = store.lost
     if store.degraded:
         degraded["store"] = store.degraded
+    damaged = [each for each in sessions if each.journal.damage is not None]
+    if damaged:
+        degraded["journal"] = "; ".join(
+            f"{each.name}: {each.journal.damage}" for each in damaged[:5]
+        )
     if services.trail.degraded:
         degraded["audit"] = services.trail.degraded
     return ServerStatus(

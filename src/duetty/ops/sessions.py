@@ -280,7 +280,7 @@ UPDATE = Operation(
     run=_update,
     check=_check_update,
     route=Route(method="PATCH", path="/sessions/{session}"),
-    errors=(InvalidSessionName, InvalidTag, SessionNameConflict, BadWorkingDirectory),
+    errors=(InvalidSessionName, InvalidTag, SessionNameConflict, BadWorkingDirectory, NotAPerson),
 )
 RESIZE = Operation(
     name="session.resize",

@@ -8,7 +8,7 @@ from duetty.events import ViewersChanged
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.session import Session, screen_json, wait_any_idle
+from duetty.session import Session, screen_shape, wait_any_idle
 from duetty.wire.events import AnyIdle, AnyIdleParams
 from duetty.wire.params import MAX_IDLE_MS, SessionParams
 from duetty.wire.results import Done
@@ -44,7 +44,7 @@ async def _any_idle(params: AnyIdleParams, services: Services, actor: Actor) -> 
         )
         return AnyIdle(
             session=first.session.name,
-            screen=screen_json(first.session.screen(styled=params.format == "styled")),
+            screen=await screen_shape(first.session, styled=params.format == "styled"),
             scrollback_lines=first.session.total_rows,
             generation=first.generation,
         )

@@ -59,11 +59,11 @@ def analyse_anew(text: str, cwd: str = "", shell: str = "", workspace: str = "")
     recognised = recognise(text)
     if shell == FISH and isinstance(recognised, Line) and FISH not in recognised.shells:
         recognised = Unproven(text, (_OTHERWISE, 0))
-    proof = None if type(recognised) is Unproven else prove(recognised, cwd)
+    proof = None if isinstance(recognised, Unproven) else prove(recognised, cwd)
     if type(proof) is Proof:
         return new(Analysis, (recognised, proof, _NOTHING))
     try:
-        if type(recognised) is Unproven:
+        if isinstance(recognised, Unproven):
             scan = scan_text(text, cwd, workspace=workspace, shell=shell)
         else:
             scan = scan_line(recognised, cwd, workspace=workspace, shell=shell)

@@ -192,7 +192,7 @@ def _by_rules(
         )
     if type(decision) is Allow:
         watching = [rule for rule in applying if rule.decide != "allow" and rule.command]
-        if watching and analysis is not None and (doubt := _doubt(call, analysis)) is not None:
+        if watching and analysis is not None and (doubt := _unread(call, analysis)) is not None:
             # Whether the rule is meant cannot be read: as strict as if it were.
             return Ask(
                 rule=f"rule:{watching[0].name}",
@@ -207,21 +207,12 @@ def _by_rules(
 
 def _unread(call: Judged, analysis: Analysis) -> str | None:
     """What of the line could not be read, where that says something."""
+    if call.into_program:
+        return None
     doubts = analysis.scan.unreadable
     if call.can_go_on:
         doubts = tuple(each for each in doubts if not each.endswith(UNFINISHED))
     return doubts[0] if doubts else None
-
-
-def _doubt(call: Judged, analysis: Analysis) -> str | None:
-    """Why some command of the line may not have been seen."""
-    if call.into_program:
-        return None
-    unread = _unread(call, analysis)
-    if unread is None and isinstance(analysis.recognised, Unproven) and analysis.scan.classes:
-        # A scan that has found something does not ask the grammar whether the rest is valid.
-        return analysis.recognised.why
-    return unread
 
 
 def _matches(rule: Rule, analysis: Analysis | None) -> bool:

@@ -4,7 +4,7 @@ Pure: no file is looked at, so links are not followed. More directories than a s
 would really enter may come out, never fewer of those that are written there.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from posixpath import join, normpath
 from typing import NamedTuple
 
@@ -19,21 +19,9 @@ MAX_TURNED = 3
 """So many relative directories are tried in any order: a function is entered where it is called."""
 
 _ENTERING = frozenset({"cd", "chdir", "pushd"})
-_OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "env": ("-C", "--chdir"),
-    "sudo": ("-D", "--chdir"),
-    "git": ("-C",),
-    "make": ("-C", "--directory"),
-    "gmake": ("-C", "--directory"),
-    "ninja": ("-C",),
-    "cargo": ("-C",),
-    "go": ("-C",),
-    "tar": ("-C", "--directory"),
-    "npm": ("-C", "--prefix"),
-    "pnpm": ("-C", "--dir"),
-    "yarn": ("--cwd",),
-}
-"""Programs that go where one of their options says."""
+_OPTIONS = ("-C", "-D", "--chdir", "--directory", "--prefix", "--dir", "--cwd")
+_GOING = frozenset("env sudo git make gmake ninja cargo go tar npm pnpm yarn".split())
+"""Programs that go where one of these options says."""
 
 _WANDERING = frozenset({"-execdir", "-okdir"})
 
@@ -78,8 +66,8 @@ def _targets(words: Sequence[str]) -> list[str]:
     if name in _ENTERING:
         operands = [each for each in given if each == "-" or each[:1] not in ("-", "+")]
         return list(operands) if len(operands) == 1 else [*operands, ""]
-    if name in _OPTIONS:
-        return _valued(_OPTIONS[name], given)
+    if name in _GOING:
+        return _valued(_OPTIONS, given)
     if not given and (words[0].endswith("/") or words[0] == ".."):
         return [words[0]]  # some shells go to a directory that stands alone
     return []

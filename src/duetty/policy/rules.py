@@ -43,18 +43,8 @@ MAX_NAMED = 40
 
 Verdict = Literal["deny", "ask", "allow"]
 
-_LISTS = (
-    "operation",
-    "actor",
-    "dialect",
-    "tag",
-    "mode",
-    "cwd",
-    "command",
-    "tool",
-    "matches",
-    "not_matches",
-    "even_destructive",
+_LISTS = tuple(
+    "operation actor dialect tag mode cwd command tool matches not_matches even_destructive".split()
 )
 _KEYS = (*_LISTS, "name", "decide", "why")
 

@@ -2,6 +2,7 @@
 
 from duetty.session.block import Block
 from duetty.session.capture import CapturedKey, owner_name
+from duetty.session.drawing import MAX_CELLS, cells_of, drawn, screen_shape
 from duetty.session.elements import Elements
 from duetty.session.exporting import cast_lines
 from duetty.session.following import Follower, Snapshot, follow
@@ -12,14 +13,17 @@ from duetty.session.opening import OpenRequest
 from duetty.session.output import OutputText, output_lines
 from duetty.session.registry import Registry
 from duetty.session.resetting import reset
+from duetty.session.restoring import RecordedRun
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
 from duetty.session.typed_text import edited_text, ends_line, plain_text
-from duetty.session.viewers import Size, Viewer, ViewerKind
+from duetty.session.viewers import MAX_VIEWERS, Size, Viewer, ViewerKind
 from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, wait_state, wait_text
 from duetty.vt import grid_dump, html_page, screen_json, scrollback_json, spans_of, svg_of
 
 __all__ = [
+    "MAX_CELLS",
+    "MAX_VIEWERS",
     "Block",
     "CapturedKey",
     "Elements",
@@ -30,6 +34,7 @@ __all__ = [
     "Needle",
     "OpenRequest",
     "OutputText",
+    "RecordedRun",
     "Registry",
     "Run",
     "RunAnswer",
@@ -39,6 +44,8 @@ __all__ = [
     "Viewer",
     "ViewerKind",
     "cast_lines",
+    "cells_of",
+    "drawn",
     "edited_text",
     "ends_line",
     "follow",
@@ -50,6 +57,7 @@ __all__ = [
     "plain_text",
     "reset",
     "screen_json",
+    "screen_shape",
     "scrollback_json",
     "spans_of",
     "svg_of",

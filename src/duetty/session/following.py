@@ -7,17 +7,24 @@ however slow it is, and can go on from any byte that the journal still has.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import anyio
 
 from duetty.errors import OutputExpired
 from duetty.events import Entry, KeysTyped, Lagged, Subscription, ViewersChanged
 from duetty.ids import Offset, Seq
+from duetty.session.drawing import LARGE_CELLS, cells_of, drawn
 from duetty.session.session import Session
 from duetty.session.viewers import Size, Viewer, ViewerKind
 
 SHARED_S = 0.03
 """How old a snapshot may be that a flooded viewer gets: one at thirty a second for all of them."""
+
+SHARED_LARGE_S = 5.0
+"""The same, where making one takes seconds of a worker."""
+
+_making: WeakKeyDictionary[Session, anyio.Lock] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +98,7 @@ class Follower:
         except OutputExpired:
             return None
 
-    def snapshot(
+    async def snapshot(
         self, *, scrollback_rows: int | None = None, not_before: int | None = None
     ) -> Snapshot:
         """The terminal now, with this much scrollback. Taken once for all who ask at this byte.
@@ -101,6 +108,25 @@ class Follower:
         as long as a chunk of the flood itself.
         """
         session = self.session
+        above = session.total_rows if scrollback_rows is None else scrollback_rows
+        cells = cells_of(session, above=above)
+        if cells <= LARGE_CELLS:
+            return await self._snapshot(cells, scrollback_rows, not_before)
+        # Each takes seconds of a worker: who asks meanwhile gets the same one, and the bytes since.
+        async with _making.setdefault(session, anyio.Lock()):
+            last = session.last_dump
+            if isinstance(last, _Dumped) and anyio.current_time() - last.at_s < SHARED_LARGE_S:
+                not_before = max(int(session.journal.start), 0)
+            return await self._snapshot(cells, scrollback_rows, not_before, SHARED_LARGE_S)
+
+    async def _snapshot(
+        self,
+        cells: int,
+        scrollback_rows: int | None,
+        not_before: int | None,
+        shared_s: float = SHARED_S,
+    ) -> Snapshot:
+        session = self.session
         cols, rows = session.terminal_size
         oldest = session.journal.end if not_before is None else not_before
         last = session.last_dump
@@ -108,16 +134,14 @@ class Follower:
             isinstance(last, _Dumped)
             and (last.cols, last.rows, last.scrollback_rows) == (cols, rows, scrollback_rows)
             and last.snapshot.offset >= oldest
-            and (not_before is None or anyio.current_time() - last.at_s < SHARED_S)
+            and (not_before is None or anyio.current_time() - last.at_s < shared_s)
         ):
             return last.snapshot
-        snapshot = Snapshot(
-            seq=session.log.seq,
-            offset=session.journal.end,
-            cols=cols,
-            rows=rows,
-            screen=session.dump(scrollback_rows=scrollback_rows),
+        seq, offset = session.log.seq, session.journal.end
+        screen = await drawn(
+            session, lambda it: it.dump(scrollback_rows=scrollback_rows), cells=cells
         )
+        snapshot = Snapshot(seq=seq, offset=offset, cols=cols, rows=rows, screen=screen)
         session.last_dump = _Dumped(
             snapshot=snapshot,
             cols=cols,

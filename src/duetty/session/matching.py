@@ -1,20 +1,64 @@
 """A text that is waited for: literal, or a regular expression that cannot hold up the server.
 
-The pattern is the caller's and the text is a program's, so either may be hostile;
-Python's own `re` would hold the loop for as long as the two of them like.
+The pattern is the caller's and the text is a program's, so either may be hostile. RE2 takes time
+in proportion to the two, never more; how much of that one search may take is bounded here.
 """
 
-from typing import NamedTuple
+import re
+from collections.abc import Generator
+from functools import cache
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
 
-import regex
+import anyio
+import anyio.to_thread
+import re2 as _untyped  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from duetty.errors import BadArguments
 
 MAX_LINE = 1_000
 """Of the line around a match."""
 
-SEARCH_S = 0.1
-"""For one search of a screenful. An honest pattern takes microseconds."""
+INLINE_S = 0.02
+"""For one search that others wait for. An honest pattern takes microseconds."""
+
+SEARCH_S = 0.5
+"""For one search in a worker, which holds up nobody else."""
+
+MAX_INSTRUCTIONS = 4_000
+"""Of a compiled pattern. `\\pL+` has 1,200; a word has one for each byte."""
+
+STEP_S = 4e-9
+"""What one instruction takes at one byte, at worst, as measured."""
+
+WINDOW_S = 0.005
+"""A search cannot be stopped, so a long one is made in pieces of this."""
+
+MAX_MEMORY_BYTES = 2 * 1024 * 1024
+WORKERS = 2
+
+FEWER = "repeat fewer things fewer times: x{0,1000} is a thousand x?"
+
+
+class _Pattern(Protocol):
+    @property
+    def programsize(self) -> int: ...
+    def search(self, text: str) -> re.Match[str] | None: ...
+
+
+_re2: Any = _untyped
+
+_LACKING = {
+    "(?=": "lookahead",
+    "(?!": "lookahead",
+    "(?<": "lookbehind",
+    "(?>": "an atomic group",
+    "(?(": "a conditional group",
+    "(?#": "a comment",
+    "(?P": "a named backreference",
+    "(?x": "the verbose flag",
+    "\\Z": "\\Z (write \\z)",
+}
 
 
 class Found(NamedTuple):
@@ -32,29 +76,112 @@ class Needle:
         Raises:
             BadArguments: if the pattern cannot be compiled.
         """
-        try:
-            self._pattern = regex.compile(
-                pattern if pattern is not None else regex.escape(text or ""),
-                regex.MULTILINE if pattern is not None else 0,
-            )
-        except (regex.error, RecursionError, OverflowError, ValueError) as error:
-            raise BadArguments(f"not a regular expression: {error}") from error
+        self._text = text or ""
+        self._pattern = None if pattern is None else _compiled(pattern)
+        self._step_s = 0.0 if self._pattern is None else self._pattern.programsize * STEP_S
 
-    def find(self, haystack: str) -> "Found | None":
+    def find(self, haystack: str, *, within_s: float = INLINE_S) -> Found | None:
         """The first match.
 
         Raises:
             BadArguments: if the search takes too long.
         """
-        try:
-            found = self._pattern.search(haystack, timeout=SEARCH_S)
-        except TimeoutError:
-            raise BadArguments(
-                "the regular expression takes too long to search this output",
-                hint="avoid nested repetition such as (a+)+",
-            ) from None
-        if found is None:
-            return None
-        start = haystack.rfind("\n", 0, found.start()) + 1
-        end = haystack.find("\n", found.end())
-        return Found(found.group(0), haystack[start : end if end >= 0 else None][:MAX_LINE])
+        if self._pattern is None:
+            at = haystack.find(self._text)
+            return None if at < 0 else _found(haystack, at, at + len(self._text))
+        haystack = _valid(haystack)
+        deadline_s = monotonic() + within_s
+        for window in _windows(haystack, max(1, int(WINDOW_S / self._step_s))):
+            if (found := self._pattern.search(window)) is not None:
+                return _found(window, found.start(), found.end())
+            if window is not haystack and monotonic() > deadline_s:
+                raise BadArguments(
+                    "the regular expression takes too long to search this output",
+                    hint=FEWER,
+                )
+        return None
+
+    async def find_aside(self, haystack: str) -> Found | None:
+        """The same, in a worker if it may take long.
+
+        Raises:
+            BadArguments: if it takes too long even so.
+        """
+        if len(haystack) * self._step_s <= WINDOW_S:
+            return self.find(haystack)
+        return await anyio.to_thread.run_sync(
+            lambda: self.find(haystack, within_s=SEARCH_S), limiter=_workers()
+        )
+
+
+def _found(text: str, start: int, end: int) -> Found:
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", end)
+    return Found(text[start:end], text[first : last if last >= 0 else None][:MAX_LINE])
+
+
+@cache
+def _workers() -> anyio.CapacityLimiter:
+    return anyio.CapacityLimiter(WORKERS)
+
+
+def _compiled(pattern: str) -> _Pattern:
+    options = _re2.Options()
+    options.max_mem = MAX_MEMORY_BYTES
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        compiled: _Pattern = _re2.compile(f"(?m){_valid(pattern)}", options)
+    except _re2.error as error:
+        raise _refusal(error.args[0]) from error
+    finally:
+        _re2.purge()  # its cache would keep the patterns of 128 callers
+    if compiled.programsize > MAX_INSTRUCTIONS:
+        raise BadArguments("the regular expression is too large", hint=FEWER)
+    return compiled
+
+
+def _refusal(told: bytes | str) -> BadArguments:
+    reason = told.decode("utf-8", "replace") if isinstance(told, bytes) else told
+    kind, _, what = reason.partition(": ")
+    feature = _LACKING.get(what[:3])
+    if feature is None and kind == "invalid escape sequence":
+        feature = "a backreference" if what[1:].isdigit() else what
+    elif feature is None and kind == "bad repetition operator":
+        feature = "a possessive or doubled repetition"
+    elif feature is None and kind == "invalid repetition size":
+        feature = "a count over 1000"
+    if feature is None:
+        return BadArguments(f"not a regular expression: {reason}")
+    return BadArguments(
+        f"regular expressions here have no {feature.removeprefix('a ').removeprefix('an ')}: "
+        f"{what[:40]}",
+        hint="the syntax is that of RE2: github.com/google/re2/wiki/Syntax",
+        details={"feature": feature},
+    )
+
+
+def _valid(text: str) -> str:
+    """Without lone surrogates, which no UTF-8 has."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _windows(text: str, size: int) -> Generator[str]:
+    """The text, or pieces of it that overlap by half, cut where a line ends if there is one."""
+    if len(text) <= size:
+        yield text
+        return
+    start = 0
+    while start < len(text):
+        end = start + size
+        if end < len(text):
+            end = text.rfind("\n", start + size // 2, end) + 1 or end
+        yield text[start:end]
+        if end >= len(text):
+            return
+        half = start + max(1, (end - start) // 2)
+        start = text.rfind("\n", start, half) + 1 or half

@@ -1,5 +1,6 @@
 """Every session of this server: names, opening, closing, restoring, the keeper's news."""
 
+import errno
 import logging
 import os
 from collections.abc import Callable, Mapping
@@ -18,8 +19,10 @@ from duetty.calls import Actor
 from duetty.clearing import ASIDE, remove_trees
 from duetty.clock import Clock
 from duetty.config import Settings
+from duetty.descriptors import for_people, has_room
 from duetty.errors import (
     DuettyError,
+    ForkFailed,
     KeeperUnavailable,
     MaxSessions,
     NotFound,
@@ -67,7 +70,7 @@ from duetty.session.recording import (
     block_text,
     session_record,
 )
-from duetty.session.restoring import profile_of, recall_blocks, records, restored
+from duetty.session.restoring import Whose, profile_of, recall_blocks, records, restored
 from duetty.session.session import Session
 from duetty.session.sidecar import write_sidecar
 from duetty.session.viewers import Viewers, size_rule
@@ -132,6 +135,9 @@ class Registry:
         self._restored = False
         self.degraded: dict[str, str] = {}
         """Part and reason of what does not work as promised."""
+
+        self.whose: Whose = lambda session: []
+        """The runs of a session that the trail knows of, to tell whose its blocks are."""
 
         self.on_ended: Callable[[Session], None] = lambda session: None
         """Told as soon as a session's process is gone."""
@@ -226,6 +232,11 @@ class Registry:
                 f"{self._settings.session_max} sessions are open",
                 hint="close some, or raise session.max",
             )
+        if not has_room(keeping=for_people()):
+            raise ForkFailed(
+                "the server has no file descriptor left for another session",
+                hint="close some sessions, or raise the limit of open files (ulimit -n)",
+            )
 
     def _is_taken(self, name: str) -> bool:
         """A session that has ended keeps its name only until another is to have it."""
@@ -278,8 +289,10 @@ class Registry:
             del self._starting[id_]
             self._tasks.start_soon(self._ending.end_orphan, id_)
             if isinstance(error, OSError):
+                is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
                 raise StateUnwritable(
-                    f"cannot write {scratch}: {error.strerror}", hint="free some space"
+                    f"cannot write {scratch}: {error.strerror}",
+                    hint="free some space" if is_full else None,
                 ) from error
             raise
         journal.note_size(cols=request.cols, rows=request.rows)
@@ -667,7 +680,7 @@ class Registry:
         if (elements := read_elements(journal.directory)) is not None:
             session.restore_elements(elements)
         self._add(session)
-        await recall_blocks(session, self._store)
+        await recall_blocks(session, self._store, self.whose)
         if record.exited_at_ns is not None and (kept is None or kept.exited):
             if kept is not None:
                 await self._ending.forget(session)

@@ -3,16 +3,21 @@
 A session is the newest snapshot of its journal, then the bytes after it, replies off.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
 from duetty.blocks import BlockTracker, Phase
+from duetty.calls import Actor
 from duetty.clearing import ASIDE, remove_trees
 from duetty.clock import Clock
 from duetty.errors import OutputExpired
+from duetty.ids import SessionId
 from duetty.journal import Journal
+from duetty.session.block import Block
 from duetty.session.envelope import Envelope, parse_envelope
 from duetty.session.lane import Lane
 from duetty.session.opening import command_text, is_shell
@@ -117,18 +122,49 @@ def records(store: Store, journals: Path) -> list[SessionRecord]:
     return found
 
 
-async def recall_blocks(session: Session, store: Store) -> None:
-    """Replayed blocks do not know who typed them; the store does, or has not heard of them."""
+class RecordedRun(NamedTuple):
+    """A command line as somebody asked for it to be run, from a record that is older than the store's."""
+
+    command_line: str
+    at_ns: int
+    actor: Actor
+
+
+Whose = Callable[[SessionId], list[RecordedRun]]
+"""The newest runs of a session that were recorded before they ran, newest first."""
+
+LATER_NS = 2_000_000_000
+"""By how much a block may seem to have begun before its run was recorded: clocks are read apart."""
+
+
+async def recall_blocks(session: Session, store: Store, whose: Whose) -> None:
+    """Replayed blocks do not know who typed them; the store does, or has not heard of them: a
+    server that was killed had recorded who asked, and not yet stored what came of it.
+    """
     stored = await anyio.to_thread.run_sync(
         lambda: store.blocks(session.profile.id, limit=len(session.recent) or 1)
     )
     by_id = {record.id: record for record in stored}
+    unheard = [block for block in session.recent if block.id not in by_id]
+    runs = await anyio.to_thread.run_sync(whose, session.profile.id) if unheard else []
+    actors = {block.id: _actor_of(block, runs) for block in reversed(unheard)}
     for place, block in enumerate(session.recent):
         record = by_id.get(block.id)
         if record is not None:
             session.recent[place] = replace(block, actor=recorded_actor(record))
         elif session.chronicle.on_closed is not None:
-            session.chronicle.on_closed(block)
+            told = replace(block, actor=actors.get(block.id) or block.actor)
+            session.recent[place] = told
+            session.chronicle.on_closed(told)
+
+
+def _actor_of(block: Block, runs: list[RecordedRun]) -> Actor | None:
+    """Who asked for it; each run is one block's."""
+    for place, run in enumerate(runs):
+        if run.command_line == block.command_line and run.at_ns < block.started_at_ns + LATER_NS:
+            del runs[: place + 1]
+            return run.actor
+    return None
 
 
 def profile_of(record: SessionRecord) -> Profile:

@@ -331,13 +331,9 @@ class Run:
         session = self.session
         if session.line.half_typed or session.phase is not Phase.INPUT:
             return True
-        for _ in range(2):
-            with anyio.move_on_after(TAKEN_BACK_S):
-                while session.phase is Phase.INPUT and session.has_half_line():
-                    await session.pulse.nap(HELD_S / 2)
-                break
-            # By the keys there is none: the shell was busy when it should have taken it back.
-            session.write(KILL_LINE, actor=self.actor, judged=True)
+        with anyio.move_on_after(TAKEN_BACK_S):
+            while session.phase is Phase.INPUT and session.has_half_line():
+                await session.pulse.nap(HELD_S / 2)
         return session.phase is Phase.INPUT
 
     def _check_empty(self) -> None:

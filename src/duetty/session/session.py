@@ -167,7 +167,7 @@ class Session:
     @property
     def degraded(self) -> str | None:
         """Why it does not all work as promised; None when it does."""
-        return self.journal.degraded or self._failure or self.left_behind
+        return self.journal.degraded or self._failure or self.left_behind or self.journal.damage
 
     @property
     def recent(self) -> deque[Block]:
@@ -279,6 +279,11 @@ class Session:
                 self._probe_generation = generation
         self._tell_state()
         return self.state()
+
+    @property
+    def terminal(self) -> Terminal:
+        """To look at, and to copy."""
+        return self._terminal
 
     def screen(self, *, styled: bool) -> Screen:
         return self._terminal.screen(styled=styled)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from duetty.errors import Exhausted
 
-MAX_VIEWERS = 64
+MAX_VIEWERS = 96
 """Per session, of every kind together."""
 
 ViewerKind = Literal["page", "attach", "api"]

@@ -153,10 +153,19 @@ ALTER TABLE sessions ADD COLUMN workspace TEXT;
 ALTER TABLE sessions ADD COLUMN network INTEGER NOT NULL DEFAULT 1;
 """
 
+_PAGE_KEYS = """
+ALTER TABLE tokens ADD COLUMN key TEXT;
+
+-- How often this file was written: see count.py.
+CREATE TABLE written (batches INTEGER NOT NULL);
+INSERT INTO written VALUES (0);
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SESSIONS_BLOCKS_TOKENS,
     _BROWSERS_AND_LAST_USE,
     _APPROVALS_TRAIL_SANDBOX,
     _OWNERS,
     _WORKSPACES,
+    _PAGE_KEYS,
 )

@@ -8,13 +8,14 @@ from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
-from duetty.clock import Clock, SystemClock
+from duetty.clock import Clock, ForwardClock, SystemClock
 from duetty.errors import StoreUnavailable, TokenNotFound
 from duetty.ids import BlockId, SessionId
 from duetty.store import approvals, audit, blocks, sessions, tokens
 from duetty.store.approvals import ApprovalRecord, StandingRecord
 from duetty.store.audit import TrailAnchor
 from duetty.store.blocks import BlockRecord, Limits
+from duetty.store.count import Count, batches_in, set_log_aside, what_was_lost
 from duetty.store.database import (
     Repair,
     check_version,
@@ -204,8 +205,10 @@ class Store(ReadOnlyStore):
     ) -> None:
         super().__init__(path)
         self.repaired = repaired
+        self.lost: str | None = None
+        """What a removed, emptied or garbled file or log cost, as found at the opening."""
         """Set when the file was broken and had to be started again."""
-        self._clock = clock
+        self._clock = ForwardClock(clock)
         # All tokens are held in memory: a new one is valid and a revoked one refused at once,
         # however long the disk takes.
         self._tokens = {token.id: token for token in tokens.tokens(connection)}
@@ -223,8 +226,14 @@ class Store(ReadOnlyStore):
             StoreUnavailable: if a newer Duetty wrote it, or SQLite lacks FTS5.
         """
         clock = clock or SystemClock()
+        count = Count(path)
+        known, log = count.read(), set_log_aside(path)
         connection, repaired = open_database(path, clock=clock)
-        return cls(path, connection, repaired=repaired, clock=clock, limits=limits or Limits())
+        lost = what_was_lost(connection, known, log, clock)
+        count.write(batches_in(connection))
+        store = cls(path, connection, repaired=repaired, clock=clock, limits=limits or Limits())
+        store.lost = None if repaired is not None else lost
+        return store
 
     @staticmethod
     def open_readonly(path: Path) -> ReadOnlyStore:
@@ -299,6 +308,12 @@ class Store(ReadOnlyStore):
             self._tokens[token_id] = record
             self._save_token(record)
         return record
+
+    def give_key(self, token_id: str, key: str) -> None:
+        """Keep the key of a browser's page."""
+        record = replace(self._tokens[token_id], key=key)
+        self._tokens[token_id] = record
+        self._save_token(record)
 
     def valid_token(self, token: str, *, kind: Kind = "token") -> TokenRecord | None:
         """The record behind a token that was shown, if it is valid now; from memory."""

@@ -32,6 +32,9 @@ class TokenRecord:
     created_at_ns: int
     expires_at_ns: int | None = None
     revoked_at_ns: int | None = None
+    key: str | None = None
+    """Of a browser: by which its page shows that it is the one that signed in."""
+
     last_used_at_ns: int | None = field(default=None, compare=False)
     """To the minute, or better: writing each use would be a write for each request."""
 
@@ -70,15 +73,15 @@ def hash_token(token: str) -> str:
 
 _COLUMNS = (
     "id, name, hash, scopes, session, created_at_ns, expires_at_ns, revoked_at_ns,"
-    " kind, last_used_at_ns"
+    " kind, last_used_at_ns, key"
 )
 
 
 def save(connection: sqlite3.Connection, record: TokenRecord) -> None:
     connection.execute(
-        f"INSERT INTO tokens ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constant
+        f"INSERT INTO tokens ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constant
         " ON CONFLICT (id) DO UPDATE SET revoked_at_ns = excluded.revoked_at_ns,"
-        " last_used_at_ns = excluded.last_used_at_ns",
+        " last_used_at_ns = excluded.last_used_at_ns, key = excluded.key",
         (
             record.id,
             storable(record.name),
@@ -90,6 +93,7 @@ def save(connection: sqlite3.Connection, record: TokenRecord) -> None:
             record.revoked_at_ns,
             record.kind,
             record.last_used_at_ns,
+            record.key,
         ),
     )
 
@@ -117,4 +121,5 @@ def _record(row: dict[str, Any]) -> TokenRecord:
         expires_at_ns=row["expires_at_ns"],
         revoked_at_ns=row["revoked_at_ns"],
         last_used_at_ns=row.get("last_used_at_ns"),
+        key=row.get("key"),
     )

@@ -10,12 +10,14 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from duetty.clock import Clock
 from duetty.ids import BlockId
 from duetty.store import blocks
 from duetty.store.blocks import BlockRecord, Limits
+from duetty.store.count import Count, one_more
 from duetty.store.database import is_damage, mark_damaged
 from duetty.store.pending import Apply, Dropped, FactKey, OutputText, Pending
 
@@ -44,6 +46,7 @@ class Writer:
         self._path = path
         self._limits = limits
         self._clock = clock
+        self._count = Count(path)
         self._changed = threading.Condition()
         self._pending = Pending()
         self._handed_over = 0
@@ -142,6 +145,9 @@ class Writer:
             while self._wait_work():
                 self._turn()
         finally:
+            # So that the file alone has everything: it may be copied, or lose its log.
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             self._connection.close()
             with self._changed:
                 self._changed.notify_all()
@@ -260,7 +266,9 @@ class Writer:
         try:
             for write in writes:
                 write(self._connection)
+            number = one_more(self._connection)
             self._connection.execute("COMMIT")
+            self._count.write(number)
         except BaseException:
             # Some errors (disk full) have rolled back already.
             if self._connection.in_transaction:

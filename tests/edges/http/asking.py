@@ -57,7 +57,8 @@ def spoken(server: ServerProcess, said: bytes, *, tls: ssl.SSLContext | None = N
 def browser_of(server: ServerProcess, **options: Any) -> Generator[httpx.Client]:
     """A browser that has just signed in."""
     link = server.command("token", "--link").stdout.strip()
-    with httpx.Client(base_url=server.url(), timeout=60, **options) as browser:
+    headers = {"Sec-Fetch-Site": "same-origin"}
+    with httpx.Client(base_url=server.url(), timeout=60, headers=headers, **options) as browser:
         assert browser.get(link).status_code == 303
         yield browser
 

@@ -12,8 +12,10 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from duetty.ops.access import TICKETS_EACH
 from tests.edges.http.asking import browser_of, client_of, code, new_token, refusal, with_token
 from tests.server_process import ServerProcess
+from tests.signed_in import cookie_of
 
 pytestmark = [pytest.mark.pty]
 
@@ -358,7 +360,8 @@ def test_a_websocket_closes_when_its_token_expires(
 def test_a_link_signs_one_browser_in_once(server: ServerProcess) -> None:
     link = server.command("token", "--link").stdout.strip()
 
-    with httpx.Client() as browser, httpx.Client() as thief:
+    ours = {"Sec-Fetch-Site": "same-origin"}
+    with httpx.Client(headers=ours) as browser, httpx.Client(headers=ours) as thief:
         first = browser.get(link)
         second = thief.get(link)
         listed = browser.get(f"{server.url()}/sessions")
@@ -430,7 +433,7 @@ def test_a_browser_stays_signed_in_when_the_server_is_started_again(home: Path) 
     server.start()
     try:
         with browser_of(server) as browser:
-            [cookie] = browser.cookies.values()
+            [(name, cookie)] = browser.cookies.items()
         with client_of(server) as http:
             revoked = http.post("/tokens", json={"name": "x", "scopes": ["read"]}).json()
             http.delete(f"/tokens/{revoked['info']['id']}")
@@ -438,7 +441,9 @@ def test_a_browser_stays_signed_in_when_the_server_is_started_again(home: Path) 
         server.wait_ended()
         server.start()
 
-        again = httpx.get(f"{server.url()}/sessions", cookies={"duetty": cookie})
+        again = httpx.get(
+            f"{server.url()}/sessions", cookies={name: cookie}, headers={"Duetty-Page": "1"}
+        )
         still = httpx.get(
             f"{server.url()}/sessions", headers={"Authorization": f"Bearer {revoked['token']}"}
         )
@@ -509,7 +514,7 @@ def test_tickets_that_nobody_uses_are_bounded(home: Path) -> None:
     server.start_with("duetty.ops.access.TICKET_S = 3600.0")
     try:
         with client_of(server) as http:
-            bought = [ticket(http) for _ in range(1_024)]
+            bought = [ticket(http) for _ in range(TICKETS_EACH)]
             assert refusal(http.post("/auth/ws-ticket")) == (429, "resource_limit_reached")
             with viewing(server, f"?ticket={bought[0]}"):
                 pass
@@ -567,13 +572,12 @@ def test_another_sites_websocket_is_refused_even_with_the_token(
 
 
 def test_a_page_of_ours_opens_a_websocket_with_its_cookie(server: ServerProcess) -> None:
-    with browser_of(server) as browser:
-        [cookie] = browser.cookies.values()
+    cookie = cookie_of(server)
 
-    with viewing(server, origin=server.url(), Cookie=f"duetty={cookie}") as socket:
+    with viewing(server, origin=server.url(), Cookie=cookie) as socket:
         assert "hello" in str(socket.recv(20))
-    assert refused(server, Cookie=f"duetty={cookie}") == (403, "origin_not_allowed")
-    elsewhere = refused(server, origin="http://localhost:1", Cookie=f"duetty={cookie}")
+    assert refused(server, Cookie=cookie) == (403, "origin_not_allowed")
+    elsewhere = refused(server, origin="http://localhost:1", Cookie=cookie)
     assert elsewhere == (403, "origin_not_allowed")
 
 

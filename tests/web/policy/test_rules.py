@@ -57,7 +57,7 @@ def test_rules_are_filtered_by_words_and_by_what_they_decide(tab: Tab) -> None:
 def test_a_command_is_judged_as_it_is_typed_and_a_link_shows_the_same(tab: Tab) -> None:
     tab.goto("policy")
 
-    command(tab).press_sequentially("rm -rf ./old")
+    command(tab).press_sequentially("rm -rf ../old")
     expect(answer(tab)).to_have_attribute("data-is", "ask")
     expect(answer(tab)).to_contain_text("recursive_delete")
     expect(answer(tab)).to_contain_text("catalogue:recursive_delete")
@@ -72,7 +72,7 @@ def test_a_command_is_judged_as_it_is_typed_and_a_link_shows_the_same(tab: Tab) 
     expect(tab.page.get_by_role("heading", name="Settings")).to_be_visible()
     tab.page.goto(address)
 
-    expect(command(tab)).to_have_value("rm -rf ./old")
+    expect(command(tab)).to_have_value("rm -rf ../old")
     expect(tab.page.get_by_label("Mode")).to_have_value("headless")
     expect(tab.page.get_by_label("Directory")).to_have_value("/srv/work")
     expect(answer(tab)).to_have_attribute("data-is", "deny")
@@ -174,7 +174,7 @@ def test_a_standing_approval_is_among_the_rules_and_can_be_taken_back(tab: Tab) 
 
 def test_nothing_serious_is_found_on_the_screen(browser: Browser, server: ServerProcess) -> None:
     with browsing(browser, server, **WINDOW) as tab:
-        tab.goto("policy?command=rm+-rf+old")
+        tab.goto("policy?command=rm+-rf+../old")
         expect(answer(tab)).to_have_attribute("data-is", "ask")
         tab.page.get_by_text("What is asked about as destructive").click()
         problems = findings(tab)

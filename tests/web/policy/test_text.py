@@ -175,7 +175,7 @@ def test_a_first_rule_is_written_from_an_example(tab: Tab) -> None:
 def test_on_a_phone_everything_is_within_reach(browser: Browser, server: ServerProcess) -> None:
     options: dict[str, Any] = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
     with browsing(browser, server, **options) as tab:
-        tab.goto("policy?command=rm+-rf+old")
+        tab.goto("policy?command=rm+-rf+../old")
         expect(answer(tab)).to_have_attribute("data-is", "ask")
         expect(row(tab, "no-publishing")).to_contain_text("npm publish **")
         assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -81,7 +81,8 @@ export interface ErrorShape {
 }
 
 export type ServerMessage =
-  | { type: "hello"; server_id: string; version: string; window_bytes: number }
+  | { type: "hello"; server_id: string; version: string; window_bytes: number; challenge?: string }
+  | { type: "proved" }
   | { type: "opened"; stream: number; session: SessionInfo; offset: number; resumed: boolean }
   | ({ type: "size"; stream: number } & SizeMessage)
   | ({ type: "elements"; stream: number } & Elements)
@@ -114,6 +115,7 @@ export type ViewerMessage =
   | { type: "mode"; stream: number; mode: StreamMode }
   | { type: "close"; stream: number }
   | { type: "watch"; on: boolean }
+  | { type: "prove"; key: string; proof: string }
   | { type: "call"; id: number; operation: string; arguments: unknown };
 
 export const OUTPUT = 1;

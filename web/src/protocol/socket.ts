@@ -2,6 +2,7 @@
 // goes on from the byte it had parsed.
 import { signal } from "@preact/signals";
 import { ask, forgetToken, hasToken } from "./credential";
+import { proofOf } from "./key";
 import { inputFrame, OUTPUT, parseFrame, SNAPSHOT } from "./messages";
 import type {
   Elements,
@@ -98,6 +99,8 @@ export class Socket {
   private retryTimer = 0;
   private wantsSessions = false;
   private isAsking = false;
+  /** Whether what is said now is taken for this page's. */
+  private isProven = false;
 
   start(): void {
     addEventListener("online", () => this.retryNow());
@@ -193,7 +196,7 @@ export class Socket {
   }
 
   private send(message: ViewerMessage): boolean {
-    if (this.socket?.readyState !== WebSocket.OPEN) return false;
+    if (this.socket?.readyState !== WebSocket.OPEN || !this.isProven) return false;
     this.socket.send(JSON.stringify(message));
     return true;
   }
@@ -237,6 +240,7 @@ export class Socket {
 
   private connectTo(url: URL): void {
     const socket = new WebSocket(url);
+    this.isProven = false;
     socket.binaryType = "arraybuffer";
     socket.onmessage = (event: MessageEvent<string | ArrayBuffer>) =>
       typeof event.data === "string" ? this.took(JSON.parse(event.data) as ServerMessage) : this.tookFrame(event.data);
@@ -294,16 +298,43 @@ export class Socket {
     }
   }
 
+  /** The server knows whose page this is: everything that was wanted meanwhile is asked for. */
+  private begin(): void {
+    this.tries = 0;
+    this.isProven = true;
+    this.connection.value = { is: "live" };
+    if (this.wantsSessions) this.send({ type: "watch", on: true });
+    for (const stream of this.streams.values()) this.sendOpen(stream);
+    setTimeout(() => void this.pulse(), FIRST_PULSE_MS);
+    void this.call("auth.whoami", {}).then((me) => (this.me.value = me), () => {});
+  }
+
+  private async prove(challenge: string): Promise<void> {
+    const socket = this.socket;
+    try {
+      const proof = await proofOf(challenge);
+      if (this.socket === socket) this.socket?.send(JSON.stringify({ type: "prove", ...proof } satisfies ViewerMessage));
+    } catch {
+      if (this.socket === socket) this.signOut(); // no storage: this browser cannot keep a key
+    }
+  }
+
+  private signOut(): void {
+    const socket = this.socket;
+    this.socket = null;
+    this.connection.value = { is: "signed_out" };
+    socket?.close();
+  }
+
   private took(message: ServerMessage): void {
     switch (message.type) {
       case "hello":
-        this.tries = 0;
         this.version.value = message.version;
-        this.connection.value = { is: "live" };
-        if (this.wantsSessions) this.send({ type: "watch", on: true });
-        for (const stream of this.streams.values()) this.sendOpen(stream);
-        setTimeout(() => void this.pulse(), FIRST_PULSE_MS);
-        void this.call("auth.whoami", {}).then((me) => (this.me.value = me), () => {});
+        if (message.challenge === undefined) this.begin();
+        else void this.prove(message.challenge);
+        return;
+      case "proved":
+        this.begin();
         return;
       case "sessions":
       case "session":
@@ -324,6 +355,8 @@ export class Socket {
           clearTimeout(waiting.timer);
           if (message.type === "result") waiting.resolve(message.result);
           else waiting.reject(new CallError(message.error));
+        } else if (message.type === "error" && message.error.code === "sign_in_again") {
+          this.signOut();
         } else if (message.type === "error" && message.stream !== undefined) {
           this.streams.get(message.stream)?.listener.failed?.(message.error);
         }
@@ -334,7 +367,7 @@ export class Socket {
     }
   }
 
-  private tookOfStream(message: Exclude<ServerMessage, { type: "hello" | "sessions" | "session" | "approvals" | "approval" | "standing" | "result" | "error" }>): void {
+  private tookOfStream(message: Exclude<ServerMessage, { type: "hello" | "proved" | "sessions" | "session" | "approvals" | "approval" | "standing" | "result" | "error" }>): void {
     const stream = this.streams.get(message.stream);
     if (!stream) return;
     const listener = stream.listener;

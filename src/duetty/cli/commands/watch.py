@@ -1,14 +1,13 @@
 """`duetty watch`."""
 
 import argparse
-import json
 import select
 import sys
 import time
 from typing import Any, cast
 
 from duetty.cli.reach import add_instance, paths_of, reach
-from duetty.cli.show import duration, visible, wants_colour
+from duetty.cli.show import duration, json_text, visible, wants_colour
 from duetty.client import session_path
 from duetty.client.viewing import Viewing
 from duetty.errors import ServerUnreachable
@@ -113,7 +112,7 @@ class _Watch:
 
     def _say(self, event: dict[str, Any]) -> None:
         if self._is_json:
-            print(json.dumps(event, ensure_ascii=False), flush=True)
+            print(json_text(event), flush=True)
             return
         if event["event"] in _QUIET or event.get("state") == "exited":
             return

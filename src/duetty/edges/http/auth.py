@@ -13,11 +13,16 @@ from starlette.requests import HTTPConnection
 
 from duetty.calls import INSIDE, Actor, Scope
 from duetty.edges.http.origins import Origins
-from duetty.edges.http.peer import Peer
+from duetty.edges.http.peer import ADMITTED, Peer
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
 from duetty.ops import Access, Live
 
 COOKIE = "duetty"
+"""How the name of a cookie begins; the rest is the instance's, since ports of a host share cookies."""
+
+PAGE_HEADER = "duetty-page"
+"""Sent by our page where the browser says nothing itself (plain HTTP beyond this machine): another
+site's page cannot send it without asking first."""
 
 OPEN_PATHS = frozenset(
     {"/health", "/login", "/openapi.json", "/openapi.yaml", "/docs", "/docs/style.css"}
@@ -43,6 +48,14 @@ class Guard:
     own_socket: str = ""
     """By which the variables of what we started name us."""
 
+    instance: str = ""
+    """By which our cookies are told from those of another server of the same host."""
+
+    def cookie_name(self, *, tls: bool, prefix: str = "") -> str:
+        """A browser takes a cookie of such a name from no neighbour and over no plain connection."""
+        kind = "" if not tls else "__Secure-" if prefix else "__Host-"
+        return f"{kind}{COOKIE}-{self.instance}" if self.instance else f"{kind}{COOKIE}"
+
     @property
     def live(self) -> Live:
         """Where a connection that lasts says how to close it when its token goes."""
@@ -61,11 +74,14 @@ class Guard:
         self.check_origin(connection)
         if connection.scope["path"] in OPEN_PATHS:
             return ANONYMOUS
-        return (
+        actor = (
             self._by_bearer(connection)
             or self._by_ticket(connection)
             or self._by_cookie(connection)
         )
+        if (admitted := connection.scope.get("state", {}).get(ADMITTED)) is not None:
+            admitted(actor)
+        return actor
 
     def _is_inside(self, connection: HTTPConnection) -> bool:
         peer = connection.scope.get("state", {}).get("peer")
@@ -99,6 +115,8 @@ class Guard:
         if len(given) > 1:
             raise AuthInvalid("the header Authorization stands there more than once")
         scheme, _, token = "".join(given).partition(" ")
+        if scheme.lower() == "ticket":
+            return self._of_ticket(token.strip())
         if scheme.lower() != "bearer" or not token.strip():
             return None
         actor = self.access.by_token(token.strip())
@@ -109,7 +127,10 @@ class Guard:
     def _by_ticket(self, connection: HTTPConnection) -> Actor | None:
         if connection.scope["type"] != "websocket" or "ticket" not in connection.query_params:
             return None
-        actor = self.access.by_ticket(connection.query_params["ticket"])
+        return self._of_ticket(connection.query_params["ticket"])
+
+    def _of_ticket(self, ticket: str) -> Actor:
+        actor = self.access.by_ticket(ticket)
         if actor is None:
             raise AuthRequired(
                 "this ticket was used already, or is too old",
@@ -118,8 +139,11 @@ class Guard:
         return actor
 
     def _by_cookie(self, connection: HTTPConnection) -> Actor:
-        cookie = connection.cookies.get(COOKIE)
-        actor = self.access.by_cookie(cookie) if cookie else None
+        tls = connection.url.scheme in ("https", "wss")
+        shown = [
+            connection.cookies.get(self.cookie_name(tls=tls, prefix=prefix)) for prefix in ("", "/")
+        ]
+        actor = next((self.access.by_cookie(each) for each in shown if each), None)
         if actor is None:
             raise AuthRequired(
                 "this request carries no valid credential",
@@ -137,17 +161,18 @@ class Guard:
         origin = headers.get("origin")
         if origin is not None and not self.origins().is_own(origin, headers.get("host", "")):
             raise OriginNotAllowed("a page of another site needs a token")
-        site = headers.get("sec-fetch-site", "same-origin")
+        ours = origin is not None or PAGE_HEADER in headers
+        site = headers.get("sec-fetch-site", "same-origin" if ours else "")
         if connection.scope["type"] == "websocket":
             if origin is None:
                 raise OriginNotAllowed("an upgrade with a cookie needs an Origin")
         elif connection.scope["method"] in SAFE_METHODS:
             # Following a link to the page is fine, wherever the link stands.
             if site not in ("same-origin", "none") and not _is_navigation(connection):
-                raise OriginNotAllowed("another site's page asked for this")
+                raise OriginNotAllowed("a cookie alone does not say that our own page asks")
         else:
             if site not in ("same-origin", "none"):
-                raise OriginNotAllowed("another site's page asked for a change")
+                raise OriginNotAllowed("a cookie alone does not say that our own page asks")
             kind = headers.get("content-type", "").partition(";")[0].strip().lower()
             if kind not in BODY_KINDS and _has_body(connection):
                 raise OriginNotAllowed(

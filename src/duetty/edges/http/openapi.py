@@ -153,7 +153,7 @@ def document(prefix: str = "") -> Json:
                     "type": "apiKey",
                     "in": "cookie",
                     "name": COOKIE,
-                    "description": "given to a browser by a link that works once",
+                    "description": "given to a browser by a link that works once; the name goes on with the instance's; by itself it reads",
                 },
             },
         },

@@ -4,15 +4,18 @@ import asyncio  # noqa: TID251 - the transport's type
 import os
 import re
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from duetty.calls import Actor
 from duetty.config import STARTED_BY
+from duetty.descriptors import for_own_files, for_people, for_sessions, is_free, strangers
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import ENCODED
+from duetty.ops import Shares
 from duetty.peers import ancestors_of, credentials_of, has_variable, is_beside_us
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -30,8 +33,21 @@ LINGER_S = 1.0
 READ_FIRST_S = 0.05
 """A loop that was held up sees its timers before its sockets: what came meanwhile is read first."""
 
-MAX_CONNECTIONS = 4_096
-"""Open at once; each takes a descriptor that a session might need."""
+PIECE_BYTES = 4 * 1024
+"""Parsed at once. What comes behind a request that waits for its turn is kept as the bytes it is:
+as requests it would take a hundred times their room."""
+
+STRANGERS = "duetty.strangers"
+"""In the state that connections share: those that have shown no credential yet, oldest first."""
+
+ADMITTED = "duetty.admitted"
+"""In the state of a request: what to call, with whose it is, when its credential is good."""
+
+LEFT = "duetty.left"
+"""In the state of a connection: what to call when it is gone."""
+
+HELD = "duetty.held"
+"""In the state that connections share: whose they are."""
 
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
@@ -73,6 +89,20 @@ def is_own_user(connection: socket.socket) -> bool:
     return peer_uid(connection) in (os.getuid(), 0)
 
 
+class Stranger(Protocol):
+    """A connection that has shown no credential yet."""
+
+    def go(self) -> None: ...
+
+
+def make_room(held: dict[Stranger, None], most: int) -> None:
+    """The oldest go for the newest: one that means it is through in milliseconds."""
+    while len(held) >= most:
+        oldest = next(iter(held))
+        del held[oldest]
+        oldest.go()
+
+
 class PeerCheckedProtocol(HttpToolsProtocol):
     """Closes a unix-socket connection from another user before it can say anything, and any
     connection that says too much or too little before its request is whole.
@@ -84,25 +114,87 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._head_begun = False
         self._in_message = False
         self._refused = False
+        self._upgraded = False
+        self._unread: bytes = b""
+        self._running: RequestResponseCycle | None = None
+        self._strangers: dict[Stranger, None] | None = None
+        self._shares: Shares | None = None
+        self._owner: str | None = None
+        self._give_back: Callable[[], None] | None = None
         self._bound: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        connection: socket.socket | None = transport.get_extra_info("socket")
-        is_unix = connection is not None and connection.family == socket.AF_UNIX
-        if is_unix and connection is not None and not is_own_user(connection):
-            transport.abort()
-            return
-        if not is_unix and len(self.connections) >= MAX_CONNECTIONS:
-            transport.abort()
-            return
-        if is_unix and connection is not None:
+        connection: socket.socket = transport.get_extra_info("socket")
+        if connection.family == socket.AF_UNIX:
+            if not is_own_user(connection) or not is_free(
+                connection.fileno(), keeping=for_own_files()
+            ):
+                transport.abort()
+                return
             self.app_state = {**self.app_state, "peer": peer_of(connection)}
+        else:
+            if not is_free(connection.fileno(), keeping=for_people() + for_sessions()):
+                transport.abort()
+                return
+            held = cast("dict[Stranger, None]", self.app_state[STRANGERS])
+            make_room(held, strangers())
+            held[self] = None
+            self._strangers = held
+            self._shares = cast("Shares", self.app_state[HELD])
+            self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._left}
         super().connection_made(transport)
         self._bind(HEAD_S)
 
+    def _admitted(self, actor: Actor) -> None:
+        """A credential was shown here, and was good.
+
+        Raises:
+            Exhausted: if it holds its share of connections already.
+        """
+        if self._shares is not None and self._owner != actor.identity:
+            give_back = self._shares.take(actor)
+            self._left()
+            self._owner, self._give_back = actor.identity, give_back
+
+    def _left(self) -> None:
+        if self._strangers is not None:
+            self._strangers.pop(self, None)
+        if self._give_back is not None:
+            self._give_back()
+        self._owner = self._give_back = None
+
+    def go(self) -> None:
+        self.transport.abort()
+
     def data_received(self, data: bytes) -> None:
-        if self.parser is None or self._refused:  # uvicorn drops it at the end
-            return
+        self._unread += data
+        self._read()
+
+    def _read(self) -> None:
+        """As far as requests have their turn; the rest waits here, and more of it in the network."""
+        while self._unread and not self.pipeline:
+            if (
+                self.parser is None or self._refused or self._upgraded
+            ):  # uvicorn drops it at the end
+                self._unread = b""
+                return
+            piece, self._unread = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
+            self._parse(piece)
+        if self._unread:
+            self.flow.pause_reading()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self.pipeline:
+            self.flow.pause_reading()  # uvicorn goes on reading while requests wait
+        else:
+            self._read()
+
+    def _parse(self, data: bytes) -> None:
         if not self._in_message:
             self._head_bytes += len(data)
             if not self._head_begun:
@@ -118,11 +210,20 @@ class PeerCheckedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unbind()
+        self._left()
+        self.pipeline.clear()
+        self._unread = b""
         super().connection_lost(exc)
 
     def handle_websocket_upgrade(self) -> None:
+        """Raises nothing: bytes that cannot be an upgrade are refused like all others."""
         self._unbind()
-        super().handle_websocket_upgrade()
+        self._upgraded = True
+        try:
+            super().handle_websocket_upgrade()
+        except (ValueError, KeyError):
+            self._upgraded = False
+            self.send_400_response("")
 
     def on_headers_complete(self) -> None:
         self._in_message = True
@@ -154,6 +255,14 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         if self.transport.is_closing() or self._refused:
             return
         self._refused = True
+        self.pipeline.clear()
+        if self._running is not None and not self._running.response_complete:
+            # What came before is not answered any more: nobody could tell the two answers apart.
+            self._running.disconnected = True
+            self._running.message_event.set()
+            if self._running.response_started:
+                self.transport.close()
+                return
         body = error_body(code, message)
         headers = (
             *ENCODED,

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from duetty.edges.http.auth import COOKIE, Guard
+from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response, plain_error
 from duetty.errors import DuettyError
 from duetty.ops import BROWSER_S
@@ -28,14 +28,15 @@ def login(guard: Guard, prefix: str) -> Callable[[Request], Awaitable[Response]]
                 hint="`duetty token --link` prints a new one",
             )
         response = RedirectResponse(f"{prefix}/ui", status_code=303)
+        tls = request.url.scheme == "https"
         response.set_cookie(
-            COOKIE,
+            guard.cookie_name(tls=tls, prefix=prefix),
             cookie,
             max_age=BROWSER_S,
             path=prefix or "/",
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            secure=tls,
         )
         return response
 

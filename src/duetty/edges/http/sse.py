@@ -99,7 +99,7 @@ def sse_routes(
             actor = guard.admit(request)
             if (server := _elsewhere(request, dispatcher)) is not None:
                 return await relayed(request, actor, server)
-            counted = doors.counted()
+            counted = doors.counted(actor)
             counted.__enter__()
         except DuettyError as error:
             return error_response(error)

@@ -160,7 +160,7 @@ class McpEdge:
         while True:
             try:
                 return await anyio.to_thread.run_sync(
-                    partial(_load, takes_aliases=self._takes_aliases),
+                    partial(_load, takes_aliases=self._takes_aliases, live=self._live),
                     self._dispatcher,
                     self._dialects,
                     abandon_on_cancel=True,
@@ -195,7 +195,7 @@ def _unlink(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def _load(dispatcher: Dispatcher, default: str, *, takes_aliases: bool) -> Transports:
+def _load(dispatcher: Dispatcher, default: str, *, takes_aliases: bool, live: Live) -> Transports:
     from duetty.edges.mcp.lean import loading, prepare
 
     with loading():
@@ -205,4 +205,4 @@ def _load(dispatcher: Dispatcher, default: str, *, takes_aliases: bool) -> Trans
         from duetty.edges.mcp.transports import Transports
 
     terminal = TERMINAL if takes_aliases else without_aliases()
-    return Transports({**DIALECTS, terminal.name: terminal}, dispatcher, default=default)
+    return Transports({**DIALECTS, terminal.name: terminal}, dispatcher, default=default, live=live)

@@ -4,16 +4,18 @@ A new version of the SDK is let in by the conformance suite, and mended here.
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
 import anyio
 import mcp_types as t
+from mcp.server.auth.middleware.bearer_auth import AuthorizationContext
 from mcp.server.connection import Connection
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
+from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.dispatcher import coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
@@ -21,6 +23,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
 from duetty.edges.mcp.dialect import Caller
+from duetty.ops import Live
 
 Context = ServerRequestContext[Caller | None, Any]
 
@@ -79,6 +82,41 @@ class DuettyServer(Server[Caller | None]):
                 ),
             )
         return capabilities
+
+
+class OwnedSessions(StreamableHTTPSessionManager):
+    """HTTP sessions that belong to a credential: it opens so many, and they end with it."""
+
+    def __init__(
+        self, server: DuettyServer, live: Live, *, idle_s: float, most: int, each: int
+    ) -> None:
+        super().__init__(server, session_idle_timeout=idle_s, max_sessions=most)
+        self._live = live
+        self._each = each
+        self._leave: dict[str, Callable[[], None]] = {}
+
+    def _admit_session(
+        self, requestor: AuthorizationContext | None
+    ) -> StreamableHTTPServerTransport | None:
+        mine = sum(owner == requestor for owner in self._session_owners.values())
+        transport = None if mine >= self._each else super()._admit_session(requestor)
+        if transport is not None and requestor is not None:
+            kind, _, token = requestor["client_id"].partition(":")
+            if kind == "token":
+                leave = self._live.join(token, lambda: _end(transport))
+                self._leave[str(transport.mcp_session_id)] = leave
+        return transport
+
+    async def _discard_session(
+        self, session_id: str, transport: StreamableHTTPServerTransport
+    ) -> None:
+        self._leave.pop(session_id, lambda: None)()
+        await super()._discard_session(session_id, transport)
+
+
+def _end(transport: StreamableHTTPServerTransport) -> None:
+    if transport.idle_scope is not None:  # it has one from its first request on
+        transport.idle_scope.cancel()
 
 
 def is_modern(context: Context) -> bool:

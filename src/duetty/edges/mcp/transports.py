@@ -8,7 +8,6 @@ import anyio
 from anyio.abc import ByteStream, TaskGroup, TaskStatus
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import Receive, Scope, Send
 
 from duetty.edges.mcp.batch import Batch
@@ -17,13 +16,13 @@ from duetty.edges.mcp.dialect import Caller, Dialect, chosen
 from duetty.edges.mcp.exchange import exchange
 from duetty.edges.mcp.lines import Lines
 from duetty.edges.mcp.live import LiveCore
-from duetty.edges.mcp.sdk import DuettyServer
-from duetty.ops import Dispatcher
+from duetty.edges.mcp.sdk import DuettyServer, OwnedSessions
+from duetty.ops import Dispatcher, Live
 
 HTTP_IDLE_S = 1_800
 """Many clients never say that they are done; 40 kB and two tasks wait this long for each."""
 
-HTTP_SESSIONS = 1_000
+HTTP_SESSIONS, SESSIONS_EACH = 1_000, 250
 
 # At its own level the SDK logs every connection, with the id by which it is known.
 logging.getLogger("mcp").setLevel(logging.WARNING)
@@ -32,12 +31,12 @@ logging.getLogger("mcp").setLevel(logging.WARNING)
 class Served:
     """One dialect (or several as one) with its SDK server."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, live: Live) -> None:
         self.core = core
         self.server: DuettyServer = core.server()
         # No settings for Host and Origin: every request was admitted before it came here.
-        self.http = StreamableHTTPSessionManager(
-            self.server, session_idle_timeout=HTTP_IDLE_S, max_sessions=HTTP_SESSIONS
+        self.http = OwnedSessions(
+            self.server, live, idle_s=HTTP_IDLE_S, most=HTTP_SESSIONS, each=SESSIONS_EACH
         )
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -51,8 +50,14 @@ class Transports:
     """Serves every dialect that somebody asks for, from the first time on."""
 
     def __init__(
-        self, dialects: Mapping[str, Dialect], dispatcher: Dispatcher, *, default: str
+        self,
+        dialects: Mapping[str, Dialect],
+        dispatcher: Dispatcher,
+        *,
+        default: str,
+        live: Live | None = None,
     ) -> None:
+        self._live = live or Live()
         self._dialects = dialects
         self.dispatcher = dispatcher
         self._default = default
@@ -82,7 +87,7 @@ class Transports:
             found = self._served.get(dialect.name)
             if found is None:
                 assert self._tasks is not None
-                found = Served(self.make_core(dialect))
+                found = Served(self.make_core(dialect), self._live)
                 await self._tasks.start(found.run)
                 self._served[dialect.name] = found
         return found
@@ -115,8 +120,7 @@ class Transports:
 
             await left.answer(one, scope=scope, send=send)
             return
-        actor = caller.actor
-        token = AccessToken(token="", client_id=f"{actor.kind}:{actor.name}", scopes=[])
+        token = AccessToken(token="", client_id=caller.actor.identity, scopes=[])
         # The SDK serves a session only to the user that opened it.
         user = AuthenticatedUser(token)
         await served.http.handle_request({**scope, SCOPE_CALLER: caller, "user": user}, left, send)

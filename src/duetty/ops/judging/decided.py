@@ -97,8 +97,7 @@ def denied(decision: Deny, judged: Judged, *, nobody: bool = False) -> PolicyDen
     where = " and nobody can be asked" if nobody else ""
     return PolicyDenied(
         f"not run: {decision.detail}{where}",
-        hint=decision.instead
-        or ("open the page or attach a terminal, then try again" if nobody else None),
+        hint=_ways_on(decision, judged, nobody=nobody),
         details={
             "reason": decision.reason,
             "rule": decision.rule,
@@ -107,6 +106,26 @@ def denied(decision: Deny, judged: Judged, *, nobody: bool = False) -> PolicyDen
             "nobody_to_ask": nobody,
         },
     )
+
+
+_IN_WORKSPACE = frozenset(
+    {"recursive_delete", "delete_outside", "overwrite", "permissions", "system_file"}
+)
+
+
+def _ways_on(decision: Deny, judged: Judged, *, nobody: bool) -> str | None:
+    """What the caller itself can do, and how a person could be reached."""
+    ways = [decision.instead] if decision.instead else []
+    if nobody:
+        if judged.workspace and not _IN_WORKSPACE.isdisjoint(decision.classes):
+            ways.append(f"paths inside the workspace {judged.workspace} need no answer")
+        if decision.reason == "destructive" and not judged.sandbox:
+            ways.append('a session opened with sandbox "any" runs it confined')
+        ways.append(
+            "a person can answer on Duetty's page (`duetty token link`) or in `duetty attach`:"
+            " ask them to open one, then call again"
+        )
+    return "; ".join(ways) or None
 
 
 def as_deny(ask: Ask) -> Deny:

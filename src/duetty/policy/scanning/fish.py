@@ -14,20 +14,20 @@ from duetty.policy.scanning.reading import Reading, Simple
 _TOKENS = re.compile(
     r"""(?:[ \t]|\\\n)*
     (?: ([A-Za-z0-9_./,:=+@%^~!*?\[\]`-]+) (?=[ \t\n;|&)]|\Z)
-      | ([0-9]*(?: &>>? | <<+ | >> | >\? | >& | [<>] )(?!\|))
-      | (\n | && | \|\| | ; | [0-9]*>\| | &\| | \| | & | \) )
+      | ([0-9]*(?: &>>? | <<+ | >> | >\? | >& | [<>] )(?!>?\|))
+      | (\n | && | \|\| | ; | [0-9]*>>?\| | &\| | \| | & | \) )
       | (\#[^\n]*) )?""",
     re.VERBOSE,
 )
 _NEVER = "((?!))"
 _PIECES = re.compile(
-    rf"""([^ \t\n'"\\$;&|<>()]+) | '((?:[^'\\]|\\.)*)' | "([^"\\$]*)" | \\\n | \\(x[0-9a-fA-F]{{1,2}}|u[0-9a-fA-F]{{1,4}}|[0-7]{{1,3}}|.)
+    rf"""([^ \t\n'"\\$;&|<>()]+) | '((?:[^'\\]|\\.)*)' | "([^"\\$]*)" | \\\n | \\([xX][0-9a-fA-F]{{1,2}}|u[0-9a-fA-F]{{1,4}}|U[0-9a-fA-F]{{1,8}}|[0-7]{{1,3}}|.)
       | (") | {_NEVER} | (\$) | {_NEVER} | (\() | (['\\])""",
     re.VERBOSE | re.DOTALL,
 )
 _SINGLE, _ESCAPED, _PARENTHESIS = 2, 4, 9
 _IN_DOUBLE = re.compile(r"""([^"\\$]+)|\\(["$\\\n])|(\\)|(")|(\$)""")
-_LETTERS = frozenset("abefnrtvxu01234567")
+_LETTERS = frozenset("abefnrtvxXuU01234567")
 _OPENING = frozenset(["begin", "if", "while"])
 _HEADED = frozenset(["for", "switch", "function"])
 _SKIPPED = frozenset(["else", "and", "or", "not", "!"])
@@ -70,7 +70,7 @@ class _FishReader(Reader):
         if piece.lastindex == _SINGLE:
             return re.sub(r"\\([\\'])", r"\1", text)
         if piece.lastindex == _ESCAPED and text[:1] in _LETTERS:
-            return decode_ansi(f"\\{text}")
+            return decode_ansi(f"\\{text.replace('X', 'x')}")
         return text
 
     def _pattern_list(self, parts: list[str]) -> bool:

@@ -23,7 +23,7 @@ _LEAD = r"[\s(]{1,4}(?:[\w.]{1,40}\(\s*){0,2}"
 """From a call's name to its first text: `rmtree(os.path.expanduser("~/x"))`."""
 
 _DELETES = re.compile(
-    r"(?:\b(rmtree|remove_tree|removedirs|rm_rf!?|rm_r|rm_f|remove_entry_secure|remove_dir|rimraf|rmSync|rmdirSync|rmdir|removeSync|RemoveAll|remove_dir_all|deltree|delete-directory)"
+    r"(?:\b(rmtree|remove_tree|removedirs|rm_rf!?|rm_r|rm_f|remove_entry_secure|remove_dir|rimraf|rmSync|rmdirSync|rmdir|removeSync|RemoveAll|remove_dir_all|deltree|delete-directory|(?<![\w.])rm(?=\())"
     r"|(?:\b(?:os|fs|promises|File|Dir|FileUtils|Deno|fn)\s*\.\s*|\bcall )(?:remove|delete|rm|truncate|rmdir)(?:Sync)?|\b(?:unlink(?:Sync)?|truncateSync|delete-file))"
     rf"{_LEAD}{_TEXT}"
 )
@@ -58,6 +58,9 @@ _BACKQUOTED = re.compile(
     r"""`([^`\n]+)`|(?:%x|qx|(?:system|exec)[\s(]+qw)\s*(?:\(([^)\n]*)\)|\{([^}\n]*)\}|\[([^\]\n]*)\])|\bopen[\s(]+[^;"'\n]{1,40},\s*["']\|([^"'\n]+)"""
 )
 _AWK_PIPES = re.compile(r'"((?:[^"\\]|\\.)*)"\s*\|&?\s*getline|\|&?\s*"((?:[^"\\]|\\.)*)"')
+_JOINED = re.compile(r"""(["'])(?:\s*(?:\+|\.\.?)\s*|[ \t]+)\1""")
+"""Between two texts that are put together: `"r" + "m"`."""
+
 _COMMA = re.compile(r"\s*,\s*\[?\s*")
 _HOLES = re.compile(r"[$#]?\{[^{}]*\}|%[sdr]|%\(\w+\)s|\$\w+")
 """Where a language puts a value into a text."""
@@ -65,6 +68,8 @@ _HOLES = re.compile(r"[$#]?\{[^{}]*\}|%[sdr]|%\(\w+\)s|\$\w+")
 _ENCODED = r"(?:b64decode|b64_decode|base64_decode|decode_base64|decode64|fromhex|unhexlify|atob|Buffer\.from|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|\breverse\b|\bpack\s*\(|\bchr\s*\(|codecs\.decode|\\x[0-9a-f]{2}\\x|\.join\()"
 _FETCHED = r"(?:urlopen|requests\.get|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|URI\.open|file_get_contents\(\s*.https?:|\b(?:curl|wget)\b)"
 _RUNS = r"(?<![.\w])(?:exec|eval|system|os\.system|os\.popen|subprocess\.\w+|popen|execSync|Function|instance_eval|compile|__import__|getattr|load(?:string)?)\s*[(\s]"
+_DECODES = re.compile(_ENCODED, re.IGNORECASE)
+_FETCHES = re.compile(_FETCHED, re.IGNORECASE)
 _HIDDEN = re.compile(rf"{_RUNS}[^;\n]{{0,80}}?{_ENCODED}", re.IGNORECASE)
 _REMOTE = re.compile(rf"{_RUNS}[^;\n]{{0,80}}?{_FETCHED}", re.IGNORECASE)
 _CONTROL = re.compile(
@@ -141,9 +146,9 @@ def _written(code: str, place: Place) -> Iterator[tuple[str, str]]:
 
 
 def _said(code: str) -> Iterator[tuple[str, str]]:
-    if (found := _REMOTE.search(code)) is not None:
+    if _FETCHES.search(code) and (found := _REMOTE.search(code)) is not None:
         yield "remote_code", found[0]
-    if (found := _HIDDEN.search(code)) is not None:
+    if _DECODES.search(code) and (found := _HIDDEN.search(code)) is not None:
         yield "hidden_code", found[0]
     if _SOCKET.search(code) and (found := _CONTROL.search(code)) is not None:
         yield "remote_shell", found[0]
@@ -162,6 +167,7 @@ def _said(code: str) -> Iterator[tuple[str, str]]:
 
 def code_findings(code: str, place: Place) -> Iterator[tuple[str, str]]:
     """Classes of the catalogue in this code, with the words that made us think of them."""
+    code = _JOINED.sub("", code)
     yield from _deleted(code, place)
     yield from _written(code, place)
     yield from _said(code)
@@ -172,6 +178,7 @@ def started_lines(code: str, *, backquotes: bool) -> Iterator[str]:
 
     A value that is put into one stands as an ordinary word: what it is, only a run would tell.
     """
+    code = _JOINED.sub("", code)
     for call in _STARTS.finditer(code):
         at, words = call.end(), list[str]()
         is_list = "[" in call[0]

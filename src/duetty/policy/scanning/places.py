@@ -17,11 +17,18 @@ _NOWHERE = "/\0/workspace"
 """The workspace of a call that named none: relative paths are inside it, absolute ones never."""
 
 _HOME = re.compile(r"/(?:home|Users)/[^/]+|/root")
-_TEMPORARY = re.compile(r"/(?:tmp|var/tmp|dev/shm|private/tmp|var/folders)/[^/*?\[]+(?:/.*)?")
+_TEMPORARY = re.compile(
+    r"/(?:tmp|var/tmp|dev/shm|private/tmp|var/folders)/[^/*?\[]+(?:/.*)?"
+    r"|/var/lib/apt/lists(?:/.*)?|/var/cache/(?:apt|yum|dnf|apk)(?:/.*)?"
+)
+"""Of one's own, and what package managers fetch again."""
+
 _NO_WORKSPACE = re.compile(
     r"/|/(?:bin|boot|dev|etc|home|lib\w*|opt|proc|root|run|sbin|srv|sys|tmp|usr|var|Users|System|Library)|/(?:etc|boot|dev|proc|sys|usr/s?bin)(?:/.*)?|/(?:home|Users)/[^/]+"
 )
 """Directories that are nobody's work: a call that begins there has no workspace."""
+
+TEMPORARY = "/tmp"  # noqa: S108 - a name to compare, no file is made there
 
 OWN: tuple[Where, ...] = ("inside", "temporary")
 """Places that are the caller's to change."""
@@ -33,7 +40,7 @@ _EVERYTHING = re.compile(r"[*?.\[\]!^]*")
 
 ROOTS = re.compile(
     r"/?\*?|~[a-z]*/?\*?|/(?:bin|boot|dev|etc|home|lib|lib32|lib64|media|mnt|opt|proc|root|run|sbin|srv|sys|usr|var|Users|System|Library|Applications|Volumes)(?:/\*?)?"
-    r"|/(?:home|Users)/[^/]+(?:/\*?)?|/(?:usr|var|etc|boot|lib|opt|srv|root)/[^/]+(?:/\*?)?|~/\.[a-z]+|[A-Za-z]:[\\/].*|~/[^/]+"
+    r"|/(?:home|Users)/[^/]+(?:/\*?)?|/(?:usr|var|etc|boot|lib)/[^/]+(?:/\*?)?|~/\.[a-z]+|[A-Za-z]:[\\/].*"
 )
 
 _DEVICE = re.compile(

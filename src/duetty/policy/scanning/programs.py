@@ -16,6 +16,7 @@ from duetty.policy.scanning.places import (
     OWN,
     REMOTE,
     ROOTS,
+    TEMPORARY,
     Place,
     deleted_classes,
     written_class,
@@ -34,35 +35,21 @@ UNPACKED = "*"
 
 
 class Scanner(Protocol):
-    """Where findings go."""
+    """Where findings go: what is found, fetched, written with which text, written to, run.
+
+    `tried`: text that a shell may run, of which only what is found counts. `code`: of some
+    other language. `run`: one command.
+    """
 
     unreadable: list[str]
 
     def find(self, name: str, what: str) -> None: ...
-
-    def downloads(self, path: str) -> None:
-        """A file comes from another machine."""
-        ...
-
-    def makes(self, path: str, text: str) -> None:
-        """A file is written, with this text."""
-        ...
-
-    def written(self, path: str, use: "Use", *, empties: bool = False) -> None:
-        """A path is written to."""
-        ...
-
-    def tried(self, text: str, place: Place, depth: int) -> None:
-        """Text that a shell may run: only what is found in it counts."""
-        ...
-
-    def code(self, code: str, place: Place, depth: int, *, backquotes: bool) -> None:
-        """Code of some other language."""
-        ...
-
-    def run(self, words: Sequence[str], simple: Simple, place: Place, depth: int) -> None:
-        """One command."""
-        ...
+    def downloads(self, path: str) -> None: ...
+    def makes(self, path: str, text: str) -> None: ...
+    def written(self, path: str, use: "Use", *, empties: bool = False) -> None: ...
+    def tried(self, text: str, place: Place, depth: int) -> None: ...
+    def code(self, code: str, place: Place, depth: int, *, backquotes: bool) -> None: ...
+    def run(self, words: Sequence[str], simple: Simple, place: Place, depth: int) -> None: ...
 
 
 class Use(NamedTuple):
@@ -183,7 +170,8 @@ def _moved(scanner: Scanner, use: Use, sources: Sequence[str], target: str) -> N
         if where in ("around", "git"):
             scanner.find("workspace_delete", use.what)
         elif where == "outside":
-            if source[:1] in "/~" and ROOTS.fullmatch(source.rstrip("/")):
+            top = source.rstrip("/*") or "/"
+            if top[:1] in "/~" and top.count("/") < 2 and ROOTS.fullmatch(top):
                 scanner.find("system_file", use.what)
             scanner.written(source, use)
 
@@ -287,7 +275,7 @@ def _mode(scanner: Scanner, use: Use) -> None:
         if where not in OWN and (
             recursive
             or path in ("/", "~")
-            or (where != "unknown" and written_class(use.place, path))
+            or (where != "unknown" and "/.ssh" not in path and written_class(use.place, path))
         ):
             scanner.find("permissions", use.what)
     if use.name == "chmod" and any(map(_SETUID.fullmatch, operands[:1])):
@@ -297,15 +285,14 @@ def _mode(scanner: Scanner, use: Use) -> None:
 # --- find -------------------------------------------------------------------------------
 
 _NARROWS = frozenset("-name -iname -path -ipath -wholename -regex -iregex".split())
-_REMOVES = frozenset("rm unlink shred rmdir truncate srm".split())
+_REMOVES = frozenset("rm unlink rmdir truncate srm".split())
 _PERMITS = frozenset("chmod chown chgrp setfacl".split())
 _ORDINARY_MODE = re.compile(r"[ugoa]*[+-][rwxX]+|0?[67][0-7][0-5]")
 
 
 def _find(scanner: Scanner, use: Use) -> None:
     words = use.words
-    starts = use.operands()[1:2] if use.name == "fd" else _starts_of(words)
-    starts = starts or ["."]
+    starts = ([] if use.name == "fd" else _starts_of(words)) or ["."]
     for option, value in pairwise(words):
         if option in ("-fprint", "-fprintf", "-fls", "-fprint0"):
             scanner.written(value, use)
@@ -336,15 +323,26 @@ def _find(scanner: Scanner, use: Use) -> None:
 
 
 def _find_removes(scanner: Scanner, use: Use, starts: Sequence[str]) -> None:
-    narrow = "-empty" in use.words or any(
-        option in _NARROWS and value.strip("*.?/") for option, value in pairwise(use.words)
-    )
+    narrow = _is_narrow(use.words)
     for path in starts:
-        searched = f"{path}/*.found" if narrow and path not in ("/", "~", "/tmp") else path
+        searched = f"{path}/*.found" if narrow and path not in ("/", "~", TEMPORARY) else path
         if use.place.where(searched) not in OWN:
             names = deleted_classes(use.place, path, recursive=True)
             for name in names or ("recursive_delete",):
                 scanner.find(name, use.what)
+
+
+def _is_narrow(words: Sequence[str]) -> bool:
+    """Whether only files with certain names are found, in each of several cases."""
+    names = [
+        index
+        for index, word in enumerate(words[:-1])
+        if word in _NARROWS
+        and words[index - 1] not in ("!", "-not")
+        and words[index + 1].strip("*.?/")
+    ]
+    cases = 1 + sum(word in ("-o", "-or") for word in words)
+    return len(names) >= cases or (cases == 1 and "-empty" in words)
 
 
 def _starts_of(words: Sequence[str]) -> list[str]:
@@ -391,7 +389,7 @@ for _line in """
     psql strace ltrace perf: -o --output -L --log-file
     tcpdump tshark dumpcap: -w
     nmap: -oN -oX -oG -oA
-    ssh-keygen jar: -f
+    jar: -f
     patch: -d --directory -o
     pip pip3: -t --target --prefix --root --log
     cpio: -D --directory
@@ -401,7 +399,7 @@ for _line in """
 """.strip().splitlines():
     _names, _, _given = _line.partition(":")
     _options = tuple(word for word in _given.split() if word[0] == "-")
-    _WRITES |= dict.fromkeys(_names.split(), (_options, _given.split()[-1]))
+    _WRITES.update(dict.fromkeys(_names.split(), (_options, _given.split()[-1])))
 
 
 def _writes(scanner: Scanner, use: Use) -> None:
@@ -438,7 +436,7 @@ def _downloads(scanner: Scanner, use: Use) -> None:
         scanner.find("remote_delete", use.what)
 
 
-_OWN_PLACES = re.compile(r"/(?:usr/local|opt|srv|var/www|home/[^/]+)(?:/.*)?")
+_OWN_PLACES = re.compile(r"/(?:usr/local|opt|srv|var/www|root|home/[^/]+)(?:/.*)?")
 _UNPACKS_TO = {"unzip": ("-d",), "7z": ("-o",), "7za": ("-o",), "7zz": ("-o",)}
 _TAR = ("tar", "bsdtar", "gtar")
 
@@ -446,12 +444,10 @@ _TAR = ("tar", "bsdtar", "gtar")
 def _archive(scanner: Scanner, use: Use) -> None:
     mode = "".join(use.words[1:2])
     has_dash = mode[:1] == "-"
-    if (
-        use.name == "unzip"
-        or use.has("x", "--extract", "--get")
-        or (not has_dash and "x" in mode[:6])
-    ):
-        _unpacks(scanner, use)
+    letters = mode if mode.isalpha() and len(mode) < 7 else ""  # as in `tar xzf`, `7z x`
+    if use.name == "unzip" or "x" in letters or use.has("x", "--extract", "--get"):
+        if not use.has("l", "--list"):
+            _unpacks(scanner, use)
     elif use.name not in _TAR:
         for path in use.operands()[use.name != "zip" :][:1]:
             scanner.written(path, use)
@@ -579,6 +575,7 @@ _FETCHES = {
 """Programs that run what they download, with the subcommands that do so; none: always."""
 
 _INSTALLING = frozenset("install i add get".split())
+_STARTING = frozenset("exec dlx x run".split())
 
 
 def _runs_packages(scanner: Scanner, use: Use) -> None:
@@ -587,17 +584,15 @@ def _runs_packages(scanner: Scanner, use: Use) -> None:
         _writes(scanner, use)
     operands = use.operands()
     known = _FETCHES.get(use.name)
-    started: Sequence[str] = operands
-    if operands[:1] and operands[0] in ("exec", "dlx", "x", "run"):
-        started = [*use.words[use.words.index(operands[0]) + 1 :]]
-        started = started[1:] if started[:1] == ["--"] else started
-    if (started and started[0] in BY_PROGRAM and started[0] != "install") or (
-        started is not operands and started and started[0] in SPECIAL
-    ):
+    started = [word for word in use.words[1:] if word != "--"]
+    while started and (started[0][:1] == "-" or started[0] in _STARTING):
+        del started[0]
+    runs_any = not _STARTING.isdisjoint(operands[:1])
+    if started and (started[0] in BY_PROGRAM or (runs_any and started[0] in SPECIAL)):
         scanner.run(started, use.simple, use.place, use.depth + 1)
     if ":" not in use.what:
         return
-    fetches = known is not None and (not known or operands[0] in known.split())
+    fetches = known is not None and (not known or "".join(operands[:1]) in known.split())
     if (fetches and any(map(_ELSEWHERE.fullmatch, operands[bool(known) :][:1]))) or (
         not _INSTALLING.isdisjoint(operands[:3]) and any(map(_IN_CLEAR.fullmatch, use.words))
     ):
@@ -630,11 +625,9 @@ def _shell(scanner: Scanner, use: Use) -> None:
     """A shell with `-i` between pipes and the network, and code that cannot be read."""
     if use.name in ("pwsh", "powershell") and any(word.lower()[:2] == "-e" for word in use.words):
         scanner.find("hidden_code", use.what)
-    if use.simple.producers and use.has("i") and use.words[1] != "-c":
-        if any(
-            each.words and program_name(each.words[0]) in _RELAYS for each in use.simple.producers
-        ):
-            scanner.find("remote_shell", use.what)
+    fed_by = [program_name(each.words[0]) for each in use.simple.producers if each.words]
+    if use.has("i") and use.words[1] != "-c" and not _RELAYS.isdisjoint(fed_by):
+        scanner.find("remote_shell", use.what)
 
 
 def _ftp(scanner: Scanner, use: Use) -> None:

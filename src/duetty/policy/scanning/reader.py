@@ -8,12 +8,16 @@ traced but variables that the same line sets to a literal.
 import re
 from collections.abc import Callable, Sequence
 
+from duetty.policy.scanning.places import TEMPORARY
 from duetty.policy.scanning.reading import PIPED, UNKNOWN, Reading, Simple, program_name
 
 MAX_CODE = 8192
 """Of code, not of data: what stands between quotes or in a here-document does not count."""
 
 MAX_DEPTH = 16
+MAX_VALUE = 512
+"""Of a variable: what is put together in a loop of doublings is no word any more."""
+
 MAX_BRACED = 64
 """Words that braces may make of one."""
 
@@ -37,7 +41,9 @@ _PIECE = re.compile(
 _RUN, _SINGLE, _DOUBLE, _ESCAPED, _OPENS, _ANSI, _DOLLAR, _TICK, _PROCESS, _UNCLOSED = range(1, 11)
 
 _IN_DOUBLE = re.compile(r"""([^"\\$`]+)|\\(["$`\\\n])|(\\)|(")|(\$)|(`)""")
-_IN_BRACES = re.compile(r"""([^"\\$`{}]+)|\\(.)|(\{)|(\})|(\$)|(`)|(")""", re.DOTALL)
+_IN_BRACES = re.compile(
+    r"""([^"\\$`}<>]+|[<>](?!\())|\\(.)|([<>]\()|(\})|(\$)|(`)|(")""", re.DOTALL
+)
 _VARIABLE = re.compile(r"([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\}|([0-9@*#?$!-])|(\((?=\())|(\()|(\{)")
 _ARITHMETIC = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
 _BACKQUOTED = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
@@ -55,7 +61,7 @@ ODD = re.compile(
 _ESCAPE = re.compile(
     r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|([0-7]{1,3})|(.))", re.DOTALL
 )
-_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "E": "\x1b", "a": "\a"}
+_LETTERS = dict(zip("ntreEabfv", "\n\t\r\x1b\x1b\a\b\f\v", strict=True))
 
 _SKIPPED = frozenset(["then", "do", "else", "elif", "!"])
 _OPENING = frozenset(["{", "if", "while", "until"])
@@ -65,7 +71,7 @@ _RESERVED = _SKIPPED | _OPENING | _CLOSING | _HEADED | {"[["}
 _BEFORE_GROUP = (["time"], ["time", "-p"], ["coproc"], ["exec"])
 DECLARING = frozenset(["export", "declare", "typeset", "local", "readonly", "set", "env"])
 _FINDERS = frozenset(["which", "command", "type", "whence"])
-_KNOWN = {"HOME": "~", "PWD": ".", "IFS": " ", "TMPDIR": "/tmp/own"}
+_KNOWN = {"HOME": "~", "PWD": ".", "IFS": " ", "TMPDIR": f"{TEMPORARY}/own"}
 
 
 class UnreadableError(Exception):
@@ -118,9 +124,14 @@ class Reader:
         self.reading = Reading()
         self.commands = self.reading.commands
         self.text = text
-        self.pos = self.start = self.data = self.depth = self.scope = 0
+        self.pos: int = 0
+        self.data: int = 0
+        """How much before the position was data."""
+        self.start = self.depth = self.scope = 0
         self.frame: Frame | None = None
         self.variables = dict(_KNOWN)
+        self.splits_so = True
+        """Whether values are split at blanks: not where the line sets IFS."""
         self.quoted = self.split = False
         """Of the last word: whether some of it was quoted, and whether its value makes several."""
         self.many: list[str] | None = None
@@ -143,9 +154,7 @@ class Reader:
     # --- lists of commands ------------------------------------------------------------
 
     def _list(self, end: str, given: Sequence[Simple] = ()) -> None:
-        if self.depth >= MAX_DEPTH:
-            raise UnreadableError("nested too deeply")
-        self.depth += 1
+        self._deeper()
         frame = self.frame = Frame(self.scope, self.frame)
         frame.given = [*given]
         while True:
@@ -168,6 +177,11 @@ class Reader:
         self.frame = frame.outer
         self.depth -= 1
 
+    def _deeper(self) -> None:
+        if self.depth >= MAX_DEPTH:
+            raise UnreadableError("nested too deeply")
+        self.depth += 1
+
     def _on_word(self, frame: Frame, text: str) -> None:
         if frame.pattern:
             if text == "esac":
@@ -183,7 +197,7 @@ class Reader:
                 return
             if "=" in text and self._assigns(simple, text):
                 return
-        elif text == "{" and simple.words[-1] == "]]":
+        elif text == "{" and simple.words[-1:] == ["]]"]:
             self._end_command(frame, ";")  # zsh: if [[ … ]] { … }
             self._open(frame, text)
             return
@@ -356,13 +370,21 @@ class Reader:
             frame.feed = [*frame.feed, *ended]
         elif frame.feed:
             frame.feed = []
+        self._bounded()
+
+    def _bounded(self) -> None:
         if self.pos - self.data > MAX_CODE:
             raise UnreadableError(f"longer than {MAX_CODE} bytes of code")
 
     def _remember(self, simple: Simple) -> None:
         """Variables that the line sets to a literal; of the others nothing is known."""
+        if not self.splits_so:
+            self.variables = {}
+            return
         if not simple.words:
-            self.variables.update(simple.assigned)
+            for name, value in simple.assigned:
+                self.variables[name] = value if len(value) <= MAX_VALUE else UNKNOWN
+            self.splits_so = self.splits_so and "IFS" not in dict(simple.assigned)
         elif simple.words[0] in DECLARING:
             for word in simple.words[1:]:
                 name, sign, value = word.partition("=")
@@ -447,6 +469,7 @@ class Reader:
                 quoted, split = quoted or self.quoted, split or self.split
             if text[self.pos : self.pos + 1] == "(" and not self._pattern_list(parts):
                 break
+            self._bounded()
         self.start, self.quoted, self.split = start, quoted, split
         if self.pos == start:
             self.pos += 1  # a sign that stands nowhere
@@ -487,11 +510,13 @@ class Reader:
         """`a=(…)`, `!(a|b)`: what a parenthesis right behind a word may be."""
         last = parts[-1][-1:] if parts else ""
         if last == "=" and len(parts) == 1:
+            self._deeper()
             self.pos += 1
-            while self._next()[1] != ")" or self.quoted:
-                if self.pos >= len(self.text):
+            while (token := self._next()) != (OPERATOR, ")"):
+                if token[0] == END:
                     raise UnreadableError("a parenthesis that is not closed")
             self.many = None
+            self.depth -= 1
             parts.append(UNKNOWN)
             return True
         if last in ("?", "*", "+", "@", "!") and (
@@ -558,18 +583,17 @@ class Reader:
 
     def _braced(self) -> str:
         """`${x:-…}` and its like: what it substitutes is read, its value is not known."""
-        if self.depth >= MAX_DEPTH:
-            raise UnreadableError("nested too deeply")
-        self.depth += 1
-        level = 1
-        while level:
+        self._deeper()
+        kind = 0
+        while kind != 4:
             piece = _IN_BRACES.match(self.text, self.pos)
             if piece is None:
                 raise UnreadableError("a brace that is not closed")
             self.pos = piece.end()
             kind = piece.lastindex
-            level += (kind == 3) - (kind == 4)
-            if kind == 5:
+            if kind == 3:
+                self._substitution(quoted=True)
+            elif kind == 5:
                 self._expansion(quoted=True)
             elif kind == 6:
                 self._backquoted(quoted=True)
@@ -625,7 +649,7 @@ def _printed(commands: Sequence[Simple]) -> str:
     if name == "pwd":
         return "."
     if name == "mktemp" and not any(word[:1] in "/.~" for word in words):
-        return "/tmp/mktemp"
+        return f"{TEMPORARY}/mktemp"
     operands = [word for word in words if word[:1] != "-"]
     if name in _FINDERS and len(operands) == 1:
         return operands[0]  # where a program is: as good as its name

@@ -77,17 +77,14 @@ _ECHO_OPTION = re.compile("-[neE]+")
 
 
 class Scanner(programs.Scanner, Protocol):
+    """`text`: what a shell will read. `defines`: from here on this word stands for that text."""
+
     downloaded: Set[str]
     made: Mapping[str, str]
     shell: str
 
-    def defines(self, alias: str, body: str) -> None:
-        """From here on this word stands for that text."""
-        ...
-
-    def text(self, text: str, place: Place, depth: int) -> None:
-        """Text that a shell will read."""
-        ...
+    def defines(self, alias: str, body: str) -> None: ...
+    def text(self, text: str, place: Place, depth: int) -> None: ...
 
 
 def kind_of(name: str) -> str:
@@ -100,7 +97,7 @@ def kind_of(name: str) -> str:
         return "client"
     if name in WRAPPERS or name in _RUNNERS:
         return "wrapper"
-    return "reader" if name in ("source", ".", "at", "batch", "crontab") else ""
+    return "reader" if name in ("source", ".", "at", "batch", "crontab", "newgrp") else ""
 
 
 def programs_of(commands: Iterable[Simple]) -> set[str]:
@@ -132,7 +129,7 @@ def _wrapper(scanner: Scanner, use: Use) -> None:
     use = use._replace(place=place)
     inner = inner_of(name, words)
     for start, is_text, end in inner:
-        part = words[start:end]
+        part = words[start : start + 1 if name == "trap" else end]
         if name in ("xargs", "parallel") and ":::" not in words:
             _for_each(scanner, part, use)
         elif is_text:
@@ -164,7 +161,7 @@ def _defines(scanner: Scanner, use: Use) -> None:
 
 def _given_text(scanner: Scanner, text: str, use: Use) -> None:
     """A text that a shell reads: `eval`, `sh -c`, `ssh host …`."""
-    text = text.removeprefix("--command=")
+    text = text.removeprefix("--command=").removeprefix("--init-command=")
     if use.name == "parallel":
         text = text.replace(" ::: ", " ").replace("{}", UNKNOWN)
     if UNKNOWN in text and not text.replace(UNKNOWN, "").strip():
@@ -216,7 +213,7 @@ def _runner(scanner: Scanner, use: Use) -> None:
     for index, text in enumerate(use.words[2:], 2):
         if " " in text:
             scanner.tried(text.partition("=")[2] if text[:2] == "--" else text, place, use.depth)
-        elif text[:1] != "-" and program_name(text) in _STARTED_ELSEWHERE:
+        elif text not in _STARTERS and program_name(text) in _STARTED_ELSEWHERE:
             scanner.run(use.words[index:], use.simple, place, use.depth + 1)
             return
 
@@ -320,7 +317,8 @@ def started(scanner: Scanner, use: Use, word: str, *, kind: str) -> None:
     if kind == "interpreter" or (text[:2] == "#!" and "sh" not in text.partition("\n")[0]):
         scanner.code(text, use.place, use.depth, backquotes=False)
     else:
-        scanner.text(text, use.place, use.depth + 1)
+        # A script of one's own may well run what its variables name.
+        scanner.tried(text, use.place, use.depth)
 
 
 # --- other languages ----------------------------------------------------------------------------

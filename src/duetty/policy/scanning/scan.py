@@ -82,6 +82,11 @@ _COMMANDS = re.compile(
 _OTHER_HOST = re.compile(
     r"(?: -h |--host[= ]|://(?:[^/@\s]*@)?)(?!localhost\b|127\.|\[?::1|/|0\.0\.0\.0)[\w.-]+"
 )
+_OWN_SERVER = re.compile(
+    r"(?:^|//| )(?:localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)(?!:9200)(?:[:/]|$)"
+)
+"""On this machine, and no Elasticsearch: what is deleted there is a test's."""
+
 _HOLDS_COMMAND = re.compile(
     r"(?:^|[=!;|&(]|spawn |\bexec:)[\s\[\"']*((?:sudo |env )?(?:/(?:usr/)?s?bin/)?(?P<program>[a-z][\w.-]*)[ \t]+[^\n]+)"
 )
@@ -99,7 +104,7 @@ _FILTERS = frozenset(
 )
 """Programs that print what is in the files they are given."""
 
-_PRINTS_NOTHING = ([], [":"], ["true"], ["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])  # fmt: skip
+_PRINTS_NOTHING: tuple[list[str], ...] = ([], [":"], ["true"], ["cat", "/dev/null"], ["echo", "-n"], ["echo", "-n", ""], ["printf", ""])  # fmt: skip
 _ENDLESS = re.compile(
     r"\b(?:while\s+(?:true|:)|until\s+false|for\s*\(\(\s*;\s*;\s*\)\))\s*[;\n]?\s*do\b[^\n]{0,200}?(?<!&)&\s*;?\s*done\b"
 )
@@ -152,6 +157,10 @@ def scan_line(line: Line, cwd: str = "", *, workspace: str = "", shell: str = ""
     """A line whose words are exact; `cwd` is where it begins."""
     scanner = _Scanner(shell, place_of(cwd, workspace))
     commands, joins, _ = line
+    if not joins and not commands[0].redirects:  # most lines
+        words = list(commands[0].words)
+        scanner.run(words, Simple(words), scanner.places[0], 0)
+        return scanner.result()
     before: list[Simple] = []
     for command, join in zip(commands, ("", *joins), strict=True):
         simple = Simple([*command.words])
@@ -217,6 +226,8 @@ class _Scanner:
         )
 
     def find(self, name: str, what: str) -> None:
+        if name == "remote_delete" and _OWN_SERVER.search(what):
+            return
         leaves = name in _LEAVING or (name == "database" and bool(_OTHER_HOST.search(what)))
         self.findings.append(new(Finding, (name, shown(what), leaves)))
 
@@ -283,24 +294,26 @@ class _Scanner:
             self.unreadable.append("nested too deeply")
             return
         known = _program(words[0])
-        if known.is_odd:
+        name, is_odd, catalogued, special, kind, run, sends, _, _ = known
+        if is_odd:
             self._named_oddly(words[0])
-        argv = [known.name, *words[1:]]
+        argv = [name, *words[1:]]
         self.commands.append(tuple(argv))
-        found = len(self.findings)
-        if known.catalogued:
-            for pattern in matching(known.name, argv[1:]):
+        findings = self.findings
+        found = len(findings)
+        if catalogued:
+            for pattern in matching(name, argv[1:]):
                 self.find(pattern.name, " ".join(argv))
-        use = new(Use, (known.name, argv, simple, place, depth))
-        if known.special is not None:
-            known.special(self, use)
-        if known.run is not None:
-            known.run(self, use)
-        if known.sends and sends_secrets(use):
+        use = new(Use, (name, argv, simple, place, depth))
+        if special is not None:
+            special(self, use)
+        if run is not None:
+            run(self, use)
+        if sends and sends_secrets(use):
             self.find("exfiltration", use.what)
         if self.downloaded or self.made:
-            self._started(use, known.kind)
-        if len(argv) > 1 and len(self.findings) == found:
+            self._started(use, kind)
+        if len(argv) > 1 and len(findings) == found:
             self._looked_into(use, known)
 
     def _looked_into(self, use: Use, known: _Program) -> None:
@@ -344,7 +357,7 @@ class _Scanner:
 
     def _subscripts(self, use: Use) -> None:
         for text in use.words[1:]:
-            if "[$(" in text or "[`" in text:
+            if "[" in text and ("$" in text or "`" in text or "<(" in text):
                 self.tried(': "' + text.replace('"', "") + '"', use.place, use.depth)
             name, sign, value = text.partition("=")
             if sign:
@@ -353,17 +366,18 @@ class _Scanner:
     def _swept(self, use: Use) -> None:
         """Words of a program nobody knows that are commands: `--exec='rm -rf /'`."""
         elsewhere = use.name in ELSEWHERE or use.place.is_elsewhere
-        for before, text in pairwise(use.words):
-            if text[:5] == "/dev/" and _OUTPUT.fullmatch(before):
-                self.written(text, use)
-            if " " not in text:
+        for before, word in pairwise(use.words):
+            if word[:5] == "/dev/" and _OUTPUT.fullmatch(before):
+                self.written(word, use)
+            if " " not in word:
                 continue
-            held = text[2:] if text[0] == "-" and text[1] != "-" else text
+            held = word[2:] if word[0] == "-" and word[1] != "-" else word
             for found in _HOLDS_COMMAND.finditer(held):
                 if found["program"] in SWEPT or found["program"] in SHELLS:
-                    self.tried(found[1], use.place._replace(is_elsewhere=elsewhere), use.depth)
-            if use.name not in WRAPPERS and _SQL_TOLD.match(text) and sql_is_destructive(text):
-                self.find("database", text)
+                    for text in {found[1], found[1].rstrip("\"'])}")}:
+                        self.tried(text, use.place._replace(is_elsewhere=elsewhere), use.depth)
+            if use.name not in WRAPPERS and _SQL_TOLD.match(word) and sql_is_destructive(word):
+                self.find("database", word)
 
     def _started(self, use: Use, kind: str) -> None:
         called = use.simple.words[:1]

@@ -36,7 +36,7 @@ EXEMPT = frozenset(
     " tmux screen ssh scp rsync curl wget http https xh httpie ping dig host nslookup whois nmap ffmpeg convert magick tar zip unzip 7z gzip gunzip bzip2 xz"
     " jq yq sed awk gawk mawk grep rg sort diff patch cp mv ln install chmod chown chgrp tee split kill pkill killall pgrep ps top htop watch strace gdb"
     " python python3 node ruby perl php deno java javac gcc clang rustc tsc eslint prettier ruff black mypy pylint flake8 docker-compose"
-    " say figlet cowsay notify-send logger write wall fzf rename basename dirname".split()
+    " find bfs fd say figlet cowsay notify-send logger write wall fzf rename basename dirname".split()
 )
 
 

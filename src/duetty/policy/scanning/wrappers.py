@@ -125,10 +125,10 @@ WRAPPERS: dict[str, Wrapper] = {}
 for _line in _TABLE.strip().splitlines():
     _names, _, _rest = _line.partition(":")
     _valued, _, _how = _rest.partition("|")
-    WRAPPERS |= dict.fromkeys(_names.split(), _wrapper(_valued, _how))
+    WRAPPERS.update(dict.fromkeys(_names.split(), _wrapper(_valued, _how)))
 
 ELSEWHERE = frozenset(
-    "sudo doas su runuser pkexec gosu su-exec setpriv chroot nsenter unshare machinectl systemd-nspawn proot"
+    "su chroot nsenter unshare machinectl systemd-nspawn proot"
     " ssh mosh autossh sshpass pdsh rsh adb ansible salt fab".split()
 )
 """Those that run it as somebody else, on another machine or under another root; besides whatever starts containers."""
@@ -212,16 +212,16 @@ def _after(words: Sequence[str], runs: frozenset[str]) -> list[Inner]:
 def _shell(words: Sequence[str]) -> list[Inner]:
     """`sh -c TEXT`, also as `-xc`, `-ec`, `-lc` and with options between."""
     for index, word in enumerate(words[1:], 1):
-        if word in ("--command", "-Command", "-command", "/c", "/C") or (
+        if word in ("--command", "-C", "--init-command", "-Command", "-command", "/c", "/C") or (
             word[:1] == "-" and word[:2] != "--" and word.endswith("c") and len(word) <= 8
         ):
             at = index + 1
             while at < len(words) and words[at][:1] in ("-", "+") and len(words[at]) > 1:
                 at += 1
             return [new(Inner, (at, True, at + 1))] if at < len(words) else []
-        if word[:10] == "--command=":
+        if word.startswith(("--command=", "--init-command=")):
             return [Inner(index, is_text=True, end=index + 1)]
-        if word[:1] not in ("-", "+"):
+        if word[:1] not in ("-", "+") and words[index - 1] not in ("-O", "+O", "-o", "+o"):
             return []
     return []
 

@@ -224,14 +224,14 @@ class Feed:
         wanted = self._wanted
         assert wanted is not None
         self._sync_due = False
-        screen = self._look(wanted)
+        screen = await self._look(wanted)
         self._decoder.reset()
         self._carry = b""
         synced = {"seq": 0, "screen": screen, "scrollback_lines": self._view.total_rows}
         await self._tell({"event": "sync", **({"params": synced} if nested else synced)})
 
-    def _look(self, wanted: Wanted) -> dict[str, Any]:
-        self._screen = self._view.screen(styled=wanted.styled)
+    async def _look(self, wanted: Wanted) -> dict[str, Any]:
+        self._screen = await self._view.screen(styled=wanted.styled)
         self._shown_at = (self._view.end, self._view.size())
         self._offset = self._view.end
         self._flushed_s = anyio.current_time()
@@ -248,7 +248,7 @@ class Feed:
     async def _flush(self, wanted: Wanted) -> None:
         """Everything that is different since the last time."""
         before, start = self._screen, self._offset
-        screen = self._look(wanted)
+        screen = await self._look(wanted)
         printed, skipped = self._printed(start)
         resets = [_REASONS[found] for found in _RESETS.findall(self._carry + printed)]
         self._carry = printed[-_CARRY_BYTES:] if printed else self._carry
@@ -345,19 +345,23 @@ class Feed:
                 is_idle = quiet_s >= wanted.idle_s
                 if is_idle != was_idle:
                     was_idle = is_idle
-                    await self._tell(self._activity_event(wanted, generation, is_idle=is_idle))
+                    await self._tell(
+                        await self._activity_event(wanted, generation, is_idle=is_idle)
+                    )
                 if is_idle:
                     await view.wait_touched(generation)
                 else:
                     await anyio.sleep(wanted.idle_s - quiet_s)
 
-    def _activity_event(self, wanted: Wanted, generation: int, *, is_idle: bool) -> dict[str, Any]:
+    async def _activity_event(
+        self, wanted: Wanted, generation: int, *, is_idle: bool
+    ) -> dict[str, Any]:
         event: dict[str, Any] = {
             "event": "idle" if is_idle else "running",
             "seq": 0,
             "generation": generation,
         }
         if is_idle:
-            event["screen"] = self._view.screen(styled=wanted.styled)
+            event["screen"] = await self._view.screen(styled=wanted.styled)
             event["scrollback_lines"] = self._view.total_rows
         return event

@@ -18,7 +18,7 @@ from duetty.ops import Dispatcher, Lagged, View, approval_shape, lifecycle_shape
 async def json_server_endpoint(doors: Doors, websocket: WebSocket) -> None:
     try:
         actor = doors.admit(websocket)
-        with doors.counted():
+        with doors.counted(actor):
             await doors.serve(
                 websocket, actor, lambda socket: _Connection(doors.dispatcher, socket).run()
             )

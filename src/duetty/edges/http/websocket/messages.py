@@ -53,6 +53,11 @@ class Watch(Message):
     on: bool = True
 
 
+class Prove(Message):
+    key: str = Field("", max_length=200)
+    proof: str = Field(max_length=200)
+
+
 class Call(Message):
     id: Any = None
     operation: str

@@ -15,12 +15,18 @@ from websockets.protocol import OPEN
 
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import HEADERS
+from duetty.edges.http.peer import LEFT
 from duetty.edges.http.websocket.socket import ABORT, SEND_NOW, TAKE_NOW
 from duetty.errors import BadArguments
 
 log = logging.getLogger("duetty.websocket.uvicorn")
 log.setLevel(logging.WARNING)
+# What a peer sent that is no text is its own fault, and is answered with 1007: no trace of calls.
+log.addFilter(lambda record: not record.getMessage().startswith("Invalid UTF-8"))
 
+
+PIECE_BYTES = 4 * 1024
+"""Parsed in one turn of the loop: at most some six hundred frames."""
 
 VERSION = "13"
 _CODES = {405: "method_not_allowed", 426: "upgrade_required"}
@@ -70,6 +76,8 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
         self.logger = self.conn.logger = log
         self._version = VERSION
         self._take: Callable[[bytes], bool] | None = None
+        self._unread: bytes = b""
+        self._will_read = False
         self.conn.reject = _enveloped(self.conn.reject, lambda: self._version == VERSION)  # pyright: ignore[reportAttributeAccessIssue] - called by position
 
     def handle_connect(self, event: Request) -> None:
@@ -81,6 +89,46 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             scope["extensions"][ABORT] = {"call": self.transport.abort}
             scope["extensions"][SEND_NOW] = {"call": self._send_now}
             scope["extensions"][TAKE_NOW] = {"call": self._set_take}
+
+    def data_received(self, data: bytes) -> None:
+        self._unread += data
+        if not self._will_read:
+            self._read()
+
+    def _read(self) -> None:
+        """A piece in each turn of the loop, and none while messages wait to be taken: a hundred
+        thousand tiny frames at once would hold up everybody.
+        """
+        self._will_read = False
+        if not self._unread or not self.queue.empty():
+            return
+        piece, self._unread = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
+        super().data_received(piece)
+        self._pace()
+
+    def _pace(self) -> None:
+        """Read on from the network when everything that came was taken, and not before."""
+        if self._unread:
+            if not self.read_paused:
+                self.read_paused = True
+                self.transport.pause_reading()
+            if self.queue.empty() and not self._will_read:
+                self._will_read = True
+                self.loop.call_soon(self._read)
+        elif self.read_paused and self.queue.empty():
+            self.read_paused = False
+            self.transport.resume_reading()
+
+    async def receive(self) -> Any:
+        message = await super().receive()
+        self._pace()
+        return message
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unread = b""
+        super().connection_lost(exc)
+        if (left := self.app_state.get(LEFT)) is not None:
+            left()
 
     def _set_take(self, take: Callable[[bytes], bool]) -> None:
         self._take = take

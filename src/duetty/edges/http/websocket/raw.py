@@ -122,7 +122,7 @@ class _Connection:
         return None
 
     async def _send_snapshot(self, *, rows: int, prefix: bytes = b"", final: bool = True) -> None:
-        snapshot = self._view.snapshot(scrollback_rows=rows)
+        snapshot = await self._view.snapshot(scrollback_rows=rows)
         self._flow.sent_snapshot(snapshot.offset, anyio.current_time(), final=final)
         await self._send(prefix + snapshot.screen)
 

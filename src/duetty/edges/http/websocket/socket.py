@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, suppress
 from typing import Any, NamedTuple, cast
 
 import anyio
@@ -13,11 +13,13 @@ from pydantic_core import PydanticSerializationError, to_json
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from duetty.calls import Actor
+from duetty.clock import SystemClock
 from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.errors import BadArguments, DuettyError, Exhausted
-from duetty.ops import Dispatcher
+from duetty.edges.http.limits import Bucket
+from duetty.errors import BadArguments, DuettyError
+from duetty.ops import Access, Dispatcher, Shares
 
 log = logging.getLogger("duetty.websocket")
 
@@ -35,8 +37,14 @@ SEND_NOW = "duetty.send_now"
 TAKE_NOW = "duetty.take_now"
 """The extension of the scope to which one can give a function that takes binary messages as they come."""
 
-MAX_CONNECTIONS = 256
+MAX_CONNECTIONS, CONNECTIONS_EACH, CONNECTIONS_FOR_PEOPLE = 256, 64, 64
 """WebSockets that are not about one session; those about one count as its viewers."""
+
+MESSAGES_PER_S = 2_000
+"""Of one credential, on all its connections together; a quick typist sends twenty."""
+
+TURN_MESSAGES = 32
+"""Taken in a row before everybody else has a turn."""
 
 
 class Closing(NamedTuple):
@@ -56,8 +64,12 @@ DETACHED = Closing(1000, "detached")
 class Socket:
     """An accepted WebSocket. Sending never fails: it ends the whole connection instead."""
 
-    def __init__(self, websocket: WebSocket, actor: Actor, tasks: anyio.abc.TaskGroup) -> None:
+    def __init__(
+        self, websocket: WebSocket, actor: Actor, tasks: anyio.abc.TaskGroup, pace: Bucket
+    ) -> None:
         self.actor = actor
+        self._pace = pace
+        self._taken = 0
         self.tasks = tasks
         self.closing = DONE
         self._websocket = websocket
@@ -98,7 +110,13 @@ class Socket:
             offer["call"](take)
 
     async def receive(self) -> str | bytes | None:
-        """The next message; None when the peer has gone."""
+        """The next message; None when the peer has gone. One that sends too many waits for its turn."""
+        if self.actor.token is not None or self.actor.kind != "person":
+            while (wait_s := self._pace.take(self.actor.identity)) > 0:  # noqa: ASYNC110 - time is what it waits for
+                await anyio.sleep(wait_s)
+        self._taken += 1
+        if self._taken % TURN_MESSAGES == 0:
+            await anyio.lowlevel.checkpoint()
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             return None
@@ -175,22 +193,25 @@ class Doors:
         self.dispatcher = dispatcher
         self._guard = guard
         self._stopping = stopping
-        self._connections = 0
+        self._shares = Shares(
+            "WebSockets and event streams",
+            most=MAX_CONNECTIONS,
+            each=CONNECTIONS_EACH,
+            for_people=CONNECTIONS_FOR_PEOPLE,
+        )
+        self._pace = Bucket(MESSAGES_PER_S, SystemClock())
 
-    @contextmanager
-    def counted(self) -> Generator[None]:
+    @property
+    def access(self) -> Access:
+        return self._guard.access
+
+    def counted(self, actor: Actor) -> AbstractContextManager[None]:
         """One of the connections that belong to no session.
 
         Raises:
-            Exhausted: if there are too many.
+            Exhausted: if there are too many, when it is entered.
         """
-        if self._connections >= MAX_CONNECTIONS:
-            raise Exhausted(f"{MAX_CONNECTIONS} WebSockets are open", hint="close some of them")
-        self._connections += 1
-        try:
-            yield
-        finally:
-            self._connections -= 1
+        return self._shares.taken(actor)
 
     def admit(self, websocket: WebSocket) -> Actor:
         """Who it is.
@@ -206,7 +227,7 @@ class Doors:
         socket: Socket | None = None
         try:
             async with anyio.create_task_group() as tasks:
-                socket = served = Socket(websocket, actor, tasks)
+                socket = served = Socket(websocket, actor, tasks, self._pace)
                 tasks.start_soon(self._watch_server, served)
                 with self._guard.live.joined(actor, lambda: served.end(REVOKED)):
                     await serve(served)

@@ -256,9 +256,9 @@ class Stream:
         await self._tell_size(view)  # and from here on it cannot change before the snapshot
         flow = self._flow
         snapshot = (
-            view.snapshot(scrollback_rows=self._wanted.scrollback_rows)
+            await view.snapshot(scrollback_rows=self._wanted.scrollback_rows)
             if final
-            else view.snapshot(scrollback_rows=0, not_before=flow.sent)
+            else await view.snapshot(scrollback_rows=0, not_before=flow.sent)
         )
         skipped_from = flow.skipped_from if flow.flooded else flow.sent
         flow.sent_snapshot(snapshot.offset, monotonic(), final=final)

@@ -1,5 +1,6 @@
 """`/ws/view`: any number of sessions on one WebSocket, for those who show them. See docs/viewing.md."""
 
+import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -15,7 +16,7 @@ from duetty.edges.http.websocket.frames import Kind, parse_frame
 from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, outcome, parsed, refuse
 from duetty.edges.http.websocket.stream import Stream
 from duetty.errors import BadArguments, DuettyError, Exhausted, ScopeMissing
-from duetty.ops import Asked, Dispatcher, Lagged
+from duetty.ops import Asked, Lagged
 
 MAX_STREAMS = 256
 """Sessions on one connection; a page with more shows some of them without following."""
@@ -27,17 +28,17 @@ MAX_CALLS = 32
 async def view_endpoint(doors: Doors, websocket: WebSocket) -> None:
     try:
         actor = doors.admit(websocket)
-        with doors.counted():
-            await doors.serve(
-                websocket, actor, lambda socket: _Connection(doors.dispatcher, socket).run()
-            )
+        with doors.counted(actor):
+            await doors.serve(websocket, actor, lambda socket: _Connection(doors, socket).run())
     except DuettyError as error:
         await refuse(websocket, error)
 
 
 class _Connection:
-    def __init__(self, dispatcher: Dispatcher, socket: Socket) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, doors: Doors, socket: Socket) -> None:
+        self._dispatcher = doors.dispatcher
+        self._access = doors.access
+        self._challenge = secrets.token_hex(16) if doors.access.is_unproven(socket.actor) else None
         self._socket = socket
         self._streams: dict[int, Stream] = {}
         self._calls = 0
@@ -55,6 +56,7 @@ class _Connection:
             "watch": self._watch,
             "approvals": self._approvals,
             "call": self._call,
+            "prove": self._prove,
         }
 
     async def run(self) -> None:
@@ -65,6 +67,7 @@ class _Connection:
                 "server_id": node.server_id,
                 "version": node.version,
                 "window_bytes": WINDOW_BYTES,
+                **({} if self._challenge is None else {"challenge": self._challenge}),
             }
         )
         self._socket.take_now(self._take_now)
@@ -188,6 +191,17 @@ class _Connection:
         if wanted.on:
             self._asking = anyio.CancelScope()
             self._socket.tasks.start_soon(self._follow_approvals, self._asking)
+
+    async def _prove(self, fields: dict[str, Any]) -> None:
+        """A page shows that it holds the key of its sign-in; what it says from here on is a person's."""
+        wanted = messages.Prove.model_validate(fields)
+        challenge, self._challenge = self._challenge, None
+        if challenge is None:
+            raise BadArguments("there is nothing to prove here, or it was tried already")
+        self._socket.actor = await self._access.prove(
+            self._socket.actor, challenge=challenge, key=wanted.key, proof=wanted.proof
+        )
+        await self._socket.send_json({"type": "proved"})
 
     async def _call(self, fields: dict[str, Any]) -> None:
         wanted = messages.Call.model_validate(fields)

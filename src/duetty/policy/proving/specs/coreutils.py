@@ -390,11 +390,7 @@ COREUTILS: dict[str, Spec] = {
         # Names only; where it stands first it is no other option's value.
         hardened_when=lambda words: words[0] not in ("-q", "--brief", "-rq", "-qr"),
     ),
-    "sort": spec(
-        "-bdfghiMnrRVcCmsuz -k:text -t:text --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort"
-        " --numeric-sort --random-sort --reverse --sort=code --version-sort --check?code --debug --key=text --merge --stable --field-separator=text --unique --zero-terminated --parallel=count",
-        "content",
-    ),
+    "sort": spec("-bdfghiMnrRVcCmsuz -k:text -t:text --ignore-leading-blanks --dictionary-order --ignore-case --general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort --reverse --sort=code --version-sort --check?code --debug --key=text --merge --stable --field-separator=text --unique --zero-terminated --parallel=count", "content"),
     "uniq": spec("-cdDiuz -f:count -s:count -w:count --count --repeated --all-repeated?code --skip-fields=count --group?code --ignore-case --skip-chars=count --unique --check-chars=count --zero-terminated", "content", at_most=1),
     "shuf": spec("-erz -i:code -n:count --echo --repeat --input-range=code --head-count=count --zero-terminated", "content"),
     "tr": spec("-cCdst --complement --delete --squeeze-repeats --truncate-set1", "text", at_most=2, at_least=1, check=_tr),
@@ -409,18 +405,7 @@ COREUTILS: dict[str, Spec] = {
     "base32": spec("-w:count --wrap=count", "content", at_most=1),
     "cksum": spec("-a:code --algorithm=code --untagged --tag --raw --base64", "content"),
     "sum": spec("-rs", "content"),
-    **{
-        name: spec(_SUM, "content")
-        for name in (
-            "md5sum",
-            "sha1sum",
-            "sha224sum",
-            "sha256sum",
-            "sha384sum",
-            "sha512sum",
-            "b2sum",
-        )
-    },
+    **dict.fromkeys("md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum".split(), spec(_SUM, "content")),
     "shasum": spec("-a:count -bctUps", "content"),
     "md5": spec("-qr", "content"),
     "tsort": spec("", "content"),
@@ -434,94 +419,51 @@ COREUTILS: dict[str, Spec] = {
             "listed",
             digits=True,
             check=lambda use: grep_problem(use),
-            hardened_last=(
-                *(f"--exclude-dir={name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT_COPIES)),
-                *(f"--exclude={name}" for name in LEFT_OUT),
-            ),
+            hardened_last=(*(f"--exclude-dir={name}" for name in (*LEFT_OUT_DIRECTORIES, *LEFT_OUT_COPIES)), *(f"--exclude={name}" for name in LEFT_OUT)),
             hardened_when=lambda words: goes_through_trees(words),
         )
         for name in ("grep", "egrep", "fgrep")
     },
     # the machine and who is on it
-    "date": spec(
-        "-uR -d:text -I?code -r:names --utc --universal --date=text --iso-8601?code --rfc-3339=code --rfc-email --reference=names",
-        "text",
-        at_most=1,
-        check=_date,
-    ),
+    "date": spec("-uR -d:text -I?code -r:names --utc --universal --date=text --iso-8601?code --rfc-3339=code --rfc-email --reference=names", "text", at_most=1, check=_date),
     "cal": spec("-13jmsyw", "code"),
     "ncal": spec("-13jMSywbeho", "code"),
     "uptime": spec("-ps --pretty --since"),
-    "uname": spec(
-        "-asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor --hardware-platform --operating-system"
-    ),
+    "uname": spec("-asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor --hardware-platform --operating-system"),
     "arch": spec(""),
     "hostname": spec("-sfdiIA --short --fqdn --long --domain --ip-address --all-ip-addresses"),
     "hostid": spec(""),
     "hostnamectl": spec("", subcommands={"status": spec("")}),
     "nproc": spec("--all --ignore=count"),
-    "free": spec(
-        "-bkmghltwv -c:count -s:count --bytes --kilo --mega --giga --human --si --lohi --total --wide",
-        check=lambda use: "free -s never ends" if use.has("-s") and not use.has("-c") else None,
-    ),
+    "free": spec("-bkmghltwv -c:count -s:count --bytes --kilo --mega --giga --human --si --lohi --total --wide", check=lambda use: "free -s never ends" if use.has("-s") and not use.has("-c") else None),
     "lscpu": spec("-aBbcJxy -e?code -p?code --all --json --extended?code --parse?code --bytes"),
-    "lsblk": spec(
-        "-abdDfilmnoOpPrsStTJ -o:code --all --bytes --nodeps --fs --json --output=code --list --paths --tree",
-        "names",
-    ),
+    "lsblk": spec("-abdDfilmnoOpPrsStTJ -o:code --all --bytes --nodeps --fs --json --output=code --list --paths --tree", "names"),
     "lsmem": spec("-abJnPr --all --summary?code"),
     "lspci": spec("-vtnkm -s:code"),
     "lsusb": spec("-vt -s:code"),
     "lsmod": spec(""),
     "lsb_release": spec("-aidrcsv --all --id --description --release --codename --short"),
-    "vmstat": spec(
-        "-asdwtn",
-        "count",
-        at_most=2,
-        check=lambda use: "vmstat never ends" if len(use.operands) == 1 else None,
-    ),
+    "vmstat": spec("-asdwtn", "count", at_most=2, check=lambda use: "vmstat never ends" if len(use.operands) == 1 else None),
     "getconf": spec("-a", "code", at_most=2),
     "locale": spec("-ack --all-locales --charmaps --category-name --keyword-name", "code"),
     "timedatectl": spec("", subcommands={"status": spec("")}),
-    "id": spec(
-        "-agGnruzZ --group --groups --name --real --user --zero --context", "code", at_most=1
-    ),
+    "id": spec("-agGnruzZ --group --groups --name --real --user --zero --context", "code", at_most=1),
     "whoami": spec(""),
     "logname": spec(""),
     "groups": spec("", "code"),
     "users": spec(""),
-    "who": spec(
-        "-abdHlmpqrstTuw --all --boot --heading --count",
-        "code",
-        at_most=2,
-        check=lambda use: "who of a file" if len(use.operands) == 1 else None,
-    ),
+    "who": spec("-abdHlmpqrstTuw --all --boot --heading --count", "code", at_most=2, check=lambda use: "who of a file" if len(use.operands) == 1 else None),
     "w": spec("-hsfoi", "code", at_most=1),
     "tty": spec("-s --silent --quiet"),
     "which": spec("-as --all", "code", at_least=1),
     "whereis": spec("-bmsu", "code", at_least=1),
-    "ps": spec(
-        "-aAdefFjlLMNwTHycm -C:code -o:code -p:code -u:code -U:code -g:code -G:code -t:code --sort=code --pid=code --ppid=code --forest --no-headers --headers --user=code",
-        "text",
-        check=_ps,
-    ),
-    "pgrep": spec(
-        "-laflnoxvciw -u:code -U:code -P:code -g:code -t:code -d:text --list-name --list-full --full --newest --oldest --exact --count",
-        "text",
-        at_most=1,
-    ),
+    "ps": spec("-aAdefFjlLMNwTHycm -C:code -o:code -p:code -u:code -U:code -g:code -G:code -t:code --sort=code --pid=code --ppid=code --forest --no-headers --headers --user=code", "text", check=_ps),
+    "pgrep": spec("-laflnoxvciw -u:code -U:code -P:code -g:code -t:code -d:text --list-name --list-full --full --newest --oldest --exact --count", "text", at_most=1),
     "pidof": spec("-sxq", "code"),
     "pstree": spec("-aAcglnpsStTuUZ -H:count", "code", at_most=1),
     "mount": spec("-lv"),
     "findmnt": spec("-aADfilnrRst -o:code -t:code --all --df --json --list --output=code", "names"),
-    "stty": spec(
-        "-a --all",
-        "code",
-        at_most=1,
-        check=lambda use: (
-            None if use.operands in ((), ("size",), ("speed",)) else "stty sets the terminal"
-        ),
-    ),
+    "stty": spec("-a --all", "code", at_most=1, check=lambda use: (None if use.operands in ((), ("size",), ("speed",)) else "stty sets the terminal")),
     "tput": spec("", "code", at_most=1, at_least=1, check=lambda use: (None if use.operands[0] in ("cols", "lines", "colors", "longname") else "tput writes to the terminal")),
     # arithmetic and sequences
     "seq": spec("-w -f:text -s:text --equal-width --format=text --separator=text", "count", at_most=3, at_least=1),

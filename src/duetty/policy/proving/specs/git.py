@@ -167,11 +167,7 @@ _SHOW = spec(_LOG, "revision", digits=True, check=_format, hardened_options=_QUI
 # fmt: off
 GIT: Spec = spec(
     "-vP --version --no-pager --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs",
-    hardened=(
-        "--no-pager",
-        "--no-optional-locks",
-        *(f for each in _HARDENED for f in ("-c", each)),
-    ),
+    hardened=("--no-pager", "--no-optional-locks", *(f for each in _HARDENED for f in ("-c", each))),
     variables=_VARIABLES,
     subcommands={
         "version": spec("--build-options"),
@@ -183,10 +179,7 @@ GIT: Spec = spec(
         "diff-index": spec(_DIFF + " -m --cached --merge-base", "revision", check=_format, hardened_options=_QUIET),
         "diff-files": spec(_DIFF + " -q -0", "revision", check=_format, hardened_options=_QUIET),
         "rev-list": spec(_LOG + " --count --header --objects", "revision", digits=True, check=_format),
-        "rev-parse": spec(
-            "-q --verify --quiet --short?count --abbrev-ref?code --symbolic --symbolic-full-name --all --branches?text --tags?text --remotes?text --show-toplevel --show-prefix --show-cdup --show-superproject-working-tree --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --shared-index-path --git-path=code --revs-only --no-revs --flags --no-flags --default=code --path-format=code --show-object-format?code",
-            "revision",
-        ),
+        "rev-parse": spec("-q --verify --quiet --short?count --abbrev-ref?code --symbolic --symbolic-full-name --all --branches?text --tags?text --remotes?text --show-toplevel --show-prefix --show-cdup --show-superproject-working-tree --git-dir --absolute-git-dir --git-common-dir --is-inside-work-tree --is-inside-git-dir --is-bare-repository --is-shallow-repository --shared-index-path --git-path=code --revs-only --no-revs --flags --no-flags --default=code --path-format=code --show-object-format?code", "revision"),
         "branch": spec("-arvl --all --remotes --list --show-current --verbose --abbrev?count --no-abbrev " + _REFS, "text", check=_listing),
         "tag": spec("-l -n?count --list --create-reflog " + _REFS, "text", check=_tag),
         "for-each-ref": spec(_REFS + " --shell --perl --python", "text", check=_refs),
@@ -200,27 +193,11 @@ GIT: Spec = spec(
         "ls-files": spec("-cdmoisukztvf -x:text --cached --deleted --modified --others --ignored --stage --unmerged --killed --resolve-undo --exclude=text --exclude-standard --error-unmatch --full-name --recurse-submodules --abbrev?count --directory --no-empty-directory --eol --deduplicate --sparse --format=text", "names", check=_refs),
         "ls-tree": spec("-drtlz --name-only --name-status --object-only --long --full-name --full-tree --abbrev?count --format=text", "text", check=_refs),
         "cat-file": spec("-tspe --batch-check", "revision", at_most=2, at_least=1),
-        "blame": spec(
-            "-bltsewcpfnk -L:text -M?code -C?code -S:none --root --show-stats --progress --no-progress --score-debug --show-name --show-number --porcelain --line-porcelain --incremental --show-email --date=text --since=text --color-lines --color-by-age --abbrev=count --ignore-rev=text --first-parent --reverse",
-            "revision",
-            hardened_options=("--no-textconv",),
-        ),
+        "blame": spec("-bltsewcpfnk -L:text -M?code -C?code -S:none --root --show-stats --progress --no-progress --score-debug --show-name --show-number --porcelain --line-porcelain --incremental --show-email --date=text --since=text --color-lines --color-by-age --abbrev=count --ignore-rev=text --first-parent --reverse", "revision", hardened_options=("--no-textconv",)),
         "annotate": spec("-lts -L:text", "revision", hardened_options=("--no-textconv",)),
         "shortlog": spec("-nsec -w?code --numbered --summary --email --committer --group=text --all --no-merges --merges --since=text --until=text --author=text --format=text", "revision", check=_format),
-        "reflog": spec(
-            _LOG,
-            "none",
-            digits=True,
-            check=_format,
-            hardened_options=_QUIET,
-            subcommands={"show": _SHOW, "list": spec("")},
-        ),
-        "grep": spec(
-            "-nivwlLchHEFGaIopWqrz -e:text -A:count -B:count -C:count -m:count --line-number --column --ignore-case --invert-match --word-regexp --files-with-matches --name-only --files-without-match --count --extended-regexp --basic-regexp --fixed-strings --cached --text --max-depth=count --recursive --no-recursive --full-name --null --only-matching --color?code --no-color --break --heading --show-function --function-context --after-context=count --before-context=count --context=count --threads=count --and --or --not --all-match --quiet --max-count=count",
-            "text+revision",
-            digits=True,
-            check=_grep,
-        ),
+        "reflog": spec(_LOG, "none", digits=True, check=_format, hardened_options=_QUIET, subcommands={"show": _SHOW, "list": spec("")}),
+        "grep": spec("-nivwlLchHEFGaIopWqrz -e:text -A:count -B:count -C:count -m:count --line-number --column --ignore-case --invert-match --word-regexp --files-with-matches --name-only --files-without-match --count --extended-regexp --basic-regexp --fixed-strings --cached --text --max-depth=count --recursive --no-recursive --full-name --null --only-matching --color?code --no-color --break --heading --show-function --function-context --after-context=count --before-context=count --context=count --threads=count --and --or --not --all-match --quiet --max-count=count", "text+revision", digits=True, check=_grep),
         "stash": spec(
             "",
             bare=False,
@@ -237,12 +214,8 @@ GIT: Spec = spec(
             },
         ),
         "worktree": spec("", bare=False, subcommands={"list": spec("-vz --verbose --porcelain")}),
-        "submodule": spec(
-            "", bare=False, subcommands={"status": spec("--cached --recursive", "names")}
-        ),
-        "notes": spec(
-            "", bare=False, subcommands={"list": spec("", "text"), "show": spec("", "text")}
-        ),
+        "submodule": spec("", bare=False, subcommands={"status": spec("--cached --recursive", "names")}),
+        "notes": spec("", bare=False, subcommands={"list": spec("", "text"), "show": spec("", "text")}),
         "bisect": spec("", bare=False, subcommands={"log": spec("")}),
         "config": spec("--get=text --local --global --system --worktree --show-origin --show-scope --type=code --bool --int --default=text", check=_config, plain=True),
         "count-objects": spec("-vH --verbose --human-readable"),

@@ -266,11 +266,6 @@ def _text(value: str, place: Place) -> str | None:
     return None
 
 
-def _names(value: str, place: Place) -> str | None:
-    del value, place
-    return None
-
-
 def _count(value: str, place: Place) -> str | None:
     del place
     return None if _COUNT.fullmatch(value) else f"{value!r} is not a number"
@@ -303,7 +298,7 @@ def _lines(value: str, place: Place) -> str | None:
 
 _KINDS: dict[str, Callable[[str, Place], str | None]] = {
     "text": _text,
-    "names": _names,  # a path of which only name and attributes are shown
+    "names": _text,  # a path of which only name and attributes are shown
     "content": content_problem,  # a path of which the content is shown
     "count": _count,
     "code": _code,

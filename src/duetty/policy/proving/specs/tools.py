@@ -184,10 +184,7 @@ TOOLS: dict[str, Spec] = {
                 for name in ("is-active", "is-enabled", "is-failed")
             },
             **{
-                name: spec(
-                    "-a --all --failed --no-pager --no-legend --type=code -t:code --state=code --user",
-                    "code",
-                )
+                name: spec("-a --all --failed --no-pager --no-legend --type=code -t:code --state=code --user", "code")
                 for name in ("list-units", "list-unit-files", "list-timers", "list-sockets")
             },
         },

@@ -1,0 +1,60 @@
+"""What is made of a screen cell by cell: here and now if it is small, by a worker if it is not.
+
+A cell takes three microseconds, and the largest screen has a million. The worker has a copy of the
+terminal, which the emulator makes in milliseconds, so the session goes on meanwhile.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from duetty.session.session import Session
+from duetty.vt import Terminal, screen_json
+
+Drawn = TypeVar("Drawn")
+
+LARGE_CELLS = 10_000
+"""More take longer than others should wait: some 30 ms. An ordinary screen has two thousand."""
+
+MAX_CELLS = 100_000
+"""Of a screen that is told with its styles or drawn: 400 by 250. Each cell may be a hundred bytes."""
+
+WORKERS = 2
+
+
+def cells_of(session: Session, *, above: int = 0) -> int:
+    """Of the screen, and of so many rows above it if there are as many."""
+    cols, rows = session.terminal_size
+    return cols * min(rows + above, session.total_rows)
+
+
+async def drawn(session: Session, draw: Callable[[Terminal], Drawn], *, cells: int) -> Drawn:
+    """What `draw` makes of the terminal as it is now."""
+    if cells <= LARGE_CELLS:
+        return draw(session.terminal)
+    state = session.terminal.snapshot()
+    return await anyio.to_thread.run_sync(_drawn, state, draw, limiter=_workers())
+
+
+async def screen_shape(session: Session, *, styled: bool) -> dict[str, Any]:
+    """As `screen.get` tells it; a screen that is too large for styles is told without them."""
+    cells = cells_of(session)
+    if not styled or cells > MAX_CELLS:
+        return screen_json(session.screen(styled=False))
+    return await drawn(session, lambda it: screen_json(it.screen(styled=True)), cells=cells)
+
+
+def _drawn(state: bytes, draw: Callable[[Terminal], Drawn]) -> Drawn:
+    terminal = Terminal.restore(state)
+    try:
+        return draw(terminal)
+    finally:
+        terminal.close()
+
+
+@cache
+def _workers() -> anyio.CapacityLimiter:
+    return anyio.CapacityLimiter(WORKERS)
