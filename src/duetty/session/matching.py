@@ -115,9 +115,9 @@ class Needle:
 
 
 def _found(text: str, start: int, end: int) -> Found:
-    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    line = text[line_start : line_end if line_end >= 0 else None]
-    return Found(text[start:end], line[:MAX_LINE])
+    first = text.rfind("\n", 0, start) + 1
+    last = text.find("\n", end)
+    return Found(text[start:end], text[first : last if last >= 0 else None][:MAX_LINE])
 
 
 @cache

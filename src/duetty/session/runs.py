@@ -49,6 +49,9 @@ LONG_LINE_CHARS = 400
 HELD_S = 0.1
 """A program that reads the terminal for this long without printing waits for a person."""
 
+TAKEN_BACK_S = 1.0
+"""How long a line that keys took back may still be shown, on a machine that is busy."""
+
 STABLE_S = 0.15
 """A full-screen program that printed nothing for this long has drawn itself."""
 
@@ -283,7 +286,9 @@ class Run:
         while True:
             await self._wait_reader()
             await self._wait_prompt()
-            if not session.line.is_touched or await self._is_at_rest():
+            if not session.line.is_touched or (
+                await self._is_at_rest() and await self._is_taken_back()
+            ):
                 break
         self._check_empty()
         self._check_readable()
@@ -319,6 +324,18 @@ class Run:
                 return False
         return True
 
+    async def _is_taken_back(self) -> bool:
+        """A line that Ctrl-C or Ctrl-U took back may be shown for a moment more: a shell that reads in
+        one thread and draws in another looks at rest. False when something else has begun meanwhile.
+        """
+        session = self.session
+        if session.line.half_typed or session.phase is not Phase.INPUT:
+            return True
+        with anyio.move_on_after(TAKEN_BACK_S):
+            while session.phase is Phase.INPUT and session.has_half_line():
+                await session.pulse.nap(HELD_S / 2)
+        return session.phase is Phase.INPUT
+
     def _check_empty(self) -> None:
         """Refuse to type into somebody's half line."""
         session = self.session
@@ -337,7 +354,7 @@ class Run:
         session = self.session
         if session.profile.shell in LINE_EDITORS or session.phase not in _IDLE:
             return
-        if session.terminal_mode == "raw":
+        if session.terminal_mode == "raw" and session.foreground is None:
             raise SessionBusy(
                 f"the terminal of {session.name!r} was left raw: its shell reads no line",
                 hint="call again with reset: true, or press Ctrl-J, type `stty sane` and press Ctrl-J",

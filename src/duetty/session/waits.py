@@ -106,13 +106,15 @@ async def wait_text(session: Session, needle: Needle) -> Found:
         end = session.journal.end
         start = max(block.start, searched, end - SEARCH_BYTES, session.journal.start)
         printed = plain_text(session.journal.read(start, end), cols=session.profile.cols)
-        if (found := needle.find(printed)) is not None:
+        if (found := await needle.find_aside(printed)) is not None:
             return found
+        searched = max(start, end - OVERLAP_BYTES)
+        if session.journal.end > end:
+            continue  # something was printed while a worker searched
         if session.is_exited:
             raise anyio.EndOfStream
         if is_over:
             break
-        searched = max(start, end - OVERLAP_BYTES)
         await session.pulse.wait()
     seen_rows = session.total_rows - session.terminal_size[1]
     while True:
