@@ -76,12 +76,17 @@ def test_what_is_no_expression_is_said_to_be_none(pattern: str) -> None:
     ],
 )
 def test_an_expression_sees_lines(pattern: str, found: str | None) -> None:
-    assert Needle(pattern=pattern).find("first\nport=4242\ngröße: 7\n") == found
+    matched = Needle(pattern=pattern).find("first\nport=4242\ngröße: 7\n")
+    assert matched is not None
+    assert matched.text == found
 
 
 def test_lone_surrogates_are_searched_around() -> None:
-    assert Needle(pattern="b+").find("a\udc80bb") == "bb"
-    assert Needle(text="\udc80").find("a\udc80bb") == "\udc80"
+    by_pattern = Needle(pattern="b+").find("a\udc80bb")
+    by_text = Needle(text="\udc80").find("a\udc80bb")
+    assert by_pattern is not None
+    assert by_text is not None
+    assert (by_pattern.text, by_text.text) == ("bb", "\udc80")
     assert Needle(pattern="\udc80").find("nothing") is None
 
 
@@ -91,4 +96,6 @@ async def test_a_long_search_in_pieces_finds_what_stands_in_any_of_them() -> Non
 
     for place in (0, 137, 399):
         output = "\n".join([*lines[:place], "needle7", *lines[place + 1 :]])
-        assert await slow.find_aside(output) == "needle7"
+        found = await slow.find_aside(output)
+        assert found is not None
+        assert found.text == "needle7"
