@@ -301,7 +301,7 @@ class Deciding:
         """Whether an agent's keys need no call of their own: they end no line, and are allowed."""
         if self._settings.audit_reads or ends_line(data):
             return False
-        return isinstance(self.judging.of_keys(actor, session, data), Allow)
+        return isinstance(self.judging.of_keys(actor, session), Allow)
 
     # --- recording --------------------------------------------------------------------
 

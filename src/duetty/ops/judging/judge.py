@@ -353,7 +353,7 @@ class Judging:
             return Typing(data, at_prompt=session.is_at_prompt)
         return Typing(data, at_prompt=True, so_far=session.line_so_far(actor))
 
-    def of_keys(self, actor: Actor, session: Session, data: bytes) -> Decision:
+    def of_keys(self, actor: Actor, session: Session) -> Decision:
         """Keys of a viewer that end no line."""
         judged = Judged(
             operation="input.type",
