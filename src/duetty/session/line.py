@@ -74,9 +74,11 @@ class Line:
         """The shell has had the time to begin with the line."""
         return self._clock.monotonic_s() - self._entered_s > SETTLE_S
 
-    def interrupted(self, prompts: int) -> None:
+    def interrupted(self, prompts: int, phase: Phase) -> None:
         """Ctrl-C was typed when the shell had drawn so many prompts: a signal, which nobody reads."""
-        self._interrupted_at, self._interrupted_s = prompts, self._clock.monotonic_s()
+        # Behind a line that has just ended comes a prompt anyway: it says nothing of the signal.
+        self._interrupted_at = prompts + (phase is Phase.DONE)
+        self._interrupted_s = self._clock.monotonic_s()
 
     def is_interrupting(self, prompts: int) -> bool:
         """The shell may not have heard of that yet: it draws another prompt when it has."""

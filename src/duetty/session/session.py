@@ -148,6 +148,9 @@ class Session:
         self._probe_generation = -1
         self._told_state: State | None = None
         self._told_degraded: str | None = None
+        self._pressed_again_s = -SETTLE_S
+        """When Ctrl-C was last pressed for somebody whose own one seemed to be lost."""
+
         self._failure: str | None = None
         """What kept output from the terminal."""
 
@@ -372,7 +375,7 @@ class Session:
         if self._lane is not None and not judged:
             self._lane.hush()  # a key, whose echo somebody waits for; not the line of a run
         if INTERRUPT in data:
-            self.line.interrupted(self.prompts)
+            self.line.interrupted(self.prompts, self._tracker.phase)
         if not judged:
             self.line.is_touched = True
             if self.profile.shell == "sh" and self.echo_and_canonical()[1]:
@@ -411,9 +414,17 @@ class Session:
         for _ in range(REST_LOOKS):
             if self.is_exited or await self.is_at_rest():
                 if self.is_exited or not self.line.take_deaf(self.prompts):
-                    return True
+                    if (
+                        self.is_exited
+                        or self._clock.monotonic_s() - self._pressed_again_s > SETTLE_S
+                    ):
+                        return True
+                    # It may have heard both: the second one takes what is typed meanwhile.
+                    await self.pulse.nap(REST_LOOK_S)
+                    continue
                 # Now and then a shell that is busy drawing takes a Ctrl-C and does nothing about it.
                 self.write(INTERRUPT, actor=self.actor, judged=True)
+                self._pressed_again_s = self._clock.monotonic_s()
             await self.pulse.nap(REST_LOOK_S)
             if self.phase is not phase:
                 return False
@@ -467,7 +478,7 @@ class Session:
             self._lane.hush()
         self.actor = actor
         self.line.is_touched = True
-        self.line.interrupted(self.prompts)
+        self.line.interrupted(self.prompts, self._tracker.phase)
         self.line.assembled(INTERRUPT, self._tracker.phase)
         self.activity.touch()
         if self._input.pending_bytes:
