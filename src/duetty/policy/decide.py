@@ -6,16 +6,7 @@ can be made again from the trail.
 
 from duetty.calls import Effect
 from duetty.policy.analysis import Analysis, analyse
-from duetty.policy.decisions import (
-    Allow,
-    Ask,
-    Canonical,
-    Decision,
-    Deny,
-    Judged,
-    Mode,
-    Profile,
-)
+from duetty.policy.decisions import Allow, Ask, Canonical, Decision, Deny, Judged, Mode, Profile
 from duetty.policy.proving.recogniser import Command, Line, Unproven
 from duetty.policy.proving.specs import Proof, Refuted, prove
 from duetty.policy.rules import Rule, RuleSet
@@ -169,9 +160,7 @@ def _without_command_line(call: Judged, profile: Profile, rule: str) -> Decision
     if call.tool is not None and call.is_destructive and profile is not _OPEN:
         named = f"mcp__{call.tool[0]}__{call.tool[1]}"
         return Ask(
-            rule=rule,
-            reason="destructive",
-            detail=f"{named} destroys, by its own server's word",
+            rule=rule, reason="destructive", detail=f"{named} destroys, by its own server's word"
         )
     if profile is _STRICT:
         if call.is_raw_input:

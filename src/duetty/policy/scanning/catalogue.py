@@ -18,7 +18,7 @@ from dataclasses import dataclass
 _TABLE = r"""
 recursive_delete: deletes whole directories outside the workspace, or such as only a run would name
     instead: list what would go first (`ls`, `find` without -delete), then name single paths, or move them aside
-    trash-empty ; del-cli ; systemd-tmpfiles  --remove --clean --purge ; gio trash ; gio remove ; kioclient move ; srm ; wipe ; del ; erase ; rd ; Remove-Item ; fd  -x=rm* ; npx rimraf ; npx del-cli ; btrfs su* de*
+    trash-empty ; del-cli ; systemd-tmpfiles  --remove --clean --purge ; gio trash ; gio remove ; kioclient move ; srm ; wipe ; del ; erase ; rd ; Remove-Item ; fd  -x=rm* ; btrfs su* de*
     zfs destroy ; zfs rollback ; snapper delete ; tmutil delete* ; restic forget  --prune ; restic prune ; borg delete ; borg prune ; ostree prune ; tmpreaper  !-t !--test ; tmpwatch  !-t !--test ; stmpclean
     bleachbit  -c -s --clean --shred ; fdupes  -d --delete ; jdupes  -d --delete ; rdfind  -deleteduplicates ; chef-apply  -e=*:delete* ; salt-call  *absent* *remove* *delete*
     puppet resource  ensure=absent ensure=purged
@@ -34,7 +34,7 @@ workspace_delete: deletes or moves away the workspace itself, all that is in it,
     e.g.  rm -rf .   rm -rf ./*   rm -rf ..   rm -rf .git   find . -delete   mv .git /tmp/x
 device_write †: writes to a disk as such, or makes or removes file systems
     instead: write to an image file, and let a person write the disk
-    mkfs* ; mke2fs ; mkswap ; xfs_repair  -L ; mkdosfs ; mkntfs ; newfs* ; fdisk  !-l !--list ; cfdisk ; sfdisk  !-l !-d !--list !--dump ; parted  !-l !--list ; gdisk  !-l ; sgdisk  !-p !--print ; wipefs
+    mkfs*  !*.img ; mke2fs  !*.img ; mkswap ; xfs_repair  -L ; mkdosfs ; mkntfs ; newfs* ; fdisk  !-l !--list ; cfdisk ; sfdisk  !-l !-d !--list !--dump ; parted  !-l !--list ; gdisk  !-l ; sgdisk  !-p !--print ; wipefs
     blkdiscard ; cryptsetup luksFormat ; cryptsetup erase ; cryptsetup luksErase ; cryptsetup luksRemoveKey ; cryptsetup luksKillSlot ; cryptsetup reencrypt ; lvremove ; vgremove ; pvremove ; lvreduce
     lvconvert  --merge ; vgreduce ; vgcfgrestore ; lvresize ; pvresize ; pvmove ; pvcreate ; zpool destroy ; zpool labelclear ; mdadm  --zero-superblock --stop --remove --fail
     hdparm  --security-erase* --security-set* --trim* --make-bad-sector* ; nvme format ; nvme sanitize ; nvme write* ; nvme delete-ns ; sg_format ; diskutil erase* ; diskutil partition* ; diskutil zero*
@@ -102,7 +102,7 @@ git_discard: throws away work that is not committed, or commits that nothing nam
     git reset  --hard --merge --keep ; git clean  -f --force -x -X !-n !--dry-run ; git checkout  -f --force -- . :/ ./* !-b !-B !--orphan !-t !--track
     git checkout * *  !-b !-B !--orphan !-t !--track !--detach !--conflict ; git restore  !--staged !-S ; git restore  -W --worktree ; git switch  -f --force --discard-changes -C --force-create
     git branch  -D -M -C -f --force ; git rebase  --skip ; git cherry-pick  --skip ; git am  --skip ; git revert  --skip ; git stash drop ; git stash clear ; git reflog expire ; git reflog delete
-    git gc  --prune* --aggressive ; git prune ; git update-ref ; git symbolic-ref  -d --delete ; git worktree remove ; git worktree prune ; git fetch * *:*  -f --force !*:refs/remotes/*
+    git gc  --prune* --aggressive ; git prune ; git update-ref ; git symbolic-ref  -d --delete ; git worktree remove  -f --force ; git worktree prune ; git fetch * *:*  -f --force !*:refs/remotes/*
     git fetch  +*:* !*:refs/remotes/* ; git fetch  -P ; git pull  +*:* !*:refs/remotes/* ; git repack  --unpack-unreachable* ; git checkout  -B ; git submodule deinit ; git submodule update  -f --force
     git tag  -d --delete -f --force ; git remote remove ; git remote rm ; git remote prune ; git remote set-url ; git read-tree  --reset ; git checkout-index  -f --force ; git rm  -r -f --force ; git notes remove
     git notes prune ; git replace  -d ; git lfs prune ; git svn reset ; hg strip ; hg purge ; hg revert  -a -C --all --no-backup ; hg clean ; sl revert  -a -C --all --no-backup ; sl purge ; sl clean
@@ -112,7 +112,7 @@ git_discard: throws away work that is not committed, or commits that nothing nam
     e.g.  git fetch --force origin main:main   hg revert --all --no-backup
 git_rewrite: rewrites or removes history that others may have
     instead: push a new branch, or `git revert`; where it must be, a person forces it
-    git push  -f --force* --mirror --delete -d --prune +* :* ; git filter-branch ; git filter-repo ; git fast-import  --force ; git replace ; git-filter-repo ; bfg ; java  *bfg*.jar ; hg histedit
+    git push  -f --force* --mirror --delete -d --prune +* :* !--dry-run ; git filter-branch ; git filter-repo ; git fast-import  --force ; git replace ; git-filter-repo ; bfg ; java  *bfg*.jar ; hg histedit
     hg push  -f --force ; jj git push  --deleted ; git rebase  --root ; git send-pack  -f --force --mirror ; git svn dcommit ; git lfs migrate ; git http-push
     e.g.  git push -f origin main   git push origin +main   git push origin :main   git filter-branch --force HEAD   git -c user.name=x push --force
 database: drops or wipes data of a database
@@ -143,7 +143,7 @@ cloud: destroys resources of a cloud, a cluster or another machine
     terraform force-unlock ; terraform taint ; tofu destroy ; tofu plan  -destroy ; tofu apply  -destroy -auto-approve* --auto-approve* -replace* ; tofu state rm ; tofu state push ; tofu workspace delete
     tofu force-unlock ; tofu taint ; terragrunt destroy ; terragrunt run-all ; terragrunt apply  -auto-approve* --terragrunt-non-interactive ; pulumi destroy ; pulumi down ; pulumi dn ; pulumi stack rm
     pulumi state delete ; pulumi up  -y --yes ; cdk destroy ; cdktf destroy ; serverless remove ; sls remove ; sam delete ; copilot app delete ; copilot svc delete ; copilot env delete ; eb terminate
-    amplify delete ; sst remove ; kubectl delete ; kubectl drain ; kubectl replace  --force ; kubectl scale  --replicas=0 ; kubectl cordon ; kubectl apply  --prune* ; kubectl taint ; kubectl rollout undo
+    amplify delete ; sst remove ; kubectl delete  !--dry-run=client !--dry-run=server ; kubectl drain ; kubectl replace  --force ; kubectl scale  --replicas=0 ; kubectl cordon ; kubectl apply  --prune* ; kubectl taint ; kubectl rollout undo
     kubectl patch  *finalizers* ; kubectl config  delete-* unset ; kubectl edit ; kubectl annotate  --overwrite* ; kubectl rollout pause ; oc delete ; oc adm drain ; k3s-uninstall.sh ; k3d cluster delete
     kind delete ; minikube delete ; eksctl delete ; kops delete ; kubeadm reset ; helm uninstall ; helm upgrade  --force ; helm delete ; helm rollback ; helm del ; helmfile destroy ; helmfile delete
     argocd app delete ; flux delete ; flux uninstall ; velero  delete ; rke remove ; talosctl reset

@@ -7,13 +7,7 @@ import re
 from collections.abc import Iterator
 
 from duetty.policy.proving.paths import is_secret
-from duetty.policy.scanning.places import (
-    IMPORTANT,
-    ROOTS,
-    Place,
-    deleted_classes,
-    written_class,
-)
+from duetty.policy.scanning.places import IMPORTANT, ROOTS, Place, deleted_classes, written_class
 
 MAX_CODE = 262_144
 
@@ -96,7 +90,7 @@ _EXECUTES_SQL = re.compile(
 )
 
 _SQL = re.compile(
-    r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)\b
+    r"""\bdrop\s+(?:database|table|schema|user|role|index|view|materialized|keyspace|collection|tablespace|owned|column|type|function|sequence|trigger|extension|graph|policy|stream|bucket|measurement|series)(?:[\s`\[/]+\S|"\w)
       | \btruncate\s+(?:table\s+)?["`\w.] | \bdelete\s+from\s+["`\w.\[\]]+\s*(?:;|$|"|'|\)|--|returning\b|limit\b|order\s+by\b|using\b(?!.*\bwhere\b)|where\s+(?:1\s*=\s*1|true)) | \bupdate\s+["`\w.]+\s+set\s+(?!.*\bwhere\b)
       | \balter\s+table\b.*\bdrop\b | \bdetach\s+delete\b | \bdelete\s+n\b | flush(?:all|db)\b | dropdatabase | \.drop(?:user|role|all(?:users|roles\w*)|index)?\( | dropcollection | dropindexes | delete(?:many|_many)\(\s*\{\s*\} | \.remove\(\s*\{?\s*\}?\s*\)
       | \.(?:delete|destroy)_all\b | (?:::|->)(?:truncate\(|forcedelete\() | (?:::query\(\)|\btable\([^)]*\))->delete\(\) | \bschema::drop | \.all\(\)\.delete\(\) | objects\.[\w.()]*\.delete\(\)
@@ -106,8 +100,12 @@ _SQL = re.compile(
 _IF_EXISTS = re.compile(r"\bdrop\s+(?:table|view|index|trigger)\s+if\s+exists\b", re.IGNORECASE)
 
 
+_SQL_VALUE = re.compile(r"(?:\bvalues\s*\(|\blike\b|,)\s*'(?:[^']|'')*'", re.IGNORECASE)
+"""What is only stored or looked for."""
+
+
 def sql_is_destructive(text: str) -> bool:
-    return len(text) < 65_536 and _SQL.search(text) is not None
+    return len(text) < 65_536 and _SQL.search(_SQL_VALUE.sub("", text)) is not None
 
 
 def _last(found: "re.Match[str]") -> str:

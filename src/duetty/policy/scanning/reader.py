@@ -6,10 +6,10 @@ traced but variables that the same line sets to a literal.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 from duetty.policy.scanning.places import TEMPORARY
-from duetty.policy.scanning.reading import PIPED, UNKNOWN, Reading, Simple, program_name
+from duetty.policy.scanning.reading import GIVEN, PIPED, UNKNOWN, Reading, Simple, program_name
 
 MAX_CODE = 8192
 """Of code, not of data: what stands between quotes or in a here-document does not count."""
@@ -49,6 +49,7 @@ _ARITHMETIC = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)\)")
 _BACKQUOTED = re.compile(r"((?:[^`\\]|\\.)*)`", re.DOTALL)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\[[^]\s]*\])?(\+?)=")
 _EMPTY_PARENTHESES = re.compile(r"[ \t]*\)")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w-]*(?:[./][\w-]+)*")
 _PATTERN_LIST = re.compile(r"\([^()\n]*\)")
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}|\{(\w+)\.\.(\w+)\}")
 
@@ -119,6 +120,7 @@ class Reader:
     tokens = _NEXT
     pieces = _PIECE
     in_double = _IN_DOUBLE
+    looped: Set[str] = frozenset()
 
     def __init__(self, text: str) -> None:
         self.reading = Reading()
@@ -201,6 +203,8 @@ class Reader:
             self._end_command(frame, ";")  # zsh: if [[ … ]] { … }
             self._open(frame, text)
             return
+        if "$" in text and simple.words == ["trap"]:
+            text = self._within(text, self._to_end)  # its variables are those of this text
         if self.inner:
             simple.inner += self.inner
             self.inner = []
@@ -241,7 +245,10 @@ class Reader:
         words = frame.simple.words
         if frame.header in ("for", "select", "foreach") and words:
             items = words[2:]
-            self.variables[words[0]] = items[0] if len(items) == 1 else UNKNOWN
+            # To delete files of one's own, one is as good as all.
+            plain = len(items) > 1 and all(map(_PLAIN_NAME.fullmatch, items))
+            self.variables[words[0]] = items[0] if plain or len(items) == 1 else UNKNOWN
+            self.looped = {*self.looped, words[0]} if plain else self.looped - {words[0]}
         frame.header = ""
         frame.simple = Simple(scope=self.scope)
 
@@ -566,11 +573,17 @@ class Reader:
         kind = found.lastindex
         if kind in (1, 2):
             value = self.variables.get(found[kind], UNKNOWN)
+            is_unset = value == UNKNOWN and self.reading.functions
+            if is_unset and f"{found[kind]}=$(mktemp" in self.text:  # behind the function
+                value = f"{TEMPORARY}/mktemp"
+            frame = self.frame
+            if found[kind] in self.looped and (not frame or frame.simple.words[:1] != ["rm"]):
+                return UNKNOWN
             if not quoted and (" " in value or not value):
                 self.split = True
             return value
         if kind == 3:
-            return UNKNOWN
+            return GIVEN if found[3] == "@" and self.reading.functions else UNKNOWN
         if kind == 4:
             counted = _ARITHMETIC.match(self.text, self.pos)
             if counted is not None:
@@ -648,8 +661,8 @@ def _printed(commands: Sequence[Simple]) -> str:
         return " ".join(word for word in words if word not in ("-n", "-e", "-ne", "-en"))
     if name == "pwd":
         return "."
-    if name == "mktemp" and not any(word[:1] in "/.~" for word in words):
-        return f"{TEMPORARY}/mktemp"
+    if name == "mktemp":
+        return next((word for word in words if word[:1] in "/.~"), f"{TEMPORARY}/mktemp")
     operands = [word for word in words if word[:1] != "-"]
     if name in _FINDERS and len(operands) == 1:
         return operands[0]  # where a program is: as good as its name

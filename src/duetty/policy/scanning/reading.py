@@ -5,6 +5,9 @@ from typing import NamedTuple
 UNKNOWN = "\ufffc"
 """Stands in a word for what only a shell would know."""
 
+GIVEN = f"{UNKNOWN}@"
+"""The word that `$@` becomes where there are functions."""
+
 PIPED = f"/dev/fd/{UNKNOWN}"
 """The word that `<(…)` and `>(…)` become."""
 

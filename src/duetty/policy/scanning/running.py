@@ -132,6 +132,8 @@ def _wrapper(scanner: Scanner, use: Use) -> None:
         part = words[start : start + 1 if name == "trap" else end]
         if name in ("xargs", "parallel") and ":::" not in words:
             _for_each(scanner, part, use)
+        elif name == "tmux" and not {"send", "send-keys"}.isdisjoint(words):
+            scanner.tried(" ".join(part), place, use.depth)  # whatever reads it there
         elif is_text:
             # A callback is given something, whatever that is.
             given = f" {UNKNOWN}" if name in ("mapfile", "readarray") else ""

@@ -6,6 +6,7 @@ scan finds nothing proves nothing.
 """
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -29,6 +30,7 @@ from duetty.policy.scanning.places import IMPORTANT, OWN, Place, place_of, writt
 from duetty.policy.scanning.programs import NETWORK, SENDERS, SPECIAL, Use, said_to, sends_secrets
 from duetty.policy.scanning.reader import read
 from duetty.policy.scanning.reading import (
+    GIVEN,
     PIPED,
     UNKNOWN,
     Finding,
@@ -49,7 +51,7 @@ from duetty.policy.scanning.running import (
     unknown_code,
 )
 from duetty.policy.scanning.verbs import EXEMPT, tells_to_delete
-from duetty.policy.scanning.wrappers import ELSEWHERE, SHELLS, WRAPPERS
+from duetty.policy.scanning.wrappers import ELSEWHERE, FAR, SHELLS, WRAPPERS
 from duetty.policy.values import new
 
 __all__ = ["FISH", "scan_line", "scan_text", "scan_typed"]
@@ -91,6 +93,7 @@ _HOLDS_COMMAND = re.compile(
     r"(?:^|[=!;|&(]|spawn |\bexec:)[\s\[\"']*((?:sudo |env )?(?:/(?:usr/)?s?bin/)?(?P<program>[a-z][\w.-]*)[ \t]+[^\n]+)"
 )
 _SQL_TOLD = re.compile(r"\s*(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
+_ONLY_CHECKS = frozenset(["perl -c", "ruby -c", "php -l", "node --check", "bash -n", "sh -n"])
 _OUTPUT = re.compile("-(?:o|O|of|w|-out.*)")
 _NAMES = re.compile(r"[^\s(){}|'\"<>&;:-][^\s(){}|'\"<>&;]*")
 """What may be meant as a program's name: no sentence, nor what is left of a line that was broken in two."""
@@ -205,6 +208,8 @@ class _Scanner:
     functions: Set[str] = frozenset()
     aliases: Mapping[str, str] = made
     steps = 0
+    runs_given = False
+    """Whether a function runs the words it is called with."""
 
     def __init__(self, shell: str, place: Place) -> None:
         self.findings: list[Finding] = []
@@ -229,6 +234,7 @@ class _Scanner:
         if name == "remote_delete" and _OWN_SERVER.search(what):
             return
         leaves = name in _LEAVING or (name == "database" and bool(_OTHER_HOST.search(what)))
+        leaves = leaves or (name == "mirror_delete" and ":" in what)
         self.findings.append(new(Finding, (name, shown(what), leaves)))
 
     # --- texts ---------------------------------------------------------------------------
@@ -285,6 +291,8 @@ class _Scanner:
         if words[0] in self.functions:
             if any(each.words[:1] == words[:1] for each in simple.producers):
                 self.find("fork_bomb", "a function that starts itself twice")
+            for at in range(1, min(len(words), 4) if self.runs_given else 0):
+                self.tried(shlex.join(words[at:]), place, depth)
         else:
             self.run(words, simple, place, depth)
 
@@ -311,8 +319,10 @@ class _Scanner:
             run(self, use)
         if sends and sends_secrets(use):
             self.find("exfiltration", use.what)
-        if self.downloaded or self.made:
+        if (self.downloaded or self.made) and " ".join(argv[:2]) not in _ONLY_CHECKS:
             self._started(use, kind)
+        if name in FAR and len(findings) > found:  # no sandbox around this one holds it
+            findings[found:] = [each._replace(leaves=True) for each in findings[found:]]
         if len(argv) > 1 and len(findings) == found:
             self._looked_into(use, known)
 
@@ -334,7 +344,9 @@ class _Scanner:
         name = program_name(called)
         if not _NAMES.fullmatch(called):
             return
-        if UNKNOWN in name or not name:
+        if name == GIVEN:
+            self.runs_given = True
+        elif UNKNOWN in name or not name:
             self.unreadable.append("which program runs is only known when it runs")
         elif not name.isascii():
             self.unreadable.append("the program's name has letters that look like others")
@@ -344,10 +356,7 @@ class _Scanner:
             self.unreadable.append("the program's name is a pattern")
 
     def _assigned(self, name: str, value: str, use: Use) -> None:
-        if (name == "HISTFILE" and value in ("", "/dev/null")) or (name, value) == (
-            "HISTSIZE",
-            "0",
-        ):
+        if f"{name}={value}" in ("HISTFILE=", "HISTFILE=/dev/null", "HISTSIZE=0"):
             self.find("tracks", f"{name}={value}")
         if value.startswith(PIPED):
             unknown_code(self, programs_of(use.simple.inner))
@@ -390,6 +399,8 @@ class _Scanner:
 
     def _redirected(self, sign: str, target: str, use: Use) -> None:
         program = program_name(use.name)
+        if target.startswith(("/dev/tcp/localhost/", "/dev/tcp/127.0.0.1/")):
+            return
         if target.startswith(("/dev/tcp/", "/dev/udp/")):
             if program in ("", "exec") or program in SHELLS:
                 self.find("remote_shell", f"{sign} {target}")

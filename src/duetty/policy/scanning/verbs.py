@@ -42,7 +42,7 @@ EXEMPT = frozenset(
 
 def tells_to_delete(words: Sequence[str], operands: Sequence[str], *, catalogued: bool) -> bool:
     """Whether these words (without the program) tell it to; `catalogued` programs only by a whole word."""
-    if not _HINT.search("\0".join(words)):
+    if not _HINT.search("\0".join(words)) or operands[:1] == ["cache"]:
         return False  # nearly always
     for operand in operands[:WITHIN]:
         if operand.lower() in _WHOLE or (

@@ -46,7 +46,7 @@ _TABLE = """
     gosu su-exec setarch:  | skips 1
     setpriv: --groups --regid --reuid
     env: -C -u --chdir --unset | reads --split-string -S
-    nohup unbuffer setsid command builtin noglob nocorrect not and or - busybox toybox entr valgrind firejail systemd-inhibit numactl torsocks eatmydata dbus-run-session rlwrap coproc bunx pnpx tsocks arch linux32 linux64:
+    nohup unbuffer setsid shx command builtin noglob nocorrect not and or - busybox toybox entr valgrind firejail systemd-inhibit numactl torsocks eatmydata dbus-run-session rlwrap coproc bunx pnpx tsocks arch linux32 linux64:
     nice: -n --adjustment
     ionice: -c -n -p --class --classdata
     chrt: -D -P -T | skips 1
@@ -92,7 +92,7 @@ _TABLE = """
     dotenv: -e -f
     caffeinate: -t -w
     screen: -S -c -p -t
-    tmux: -L -S -c -f -n -s -t -x -y | skips 1, text, after display-popup if if-shell new new-session new-window neww popup respawn-pane run run-shell split-window splitw
+    tmux: -L -S -c -f -n -s -t -x -y | skips 1, text, after display-popup if if-shell new new-session new-window neww popup respawn-pane run run-shell send send-keys split-window splitw
     ld.so: --library-path --preload
     vagrant:  | reads --command -c, only options
     adb: -s | skips 1, text, after shell
@@ -127,10 +127,12 @@ for _line in _TABLE.strip().splitlines():
     _valued, _, _how = _rest.partition("|")
     WRAPPERS.update(dict.fromkeys(_names.split(), _wrapper(_valued, _how)))
 
-ELSEWHERE = frozenset(
-    "su chroot nsenter unshare machinectl systemd-nspawn proot"
-    " ssh mosh autossh sshpass pdsh rsh adb ansible salt fab".split()
+FAR = frozenset(
+    "ssh mosh autossh sshpass pdsh rsh adb ansible salt fab kubectl oc gcloud heroku fly flyctl railway".split()
 )
+"""Those that run it on another machine."""
+
+ELSEWHERE = FAR | frozenset("su chroot nsenter unshare machinectl systemd-nspawn proot".split())
 """Those that run it as somebody else, on another machine or under another root; besides whatever starts containers."""
 
 _AFTER = {
