@@ -104,7 +104,7 @@ git_discard: throws away work that is not committed, or commits that nothing nam
     git branch  -D -M -C -f --force ; git rebase  --skip ; git cherry-pick  --skip ; git am  --skip ; git revert  --skip ; git stash drop ; git stash clear ; git reflog expire ; git reflog delete
     git gc  --prune* --aggressive ; git prune ; git update-ref ; git symbolic-ref  -d --delete ; git worktree remove  -f --force ; git worktree prune ; git fetch * *:*  -f --force !*:refs/remotes/*
     git fetch  +*:* !*:refs/remotes/* ; git fetch  -P ; git pull  +*:* !*:refs/remotes/* ; git repack  --unpack-unreachable* ; git checkout  -B ; git submodule deinit ; git submodule update  -f --force
-    git tag  -d --delete -f --force ; git remote remove ; git remote rm ; git remote prune ; git remote set-url ; git read-tree  --reset ; git checkout-index  -f --force ; git rm  -r -f --force ; git notes remove
+    git tag  -d --delete -f --force ; git remote remove ; git remote rm ; git remote prune ; git remote set-url ; git read-tree  --reset ; git checkout-index  -f --force ; git rm  -r -f --force !--cached ; git notes remove
     git notes prune ; git replace  -d ; git lfs prune ; git svn reset ; hg strip ; hg purge ; hg revert  -a -C --all --no-backup ; hg clean ; sl revert  -a -C --all --no-backup ; sl purge ; sl clean
     hg update  -C --clean ; hg rollback ; svn revert  -R ; svn cleanup  --remove-* ; bzr clean-tree ; bzr revert ; brz clean-tree ; brz revert ; fossil clean ; fossil revert ; cvs update  -C ; jj abandon
     jj op restore ; p4 revert ; git-lfs prune

@@ -60,7 +60,7 @@ _HOLES = re.compile(r"[$#]?\{[^{}]*\}|%[sdr]|%\(\w+\)s|\$\w+")
 """Where a language puts a value into a text."""
 
 _ENCODED = r"(?:b64decode|b64_decode|base64_decode|decode_base64|decode64|fromhex|unhexlify|atob|Buffer\.from|fromCharCode|hex2bin|gzinflate|str_rot13|rot_?13|marshal|zlib\.decompress|\[::-1\]|strrev|\breverse\b|\bpack\s*\(|\bchr\s*\(|codecs\.decode|\\x[0-9a-f]{2}\\x|\.join\()"
-_FETCHED = r"(?:urlopen|requests\.get|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|URI\.open|file_get_contents\(\s*.https?:|\b(?:curl|wget)\b)"
+_FETCHED = r"(?:urlopen|requests\.get|urllib|Net::HTTP|fetch\(|https?\.get|open-uri|LWP|URI\.open|file_get_contents\(\s*.https?:|(?:\w{1,30}\([^;\n()]{0,60}?|`\s*)\b(?:curl|wget)\b)"
 _RUNS = r"(?<![.\w])(?:exec|eval|system|os\.system|os\.popen|subprocess\.\w+|popen|execSync|Function|instance_eval|compile|__import__|getattr|load(?:string)?)\s*[(\s]"
 _DECODES = re.compile(_ENCODED, re.IGNORECASE)
 _FETCHES = re.compile(_FETCHED, re.IGNORECASE)
