@@ -30,6 +30,12 @@ class BodyTooLarge(BadArguments):
     code = "body_too_large"
 
 
+class HeadTooLarge(BadArguments):
+    """The request line and headers together; refused before anything of them is read."""
+
+    code = "headers_too_large"
+
+
 class Malformed(BadArguments):
     """The body is not one JSON object."""
 

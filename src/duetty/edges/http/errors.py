@@ -45,6 +45,7 @@ STATUS_BY_CODE: Mapping[str, int] = {
     "body_too_large": 413,
     "unsupported_media_type": 415,
     "upgrade_required": 426,
+    "headers_too_large": 431,
 }
 """Errors of the HTTP edge itself."""
 

@@ -16,6 +16,7 @@ from duetty.calls import Effect
 from duetty.edges.http.arguments import (
     BODY_METHODS,
     BodyTooLarge,
+    HeadTooLarge,
     RequestTimeout,
 )
 from duetty.edges.http.auth import COOKIE, OPEN_PATHS
@@ -357,7 +358,8 @@ def error_codes(operation: Operation[Any, Any], *, is_open: bool = False) -> dic
 
 def _common_errors(operation: Operation[Any, Any], *, is_open: bool) -> list[type[DuettyError]]:
     route = operation.route
-    errors: list[type[DuettyError]] = [BadArguments, OriginNotAllowed, ServerNotFound, RateLimited]
+    errors: list[type[DuettyError]] = [BadArguments, HeadTooLarge, OriginNotAllowed]
+    errors += [ServerNotFound, RateLimited]
     if not is_open:
         errors += [AuthRequired, AuthInvalid, ScopeMissing]
         errors += [PolicyDenied, ApprovalRejected, ApprovalExpired]
