@@ -32,7 +32,7 @@ class Phase(StrEnum):
     INPUT = "input"
     CONTINUATION = "continuation"
     ENTERED = "entered"
-    """A line was sent, or the shell asks about one: it runs, wants more or is taken back."""
+    """A line was sent: it runs, wants more or is taken back."""
 
     RUNNING = "running"
     DONE = "done"
