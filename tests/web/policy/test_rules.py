@@ -32,7 +32,7 @@ def test_every_rule_is_shown_with_its_source_its_reason_and_its_examples(tab: Ta
     expect(tab.page.get_by_role("table", name="Shipped")).to_contain_text("answers-are-for-people")
     expect(tab.page.get_by_text("Profile guarded")).to_be_visible()
     tab.page.get_by_text("What is asked about as destructive").click()
-    expect(tab.page.locator("[data-class=recursive_delete]")).to_contain_text("whole directories")
+    expect(tab.page.locator("[data-class=recursive_delete]")).to_contain_text("deletes directories")
 
 
 def test_rules_are_filtered_by_words_and_by_what_they_decide(tab: Tab) -> None:

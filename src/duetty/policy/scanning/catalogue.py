@@ -16,14 +16,14 @@ over the operands. What depends on paths or on several commands together is code
 from dataclasses import dataclass
 
 _TABLE = r"""
-recursive_delete: deletes whole directories outside the workspace, or such as only a run would name
+recursive_delete: deletes directories outside the workspace, or directories whose names are only known when it runs
     instead: list what would go first (`ls`, `find` without -delete), then name single paths, or move them aside
     trash-empty ; del-cli ; systemd-tmpfiles  --remove --clean --purge ; gio trash ; gio remove ; kioclient move ; srm ; wipe ; del ; erase ; rd ; Remove-Item ; fd  -x=rm* ; btrfs su* de*
     zfs destroy ; zfs rollback ; snapper delete ; tmutil delete* ; restic forget  --prune ; restic prune ; borg delete ; borg prune ; ostree prune ; tmpreaper  !-t !--test ; tmpwatch  !-t !--test ; stmpclean
     bleachbit  -c -s --clean --shred ; fdupes  -d --delete ; jdupes  -d --delete ; rdfind  -deleteduplicates ; chef-apply  -e=*:delete* ; salt-call  *absent* *remove* *delete*
     puppet resource  ensure=absent ensure=purged
     e.g.  ls | xargs rm -r   tmpwatch 0 /home   rm -rf /opt/app/data   rm -rf "$DIR"   find /opt/app/logs -name '*.log' -delete   python3 -c 'import shutil; shutil.rmtree("/opt/app/x")'
-delete_outside: deletes files outside the workspace, or such as only a run would name
+delete_outside: deletes files outside the workspace, or files whose names are only known when it runs
     instead: name single files of the workspace, or move them aside first
     e.g.  rm ~/notes.txt   unlink /etc/passwd   rm -f $FILES   rm /opt/app/config.json
 whole_system_delete †: deletes the root, a home or a system directory
