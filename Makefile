@@ -87,8 +87,8 @@ mutants: install-dev page system peers ## Break each promise on purpose and see 
 
 lock: $(BIN)/python ## Renew the hash-pinned lock files
 	@$(PIP) install uv
-	@$(UV) --group pyproject.toml:build --output-file requirements.lock
-	@$(UV) --group pyproject.toml:build --group pyproject.toml:dev --output-file requirements-dev.lock
+	@$(UV) --all-extras --group pyproject.toml:build --output-file requirements.lock
+	@$(UV) --all-extras --group pyproject.toml:build --group pyproject.toml:dev --output-file requirements-dev.lock
 	@$(subst pyproject.toml,,$(UV)) --group pyproject.toml:node --output-file requirements-node.lock
 
 clean: ## Remove what make made
