@@ -22,6 +22,7 @@ from duetty.ops import (
     servers,
     sessions,
     tokens,
+    upstream_questions,
     upstreams,
     viewer_operations,
 )
@@ -119,6 +120,9 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.PROMPTS,
         upstreams.PROMPT,
         upstreams.COMPLETE,
+        upstreams.LOGS,
+        upstreams.UPDATES,
+        upstream_questions.ANSWER,
         policy.SHOW,
         policy.CHECK,
         policy.WHY,
