@@ -119,6 +119,7 @@ def _tool(name: str) -> Tool | None:
         result={},
         run=run,
         checks_itself=True,  # the upstream does
+        asks_host=True,  # where the upstream may
     )
 
 
