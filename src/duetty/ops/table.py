@@ -79,6 +79,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         reading.SCROLLBACK,
         reading.BLOCKS,
         reading.BLOCK_OUTPUT,
+        reading.READ_OUTPUT,
         reading.HISTORY,
         reading.SEARCH,
         context.CWD,

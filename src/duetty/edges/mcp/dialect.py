@@ -49,6 +49,9 @@ class Calls:
     progress: Progress | None = None
     """Tells a caller who asked for it how far an operation is that knows."""
 
+    later: Callable[["Telling"], None] | None = None
+    """Tells this client, where it can be told things, what comes of something that goes on by itself."""
+
     async def __call__(self, operation: str, arguments: Mapping[str, object] | None = None) -> Any:
         return await self.dispatcher.call(
             self.caller.actor,
@@ -62,6 +65,10 @@ class Calls:
     def watch(self) -> AbstractContextManager[Watch]:
         """All sessions that this caller may see, and every change of their list."""
         return self.dispatcher.watch(self.caller.actor)
+
+
+Telling = Callable[[Calls], Awaitable[Json]]
+"""Waits for the end of something, and gives what there is to tell of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
