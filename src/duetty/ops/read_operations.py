@@ -14,7 +14,7 @@ from duetty.ids import BlockId, SessionId, block_id
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.shapes import block_info, stored_block_info
+from duetty.ops.shapes import block_info, exit_code_of, stored_block_info
 from duetty.session import Block, Session, output_lines, screen_shape
 from duetty.session import scrollback_json as scrollback_as_json
 from duetty.store import Hit, Store
@@ -134,7 +134,7 @@ async def _read_output(params: ReadOutputParams, services: Services, actor: Acto
         next=end,
         gone_bytes=max(0, start - asked),
         state=(await session.look()).word,
-        exit_code=session.exit_code,
+        exit_code=exit_code_of(session),
     )
 
 

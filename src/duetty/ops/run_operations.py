@@ -18,7 +18,7 @@ from duetty.errors import (
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.shapes import EXCERPT_CHARS, block_info, foreground_info
+from duetty.ops.shapes import EXCERPT_CHARS, block_info, exit_code_of, foreground_info
 from duetty.session import (
     Found,
     Needle,
@@ -129,7 +129,7 @@ def _ended_session(session: Session) -> Ended:
         session=session.name,
         block=None,
         command_line=session.profile.command[:EXCERPT_CHARS],
-        exit_code=_as_a_shell_says(session),
+        exit_code=exit_code_of(session),
         duration_ms=round(took_ns / 1e6, 3),
         bound_reached=session.bound_reached,
     )
@@ -141,12 +141,6 @@ def _running(session: Session, answer: RunAnswer) -> str | None:
     if answer.completed_by in ("mark", "exit") or block is None or block.command_line is None:
         return None
     return block.command_line[:EXCERPT_CHARS]
-
-
-def _as_a_shell_says(session: Session) -> int | None:
-    if session.exit_code is None and session.exit_signal is not None:
-        return 128 + session.exit_signal
-    return session.exit_code
 
 
 async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
@@ -255,7 +249,7 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
         foreground=foreground_info(session),
         terminal=session.terminal_mode,
         block=block,
-        exit_code=session.exit_code,
+        exit_code=exit_code_of(session),
         screen=await screen_shape(session, styled=params.format == "styled"),
         scrollback_lines=session.total_rows,
         last_activity_ms=int(session.activity.quiet_s() * 1000),

@@ -68,8 +68,6 @@ EXCERPT_CHARS = 200
 
 def background_info(session: Session) -> Background | None:
     profile, block = session.profile, session.open_block
-    if session.is_exited:
-        return None
     if (owner := session.left.get(profile.id)) is not None:
         block = None
     elif block is None or (owner := session.left.get(block.id)) is None:
@@ -84,6 +82,13 @@ def background_info(session: Session) -> Background | None:
         output_bytes=session.journal.end - (0 if block is None else block.start),
         max_output_bytes=profile.bounds.max_output_bytes,
     )
+
+
+def exit_code_of(session: Session) -> int | None:
+    """As a shell says it: 128 and the signal, where one ended it."""
+    if session.exit_code is None and session.exit_signal is not None:
+        return 128 + session.exit_signal
+    return session.exit_code
 
 
 def foreground_info(session: Session) -> Foreground | None:

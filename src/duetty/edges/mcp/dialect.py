@@ -112,7 +112,8 @@ def failed(error: DuettyError, **known: object) -> Answer:
     content = {"error": told, **besides, **known}
     # The message stands before it.
     without = {name: value for name, value in told.items() if name != "message"}
-    return Answer(content=content, text=content | {"error": without}, failure=message)
+    news = {name: value for name, value in content.items() if value not in (None, False, [])}
+    return Answer(content=content, text=news | {"error": without}, failure=message)
 
 
 MESSAGE_CHARS = 600

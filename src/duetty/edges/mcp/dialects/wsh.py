@@ -412,7 +412,8 @@ async def _end_of(name: str, id_: str, calls: Calls) -> Json:
     """How it ended that runs by itself, once it has."""
     await calls("session.wait", {"session": id_, "exit": True, "max_wait_ms": BACKGROUND_MS})
     info = await calls("session.get", {"session": id_})
-    return {"ended": {"session": name, "exit_code": info.exit_code, "signal": info.exit_signal}}
+    ended = {"session": name, "exit_code": info.exit_code, "signal": info.exit_signal}
+    return {"ended": {key: value for key, value in ended.items() if value is not None}}
 
 
 async def _end_of_block(session: str, block: str, calls: Calls) -> Json:
@@ -601,6 +602,7 @@ TOOLS = (
                 "description": "additional environment variables",
             },
             "tags": texts("labels to find it by"),
+            "sandbox": text("confine it", "any"),
         },
         result=object_of(
             ["session", "pid", "rows", "cols"],
