@@ -121,7 +121,8 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
 
     def _is_taken(self) -> bool:
         """After our close nobody takes messages, and the peer's own close must still be read: until
-        then the connection would stay open."""
+        then the connection would stay open.
+        """
         return self.close_sent or self.queue.empty()
 
     async def receive(self) -> Any:
