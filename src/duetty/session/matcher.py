@@ -106,7 +106,7 @@ class Needle:
         if first is None:
             return None
         (start, end), part = first
-        return _found(haystack, start, end, part.wanted)
+        return _match_of(haystack, start, end, part.wanted)
 
     async def find_aside(self, haystack: str) -> Found | None:
         """The same, in a worker if it may take long.
@@ -152,7 +152,7 @@ def _several(given: str | Sequence[str] | None) -> Sequence[str]:
     return (given,) if isinstance(given, str) else given
 
 
-def _found(text: str, start: int, end: int, wanted: str) -> Found:
+def _match_of(text: str, start: int, end: int, wanted: str) -> Found:
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
     line = text[first : last if last >= 0 else None][:MAX_LINE]

@@ -377,7 +377,7 @@ class Core:
         if may_ask(tool, asks) or (tasks and tool.tail is not None):
             return None
         calls = self._calls(caller, client, self._dialect_of[call.name], peer)
-        given = _said(call.arguments, tool)
+        given = _without_nulls(call.arguments, tool)
         return Use(
             tool=tool,
             check=check,
@@ -442,7 +442,7 @@ class Core:
             client = host_by_request(context, use.calls.caller.actor)
             use = replace(use, calls=replace(use.calls, host=host, client=client))
         outcome = await self._with_progress(_reporter(context), use, use.outcome)
-        return _told(outcome)
+        return _result_or_raise(outcome)
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
         found = self._tools.get(name)
@@ -453,7 +453,7 @@ class Core:
             tool=tool,
             check=check,
             calls=self.calls(context, self._dialect_of[name]),
-            arguments=_said(arguments or {}, tool),
+            arguments=_without_nulls(arguments or {}, tool),
             ending=self.ending,
             abilities=abilities_of(context),
         )
@@ -518,7 +518,7 @@ class Core:
             raise
         if task.outcome is not None:
             self.tasks.forget(task)
-            return _told(task.outcome)
+            return _result_or_raise(task.outcome)
         if task.questions:
             # The call waits for the answer as long as the approval does, and no longer.
             return {
@@ -780,7 +780,7 @@ def _plain(answer: Any) -> Json:
     return dumped
 
 
-def _told(outcome: Outcome) -> t.CallToolResult:
+def _result_or_raise(outcome: Outcome) -> t.CallToolResult:
     if isinstance(outcome, MCPError):
         raise outcome
     return outcome
@@ -795,7 +795,7 @@ def _place(params: t.PaginatedRequestParams | None) -> int:
     return int(cursor)
 
 
-def _said(arguments: Json, tool: Tool) -> Json:
+def _without_nulls(arguments: Json, tool: Tool) -> Json:
     """Models send null for what they leave out; what is not known is not known by null either."""
     return {
         name: value
