@@ -196,7 +196,7 @@ async def nothing(server: Any) -> AsyncGenerator[None]:
 
 
 def make_server() -> Server[Any]:
-    return Telling(
+    server = Telling(
         "tester",
         version="1.0",
         instructions=os.environ.get("INSTRUCTIONS"),
@@ -210,8 +210,9 @@ def make_server() -> Server[Any]:
         on_get_prompt=get_prompt,
         on_subscriptions_listen=ListenHandler(BUS),
         on_subscribe_resource=subscribe,
-        on_set_logging_level=set_level,
     )
+    server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
+    return server
 
 
 async def speak_stdio() -> None:

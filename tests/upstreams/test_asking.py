@@ -32,7 +32,7 @@ decide = "deny"
 tool = "mcp__banned__elicitation.create"
 matches = ["mcp__banned__elicitation.create"]
 """
-QUESTION = {
+QUESTION: dict[str, Any] = {
     "method": "sampling/createMessage",
     "params": {
         "messages": [{"role": "user", "content": {"type": "text", "text": "two\u202e words?"}}],
@@ -41,12 +41,16 @@ QUESTION = {
         "maxTokens": 20,
     },
 }
-SCHEMA = {"type": "object", "properties": {"who": {"type": "string"}}, "required": ["who"]}
-FORM = {
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"who": {"type": "string"}},
+    "required": ["who"],
+}
+FORM: dict[str, Any] = {
     "method": "elicitation/create",
     "params": {"mode": "form", "message": "your name?", "requestedSchema": SCHEMA},
 }
-ADDRESS = {
+ADDRESS: dict[str, Any] = {
     "method": "elicitation/create",
     "params": {"mode": "url", "message": "sign in", "url": "https://a.example/x", "elicitationId": "1"},
 }  # fmt: skip
@@ -115,6 +119,11 @@ class Host:
 
     async def note(self, message: object) -> None:
         self.told.append(message)
+
+    @property
+    def updated(self) -> set[str]:
+        notes = [each for each in self.told if isinstance(each, t.ResourceUpdatedNotification)]
+        return {str(each.params.uri) for each in notes}
 
     @property
     def callbacks(self) -> dict[str, Any]:
@@ -309,37 +318,35 @@ async def test_a_subscriber_is_told_when_a_servers_resource_changes(
 ) -> None:
     host = Host()
     uri = f"upstream+{upstream}:note://{way}"
+    told: set[str] = set()
     async with connected(way, server, dialect="gateway", message_handler=host.note) as client:
         update = f"mcp__{upstream}__update"
-        with anyio.fail_after(WAIT_S):
-            if way.endswith("2025"):
-                params = t.SubscribeRequestParams(uri=uri)
-                await client.session.send_request(t.SubscribeRequest(params=params), t.EmptyResult)
-                await client.call_tool(update, {"uri": f"note://{way}"})
-                await until_true(
-                    lambda: any(
-                        isinstance(each, t.ResourceUpdatedNotification) for each in host.told
-                    )
-                )
-                told = [each.params.uri for each in host.told if isinstance(each, t.ResourceUpdatedNotification)]  # fmt: skip
-            else:
-                async with client.listen(resource_subscriptions=[uri]) as events:
-                    async with anyio.create_task_group() as tasks:
-                        # The server subscribes there when it is ready, and says nothing of that.
-                        async def keep_updating() -> None:
-                            while True:
-                                await client.call_tool(update, {"uri": f"note://{way}"})
-                                await anyio.sleep(0.1)
+        if way.endswith("2025"):
+            params = t.SubscribeRequestParams(uri=uri)
+            await client.session.send_request(t.SubscribeRequest(params=params), t.EmptyResult)
+            await client.call_tool(update, {"uri": f"note://{way}"})
+            await until_true(lambda: bool(host.updated))
+            told = host.updated
+        else:
+            with anyio.fail_after(WAIT_S):
+                async with (
+                    client.listen(resource_subscriptions=[uri]) as events,
+                    anyio.create_task_group() as tasks,
+                ):
+                    # The server subscribes there when it is ready, and says nothing of that.
+                    async def keep_updating() -> None:
+                        while True:
+                            await client.call_tool(update, {"uri": f"note://{way}"})
+                            await anyio.sleep(0.1)
 
-                        tasks.start_soon(keep_updating)
-                        told = []
-                        async for event in events:
-                            assert isinstance(event, ResourceUpdated)
-                            told.append(event.uri)
-                            break
-                        tasks.cancel_scope.cancel()
+                    tasks.start_soon(keep_updating)
+                    async for event in events:
+                        assert isinstance(event, ResourceUpdated)
+                        told.add(event.uri)
+                        break
+                    tasks.cancel_scope.cancel()
 
-    assert set(told) == {uri}
+    assert told == {uri}
 
 
 @pytest.mark.parametrize("way", WAYS)
