@@ -161,6 +161,23 @@ CREATE TABLE written (batches INTEGER NOT NULL);
 INSERT INTO written VALUES (0);
 """
 
+_CONVERSATIONS = """
+CREATE TABLE conversations (
+    id TEXT PRIMARY KEY,
+    created_at_ns INTEGER NOT NULL,
+    record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE conversation_entries (
+    conversation TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at_ns INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    raw TEXT,
+    PRIMARY KEY (conversation, seq)
+) WITHOUT ROWID;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SESSIONS_BLOCKS_TOKENS,
     _BROWSERS_AND_LAST_USE,
@@ -168,4 +185,5 @@ MIGRATIONS: tuple[str, ...] = (
     _OWNERS,
     _WORKSPACES,
     _PAGE_KEYS,
+    _CONVERSATIONS,
 )
