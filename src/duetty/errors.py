@@ -411,6 +411,12 @@ class UpstreamTimeout(Deadline):
     code = "upstream_timeout"
 
 
+class HostUnavailable(Unavailable):
+    """No client of a host can do what it is asked for, or it would not, or not in time."""
+
+    code = "host_unavailable"
+
+
 # --- keeper, journal, store ---------------------------------------------------
 
 

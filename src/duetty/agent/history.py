@@ -1,7 +1,7 @@
 """What was said so far, in the order in which a model must hear it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from duetty.agent.hands import ToolCall, shortened
@@ -34,7 +34,7 @@ def said(entries: Sequence[ConversationEntry]) -> list[Said]:
     found: list[Said] = []
     if summary is not None:
         found.append(Said(role="person", text=f"[Summary of what came before]\n{summary.body['text']}"))
-    waiting: list[Said] = []
+    waiting: list[tuple[int, Said]] = []
     names: dict[str, str] = {}
     results: list[Said] = []
     for entry in entries:
@@ -43,11 +43,11 @@ def said(entries: Sequence[ConversationEntry]) -> list[Said]:
         body = entry.body
         match entry.kind:
             case "message":
-                waiting.append(Said(role="person", text=body["text"]))
+                waiting.append((entry.seq, Said(role="person", text=body["text"])))
             case "context":
-                waiting.append(Said(role="person", text=context_text(body["pieces"])))
+                waiting.append((entry.seq, Said(role="person", text=context_text(body["pieces"]))))
             case "told":
-                waiting.append(Said(role="person", text=f"[Duetty] {body['text']}"))
+                waiting.append((entry.seq, Said(role="person", text=f"[Duetty] {body['text']}")))
             case "result":
                 results.append(
                     Said(
@@ -58,14 +58,14 @@ def said(entries: Sequence[ConversationEntry]) -> list[Said]:
                     )
                 )
             case "answer":
-                found += [*results, *waiting]
-                results, waiting = [], []
+                found += [*results, *(each for seq, each in waiting if seq <= body["seen"])]
+                results, waiting = [], [each for each in waiting if each[0] > body["seen"]]
                 calls = tuple(call_of(each) for each in body["calls"])
                 names |= {each.id: each.tool for each in calls}
                 found.append(Said(role="model", text=body["text"], calls=calls, raw=entry.raw))
             case _:
                 pass
-    return [*found, *results, *waiting]
+    return [*found, *results, *(each for _, each in waiting)]
 
 
 def context_text(pieces: Sequence[Sequence[str]]) -> str:
@@ -93,8 +93,6 @@ def open_calls(entries: Sequence[ConversationEntry]) -> list[tuple[ToolCall, boo
 
 def lightened(entries: Sequence[ConversationEntry]) -> list[ConversationEntry]:
     """The same with long results cut short, all but the last few."""
-    from dataclasses import replace
-
     results = [each.seq for each in entries if each.kind == "result"]
     whole = set(results[-KEPT_WHOLE:])
     return [

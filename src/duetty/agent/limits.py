@@ -47,7 +47,7 @@ def used(entries: Sequence[ConversationEntry]) -> Used:
     for entry in entries:
         if entry.kind == "message":
             turns = 0
-        elif entry.kind == "answer":
+        elif entry.kind in ("answer", "summary"):
             body = entry.body
             turns += 1
             tokens_in += body["tokens_in"]

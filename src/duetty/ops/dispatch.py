@@ -14,8 +14,10 @@ from pydantic import ValidationError
 from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound, Refused
+from duetty.hosts import HostClient, Hosts
 from duetty.hub import RemoteNode
-from duetty.ops.asked import Asked, follow_approvals
+from duetty.ops.approval_feed import Asked, follow_approvals
+from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
     Captures,
     View,
@@ -24,14 +26,13 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
-from duetty.ops.forwarding import everywhere, forward, named_server
 from duetty.ops.operation import Operation
 from duetty.ops.permits import keep_within, named_now, permit, permit_change
-from duetty.ops.relaying import RelayedSocket, begin_typing, relayed_events, relayed_socket
-from duetty.ops.sandboxing import keep_confined
+from duetty.ops.remote_calls import everywhere, forward, named_server
+from duetty.ops.remote_streams import RelayedSocket, begin_typing, relayed_events, relayed_socket
+from duetty.ops.sandbox_choice import keep_confined
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.shapes import with_answer
-from duetty.ops.stream import Stream, whole
 from duetty.ops.table import OPERATIONS
 from duetty.session import ViewerKind
 from duetty.upstreams import Progress
@@ -60,11 +61,13 @@ class Dispatcher:
         *,
         streaming: bool = False,
         host: HostAsk | None = None,
+        client: HostClient | None = None,
         progress: Progress | None = None,
     ) -> Any:
         """Run the operation for this actor; `streaming` takes a document as a `Stream`.
 
-        `host` puts a question to the person at the caller's own host, where that can be done;
+        `host` puts a question of ours to the person at the caller's own host, where that can be done;
+        `client` is that host, for an operation that asks it for something;
         `progress` is told how far an operation is that knows.
 
         Raises:
@@ -95,9 +98,10 @@ class Dispatcher:
             result = await forward(node, call, operation, params, self._services)
             return result if streaming or not isinstance(result, Stream) else await whole(result)
         if operation.composed:
-            steps = self._steps_of(call, host)
+            steps = self._steps_of(call, host, client)
+            services = replace(self._services, steps=steps, client=client)
             try:
-                return await operation.run(params, replace(self._services, steps=steps), call.actor)
+                return await operation.run(params, services, call.actor)
             except DuettyError as error:
                 # Its steps are recorded each; what it refuses itself, and by which name, is so only here.
                 deciding.refused(call, operation, error)
@@ -106,8 +110,8 @@ class Dispatcher:
         result: Any = None  # to the checker, a scope may end without a word
         async with deciding.passing(call, operation, params, host, check) as passage:
             services = self._services
-            if progress is not None:
-                services = replace(services, progress=progress)
+            if progress is not None or client is not None:
+                services = replace(services, progress=progress, client=client)
             doing = operation.run(passage.params, services, call.actor)
             if operation.waits:
                 result = await doing
@@ -156,12 +160,15 @@ class Dispatcher:
         dialect: str = "",
         mode: Literal["interactive", "headless"] = "interactive",
         host: HostAsk | None = None,
+        client: HostClient | None = None,
         progress: Progress | None = None,
     ) -> Any:
         call = Call(actor=actor, operation=name, arguments=arguments, dialect=dialect, mode=mode)
-        return await self.dispatch(call, streaming=streaming, host=host, progress=progress)
+        return await self.dispatch(
+            call, streaming=streaming, host=host, client=client, progress=progress
+        )
 
-    def _steps_of(self, call: Call, host: HostAsk | None) -> Steps:
+    def _steps_of(self, call: Call, host: HostAsk | None, client: HostClient | None) -> Steps:
         async def step(
             operation: str,
             arguments: Mapping[str, object],
@@ -178,9 +185,13 @@ class Dispatcher:
                 mode=mode,
                 patience_s=patience_s,
             )
-            return await self.dispatch(made, host=host)
+            return await self.dispatch(made, host=host, client=client)
 
         return step
+
+    @property
+    def hosts(self) -> Hosts:
+        return self._services.hosts
 
     @property
     def node(self) -> Node:

@@ -8,9 +8,10 @@ from duetty.approvals import Approvals
 from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
+from duetty.hosts import HostClient, Hosts
 from duetty.hub import Hub
 from duetty.ops.access import Access
-from duetty.ops.judging.deciding import Deciding
+from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.shares import Shares
 from duetty.processes import Processes
@@ -86,3 +87,7 @@ class Services:
 
     progress: Progress | None = None
     """Set for the run of a call whose caller wants to know how far it is."""
+
+    hosts: Hosts = field(default_factory=Hosts)
+    client: HostClient | None = None
+    """Set for the run of a call whose caller's own host can be asked: for a completion, or its person."""

@@ -1,0 +1,249 @@
+"""A dialect whose tools, resources and prompts come and go: listed anew each time, and told of.
+
+The rest is the core's: a call of such a tool is decided, asked about, cancelled and
+answered like any other.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import mcp_types as t
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    PromptsListChanged,
+    ResourcesListChanged,
+    ToolsListChanged,
+)
+from mcp.shared.exceptions import MCPError
+from pydantic import TypeAdapter, ValidationError
+
+from duetty.edges.mcp.core import Core, Use, guarded, missing_told
+from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, Offered
+from duetty.edges.mcp.elicitation import abilities_of
+from duetty.edges.mcp.sdk import Context, DuettyServer, connection_of, is_modern
+from duetty.edges.mcp.subscriptions import COALESCE_S, Tell
+from duetty.errors import DuettyError
+from duetty.ops import Dispatcher, Progress
+
+LISTS = "lists of others"
+"""What the watch of a connection is known by."""
+
+_TOOLS = TypeAdapter(list[t.Tool])
+_RESOURCES = TypeAdapter(list[t.Resource])
+_TEMPLATES = TypeAdapter(list[t.ResourceTemplate])
+_PROMPTS = TypeAdapter(list[t.Prompt])
+
+
+class LiveCore(Core):
+    def __init__(self, dialect: Dialect, dispatcher: Dispatcher) -> None:
+        super().__init__(dialect, dispatcher)
+        assert dialect.live is not None
+        self._live: Live = dialect.live
+        self._of_live = dialect.part_with(lambda part: part.live is not None)
+        self.watches.also = self._also
+        self._known: tuple[Sequence[Json], list[t.Tool]] = (), []
+        """Of the last list what passed: most are the same as the one before."""
+
+    def server(self) -> DuettyServer:
+        server = super().server()
+        server.is_live = True
+        page = t.PaginatedRequestParams
+        server.add_request_handler("resources/list", page, self._list_resources)
+        server.add_request_handler("resources/templates/list", page, self._list_templates)
+        server.add_request_handler(
+            "resources/read", t.ReadResourceRequestParams, self._read_resource
+        )
+        server.add_request_handler("prompts/list", page, self._list_prompts)
+        server.add_request_handler("completion/complete", t.CompleteRequestParams, self._complete)
+        server.add_request_handler("prompts/get", t.GetPromptRequestParams, self._get_prompt)
+        return server
+
+    def _theirs(self, context: Context) -> Calls:
+        return self.calls(context, self._of_live)
+
+    # --- tools ----------------------------------------------------------------------
+
+    async def _list_tools(
+        self, context: Context, params: t.PaginatedRequestParams | None
+    ) -> t.ListToolsResult:
+        own = await super()._list_tools(context, params)
+        offered: Offered = await guarded(self._live.offered(self._theirs(context)))
+        if self._known[0] != offered.tools:
+            self._known = offered.tools, _valid(_TOOLS, offered.tools)
+        theirs = self._known[1]
+        return t.ListToolsResult(tools=[*own.tools, *theirs], ttl_ms=0)
+
+    def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
+        tool = None if name in self._tools else self._live.tool(name)
+        if tool is None:
+            return super()._use(context, name, arguments)
+        calls = replace(self._theirs(context), progress=_quiet(context))
+        return Use(
+            tool=tool,
+            check=_unchecked,
+            calls=calls,
+            arguments=arguments or {},  # as they were given: null may mean something there
+            ending=self.ending,
+            abilities=abilities_of(context),
+        )
+
+    # --- resources and prompts --------------------------------------------------------
+
+    async def _list_resources(
+        self, context: Context, params: t.PaginatedRequestParams | None
+    ) -> t.ListResourcesResult:
+        own = t.ListResourcesResult(resources=[], ttl_ms=0)
+        if self._dialect.resources:
+            own = await super()._list_resources(context, params)
+        if own.next_cursor is not None:
+            return own
+        found, _ = await guarded(self._live.resources(self._theirs(context)))
+        return t.ListResourcesResult(
+            resources=[*own.resources, *_valid(_RESOURCES, found)], ttl_ms=0
+        )
+
+    async def _list_templates(
+        self, context: Context, params: t.PaginatedRequestParams | None
+    ) -> t.ListResourceTemplatesResult:
+        own = await super()._list_templates(context, params)
+        _, found = await guarded(self._live.resources(self._theirs(context)))
+        return t.ListResourceTemplatesResult(
+            resource_templates=[*own.resource_templates, *_valid(_TEMPLATES, found)], ttl_ms=0
+        )
+
+    async def _read_resource(
+        self, context: Context, params: t.ReadResourceRequestParams
+    ) -> t.ReadResourceResult:
+        with missing_told(context):
+            found = await guarded(self._live.read(self._theirs(context), str(params.uri)))
+        if found is None:
+            return await super()._read_resource(context, params)
+        return t.ReadResourceResult.model_validate({"contents": found, "ttlMs": 0}, by_name=False)
+
+    async def _list_prompts(
+        self, context: Context, params: t.PaginatedRequestParams | None
+    ) -> t.ListPromptsResult:
+        own = await super()._list_prompts(context, params)
+        theirs = _valid(_PROMPTS, await guarded(self._live.prompts(self._theirs(context))))
+        return t.ListPromptsResult(prompts=[*own.prompts, *theirs], ttl_ms=0)
+
+    async def _get_prompt(
+        self, context: Context, params: t.GetPromptRequestParams
+    ) -> t.GetPromptResult:
+        given = params.arguments or {}
+        found = await guarded(self._live.prompt(self._theirs(context), params.name, given))
+        if found is None:
+            return await super()._get_prompt(context, params)
+        return t.GetPromptResult.model_validate(found, by_name=False)
+
+    async def _complete(
+        self, context: Context, params: t.CompleteRequestParams
+    ) -> t.CompleteResult:
+        ref = params.ref
+        is_prompt = isinstance(ref, t.PromptReference)
+        found = await guarded(
+            self._live.complete(
+                self._theirs(context),
+                "prompt" if is_prompt else "resource",
+                ref.name if isinstance(ref, t.PromptReference) else ref.uri,
+                (params.argument.name, params.argument.value),
+                (params.context.arguments if params.context is not None else None) or {},
+            )
+        )
+        if found is None:
+            return await super()._complete(context, params)
+        values = list(found)
+        return t.CompleteResult(completion=t.Completion(values=values, total=len(values)))
+
+    # --- changes ----------------------------------------------------------------------
+
+    async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
+        result = await super()._observe(ctx, call_next)
+        if ctx.method == "notifications/initialized" and not is_modern(ctx):
+            connection, calls = connection_of(ctx), self._theirs(ctx)
+
+            async def tell(what: str) -> None:
+                match what:
+                    case "tools":
+                        await connection.send_tool_list_changed()
+                    case "resources":
+                        await connection.send_resource_list_changed()
+                    case _:
+                        await connection.send_prompt_list_changed()
+
+            async def watch(_tell: Tell) -> None:
+                await self._watch(calls, tell)
+
+            self.watches.follow(connection, LISTS, watch, _nothing)
+        return result
+
+    async def _also(
+        self, calls: Calls, wanted: t.SubscriptionFilter, bus: InMemorySubscriptionBus
+    ) -> None:
+        events = {
+            "tools": ToolsListChanged() if wanted.tools_list_changed else None,
+            "resources": ResourcesListChanged() if wanted.resources_list_changed else None,
+            "prompts": PromptsListChanged() if wanted.prompts_list_changed else None,
+        }
+        if not any(events.values()):
+            return
+
+        async def tell(what: str) -> None:
+            if (event := events[what]) is not None:
+                await bus.publish(event)
+
+        await self._watch(calls, tell)
+
+    async def _watch(self, calls: Calls, tell: Any) -> None:
+        """Tell of what is no longer as it was, a few times a second at most."""
+        try:
+            known = await self._live.offered(calls)
+            while True:
+                now = await self._live.changes(calls, known.seq)
+                if now.tools != known.tools:
+                    await tell("tools")
+                if now.resource_changes != known.resource_changes or now.sources != known.sources:
+                    await tell("resources")
+                if now.prompt_changes != known.prompt_changes or now.sources != known.sources:
+                    await tell("prompts")
+                known = now
+                await anyio.sleep(COALESCE_S)
+        except DuettyError:
+            return  # no longer allowed
+
+
+def _unchecked(arguments: Json) -> Json:
+    """Whose tool it is checks what it is given."""
+    return arguments
+
+
+async def _nothing() -> None:
+    return None
+
+
+def _quiet(context: Context) -> Progress | None:
+    """Reports progress to a caller who asked for it; one that is gone is told nothing."""
+    if not context.meta or context.meta.get("progress_token") is None:
+        return None
+
+    async def report(done: float, total: float | None, message: str | None) -> None:
+        try:
+            await context.session.report_progress(done, total, message)
+        except (MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            return
+
+    return report
+
+
+def _valid(kind: TypeAdapter[list[Any]], listed: Sequence[Json]) -> list[Any]:
+    """Those that the protocol would let pass: a list with one bad entry is refused as a whole."""
+    found: list[Any] = []
+    for each in listed:
+        try:
+            found += kind.validate_python([each], by_name=False)
+        except ValidationError:
+            continue
+    return found

@@ -1,0 +1,523 @@
+"""The way of a call between validation and effect: decided, asked about if need be, recorded.
+
+Every dispatch goes through `Deciding.passing`. Nothing else leads to a session.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+import anyio
+
+from duetty.approvals import Approvals, Edited, Granted, HostAsk
+from duetty.audit import Trail
+from duetty.blocks import Phase
+from duetty.calls import Actor, Call, Effect
+from duetty.clock import Clock
+from duetty.config import Settings
+from duetty.errors import DuettyError, PolicyDenied, SessionBusy, SessionExited, SessionNotFound
+from duetty.ops.guardrail.decision_record import (
+    Decided,
+    as_deny,
+    decision_record,
+    denied,
+    edited_of,
+    judged_record,
+    question_of,
+)
+from duetty.ops.guardrail.judge import Judging, Typing
+from duetty.ops.guardrail.protected_files import OwnThings
+from duetty.ops.guardrail.recorded_arguments import Doing, is_secret_input, recorded_arguments
+from duetty.ops.judgements import CallsTool, RunsLine, Types
+from duetty.ops.rulebook.book import Rulebook
+from duetty.policy import Allow, Ask, Deny, Judged, Profile, RuleSet, decide
+from duetty.session import Registry, Session, ends_line
+from duetty.store import ApprovalRecord
+from duetty.wire.base import Params
+
+PROMPT_S = 10.0
+"""How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
+
+LOOK_S = 0.02
+
+TURN_S = 10.0
+"""How long a typed line waits for a run that has the session's prompt."""
+
+_DRAWING = (Phase.SILENT, Phase.DONE, Phase.PROMPT)
+
+RECORDED = frozenset({Effect.INPUT, Effect.CONTROL})
+TYPING = "input.type"
+"""A person's own keys, one call each; the history has the lines they make."""
+
+
+@dataclass(slots=True)
+class Passage:
+    """A call that may run."""
+
+    params: Any
+    """As they were given, or with the command line that a person put in place."""
+
+    granted: Granted | None = None
+    """A person's yes, where one was asked."""
+
+    exit_code: int | None = None
+    decided_by: str = ""
+    """The step that let it pass: a trust level, a rule, a profile, or a person."""
+
+
+Again = Callable[[str], Decided]
+"""The decision on the same call with another command line."""
+
+
+class Deciding:
+    """Has calls judged, asks about them and records them."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        clock: Clock,
+        registry: Registry,
+        approvals: Approvals,
+        trail: Trail,
+        book: Rulebook,
+    ) -> None:
+        self.judging = Judging(settings=settings, book=book, clock=clock, home=registry.home)
+        self.judging.own_things = OwnThings(registry.hidden, registry.home)
+        self.judging.own_pids = lambda: (os.getpid(), registry.keeper_pid or os.getpid())
+        self.check_tool: Callable[[str, str], None] = lambda upstream, tool: None
+        """Raises what a call would fail with anyway: nobody is asked about such a call."""
+
+        self._settings = settings
+        self._clock = clock
+        self._registry = registry
+        self._approvals = approvals
+        self._trail = trail
+        approvals.judge = self._judge_edited
+        approvals.name_of = self._name_of
+        approvals.has_ended = self._has_ended
+        registry.on_ended = lambda session: approvals.withdraw(session.profile.id)
+
+    @property
+    def profile(self) -> Profile:
+        return self.judging.profile
+
+    @property
+    def rules(self) -> RuleSet:
+        return self.judging.rules
+
+    # --- a call -------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def passing(
+        self,
+        call: Call,
+        operation: Doing,
+        params: Any,
+        host: HostAsk | None,
+        check: Callable[[], Awaitable[None]],
+    ) -> AsyncGenerator[Passage]:
+        """Decide, ask, record; inside runs the operation.
+
+        Raises:
+            PolicyDenied, ApprovalRejected, ApprovalExpired, ApprovalUnanswered, AuditUnavailable:
+                nothing ran.
+            SessionBusy: a run has the prompt, or the line changed meanwhile; nothing was typed.
+            DuettyError: what `check` found wrong, before a person would have been asked.
+        """
+        session = self._session(params)
+        typing, secret = await self._typing(call, operation, params, session)
+        decided = self.judging.of_call(
+            call, operation, params, session, typing=typing, secret=secret
+        )
+        passage = Passage(params)
+        if not self._is_recorded(operation) and isinstance(decided.decision, Allow):
+            async with self._turn(call, session, typing):
+                yield passage
+            return
+        # Recorded calls, and whatever is refused.
+        can_ask = self._can_ask(decided, session, host)
+        call_id = secrets.token_hex(6)
+        if operation.effect in RECORDED:
+            self._trail.check()
+        self._record_call(
+            call_id, call, operation, params, session, decided, secret=secret, can_ask=can_ask
+        )
+        began_s = self._clock.monotonic_s()
+        outcome = "cancelled"
+        try:
+            match decided.decision:
+                case Allow(rule=rule):
+                    passage.params, passage.decided_by = _canonical(params, decided), rule
+                case Deny():
+                    raise denied(decided.decision, decided.judged)
+                case Ask():
+                    await self._check(operation, params, session, decided, check)
+                    decided = replace(decided, said=getattr(params, "why", None))
+                    again = self._again(call, operation, params, session, decided)
+                    await self._ask_about(
+                        passage, call, operation, session, decided, host, call_id, again, can_ask
+                    )
+                    passage.decided_by = "person"
+                case _:
+                    assert_never(decided.decision)
+            async with self._turn(call, session, typing):
+                yield passage
+            outcome = "done"
+        except DuettyError as error:
+            outcome = error.code
+            raise
+        except Exception:
+            outcome = "internal_error"
+            raise
+        finally:
+            self._record_outcome(call_id, call, operation, session, passage, outcome, began_s)
+
+    async def _typing(
+        self, call: Call, operation: Doing, params: Any, session: Session | None
+    ) -> tuple[Typing | None, bool]:
+        """What a call types, and whether that is not shown."""
+        if session is None:
+            return None, False
+        match operation.judged:
+            case Types():
+                if call.actor.kind != "person" and self.profile is not Profile.OPEN:
+                    await session.look()  # whether a program reads what is typed
+                    await _next_prompt(session, call.actor)
+                typing = self.judging.typing(call.actor, operation, params, session)
+                return typing, is_secret_input(session, raw=True)
+            case RunsLine():
+                return None, is_secret_input(session, raw=False)
+            case _:
+                return None, False
+
+    @asynccontextmanager
+    async def _turn(
+        self, call: Call, session: Session | None, typing: Typing | None
+    ) -> AsyncGenerator[None]:
+        """An agent's line at a prompt is typed as a run's is: in its turn, and as it was judged.
+
+        Raises:
+            SessionBusy: if a run keeps the prompt, or somebody typed meanwhile.
+        """
+        if (
+            session is None
+            or typing is None
+            or not (typing.at_prompt and typing.ends_line)
+            or call.actor.kind == "person"
+            or self.profile is Profile.OPEN
+        ):
+            yield
+            return
+        with anyio.move_on_after(TURN_S) as bound:
+            await session.run_lock.acquire()
+        if bound.cancelled_caught:
+            raise SessionBusy(
+                f"a run has the prompt of {session.name!r}",
+                hint="wait for it, or interrupt it, then call again",
+                details={"state": session.state().word},
+            )
+        try:
+            await _next_prompt(session, call.actor)
+            so_far = session.line_so_far(call.actor) if session.is_at_prompt else ""
+            if typing.so_far is not None and so_far != typing.so_far:
+                raise SessionBusy(
+                    f"the prompt of {session.name!r} has changed while the line was decided on",
+                    hint="look at the screen; clear the line with the key Ctrl-C, then call again",
+                    details={"state": session.state().word},
+                )
+            yield
+        finally:
+            session.run_lock.release()
+
+    async def _check(
+        self,
+        operation: Doing,
+        params: Any,
+        session: Session | None,
+        decided: Decided,
+        check: Callable[[], Awaitable[None]],
+    ) -> None:
+        """Nobody is asked about a call that would fail anyway."""
+        if isinstance(operation.judged, CallsTool) and operation.effect is Effect.CONTROL:
+            assert decided.judged.tool is not None
+            self.check_tool(*decided.judged.tool)
+        if session is None and isinstance(name := _session_name(params), str):
+            raise SessionNotFound(name)
+        if (
+            session is not None
+            and session.is_exited
+            and not isinstance(operation.judged, CallsTool)
+        ):
+            raise SessionExited(session.name, session.exit_code)
+        await check()
+
+    async def _ask_about(
+        self,
+        passage: Passage,
+        call: Call,
+        operation: Doing,
+        session: Session | None,
+        decided: Decided,
+        host: HostAsk | None,
+        call_id: str,
+        again: Again,
+        can_ask: bool,
+    ) -> None:
+        granted = await self._ask(
+            decided, session, host, call_id, again, can_ask=can_ask, patience_s=call.patience_s
+        )
+        passage.granted = granted
+        passage.params = self._approved(operation, passage.params, session, granted)
+        if granted.command_line is not None:
+            passage.params = _canonical(passage.params, again(granted.command_line))
+
+    def _again(
+        self, call: Call, operation: Doing, params: Any, session: Session | None, decided: Decided
+    ) -> Again:
+        def again(line: str) -> Decided:
+            if not isinstance(operation.judged, RunsLine):  # typed: nothing runs in its place
+                return self.judging.decide(replace(decided.judged, command_line=line))
+            changed = params.model_copy(update={operation.judged.line: line})
+            return self.judging.of_call(call, operation, changed, session)
+
+        return again
+
+    def keys_rest_on(self, actor: Actor, session: Session) -> tuple[object, ...] | None:
+        """What the decision on keys that this actor types depends on, and all that it depends on.
+
+        While it stays the same, so does the decision. None: each key is a call of its own,
+        because it is recorded, or (an agent's) judged by the line that it is part of; see `lets_keys`.
+        """
+        if actor.kind != "person" or self._settings.audit_reads:
+            return None
+        return self.judging.digest, session.cwd, frozenset(session.profile.tags)
+
+    def lets_keys(self, actor: Actor, session: Session, data: bytes) -> bool:
+        """Whether an agent's keys need no call of their own: they end no line, and are allowed."""
+        if self._settings.audit_reads or ends_line(data):
+            return False
+        return isinstance(self.judging.of_keys(actor, session), Allow)
+
+    # --- recording --------------------------------------------------------------------
+
+    def refused(self, call: Call, operation: Doing, error: DuettyError) -> None:
+        """Record a call that got no further than its credential, its arguments or its own gate."""
+        if self._is_recorded(operation):
+            why = {name: error.details[name] for name in _REFUSAL if name in error.details}
+            self._trail.record(
+                "call", call=secrets.token_hex(6), **_caller(call), outcome=error.code, **why
+            )
+
+    def _is_recorded(self, operation: Doing) -> bool:
+        if self._settings.audit_reads:
+            return True
+        return operation.effect in RECORDED and operation.name != TYPING
+
+    def _record_call(
+        self,
+        call_id: str,
+        call: Call,
+        operation: Doing,
+        params: Params,
+        session: Session | None,
+        decided: Decided,
+        *,
+        secret: bool,
+        can_ask: bool,
+    ) -> None:
+        arguments = recorded_arguments(operation, params, secret=secret)
+        if decided.judged.command_line is not None and isinstance(operation.judged, RunsLine):
+            arguments.pop(operation.judged.line, None)  # it stands in `judged`
+        fields: dict[str, object] = {
+            "call": call_id,
+            **_caller(call),
+            "session": None if session is None else session.name,
+            "session_id": None if session is None else session.profile.id,
+            "sandbox": None if session is None else session.profile.sandbox,
+            "arguments": arguments,
+            "decision": decision_record(decided, can_ask=can_ask),
+        }
+        if decided.judged.command_line is not None or decided.judged.tool is not None:
+            fields["judged"] = judged_record(decided)
+        self._trail.record("call", **fields)
+
+    def _record_outcome(
+        self,
+        call_id: str,
+        call: Call,
+        operation: Doing,
+        session: Session | None,
+        passage: Passage,
+        outcome: str,
+        began_s: float,
+    ) -> None:
+        ended: dict[str, object] = {
+            "call": call_id,
+            "actor": {"kind": call.actor.kind, "name": call.actor.name},
+            "operation": operation.name,
+            "session": None if session is None else session.name,
+            "outcome": outcome,
+            "duration_ms": round((self._clock.monotonic_s() - began_s) * 1000, 3),
+        }
+        if passage.exit_code is not None:
+            ended["exit_code"] = passage.exit_code
+        if passage.granted is not None:
+            ended["approval"] = passage.granted.approval
+            if passage.granted.command_line is not None:
+                ended["edited"] = passage.granted.command_line
+        self._trail.record("outcome", **ended)
+
+    def _session(self, params: Any) -> Session | None:
+        name = _session_name(params)
+        if not isinstance(name, str):
+            return None
+        try:
+            return self._registry.find(name)
+        except SessionNotFound:
+            return None  # the operation says so itself
+
+    def _name_of(self, session_id: str) -> str | None:
+        try:
+            session = self._registry.find(session_id)
+        except SessionNotFound:
+            return None
+        return session.name if session.profile.id == session_id else None
+
+    def _has_ended(self, session_id: str) -> bool:
+        try:
+            return self._registry.find(session_id).is_exited
+        except SessionNotFound:
+            return True
+
+    # --- asking ---------------------------------------------------------------------
+
+    def _can_ask(self, decided: Decided, session: Session | None, host: HostAsk | None) -> bool:
+        if not isinstance(decided.decision, Ask):
+            return True
+        name, id_ = (None, None) if session is None else (session.name, session.profile.id)
+        return self._approvals.attendance.can_ask(host, session=name, session_id=id_)
+
+    async def _ask(
+        self,
+        decided: Decided,
+        session: Session | None,
+        host: HostAsk | None,
+        call_id: str,
+        again: Again,
+        *,
+        can_ask: bool,
+        patience_s: float | None = None,
+    ) -> Granted:
+        assert isinstance(decided.decision, Ask)
+        asked = question_of(decided, session)
+
+        def judge(line: str) -> Edited:
+            return edited_of(again(line), asked, session)
+
+        question = replace(asked, judge=judge)
+        if (covered := self._approvals.covered(question)) is not None:
+            self._trail.record("approval", event="covered", approval=covered.approval, call=call_id)
+            return covered
+        if (
+            not can_ask
+            and not self._approvals.remembers(question)
+            and not await self._approvals.attendance.comes_back(session=question.session)
+        ):
+            without = decide(decided.judged, decided.rules, decided.profile, can_ask=False)
+            refusal = without if isinstance(without, Deny) else as_deny(decided.decision)
+            raise denied(refusal, decided.judged, nobody=True)
+        granted = await self._approvals.obtain(
+            question, call=call_id, host=host, patience_s=patience_s
+        )
+        # It may have waited for minutes: rules that came meanwhile count.
+        now = (
+            self.judging.decide(decided.judged)
+            if granted.command_line is None
+            else again(granted.command_line)
+        )
+        if isinstance(now.decision, Deny):
+            raise denied(now.decision, now.judged)
+        return granted
+
+    def _approved(
+        self, operation: Doing, params: Any, session: Session | None, granted: Granted
+    ) -> Any:
+        """The arguments as they were approved: for the session that was meant, whatever its name is now.
+
+        Raises:
+            SessionNotFound: if that one is gone; another may have its name.
+            PolicyDenied: if a person changed a line that is typed, not run.
+        """
+        changed: dict[str, object] = {}
+        if granted.command_line is not None:
+            if not isinstance(operation.judged, RunsLine):
+                raise PolicyDenied(
+                    f"run this instead: {granted.command_line}", hint="a person changed the line"
+                )
+            changed[operation.judged.line] = granted.command_line
+        if session is not None:
+            name = self._name_of(session.profile.id)
+            if name is None:
+                raise SessionNotFound(session.name)
+            if name != params.session:
+                changed["session"] = name
+        return params.model_copy(update=changed) if changed else params
+
+    def _judge_edited(self, record: ApprovalRecord, line: str) -> Edited:
+        """Of a question whose call ended with an earlier server: by what is kept of it."""
+        if record.context is None:
+            return Edited(denied="what it was asked for is not known any more")
+        judged = Judged.from_json(json.loads(record.context))
+        return edited_of(self.judging.decide(replace(judged, command_line=line)), record, None)
+
+
+async def _next_prompt(session: Session, actor: Actor) -> None:
+    """A shell that is starting, or has just ended a line, is given the time to draw its prompt, and
+    one at which others typed the time to show that.
+    """
+    if session.profile.shell is None:
+        return
+    with anyio.move_on_after(PROMPT_S):
+        while True:
+            while session.phase in _DRAWING and not session.is_exited:
+                await session.pulse.wait()
+            if session.phase is Phase.ENTERED and not session.line.is_settled:
+                await session.pulse.nap(LOOK_S)  # it says at once what it makes of its line
+                continue
+            is_known = not session.line.is_touched or session.typed.by(actor) is not None
+            if is_known or not session.is_at_prompt or await session.wait_rest():
+                return
+
+
+def _session_name(params: Any) -> object:
+    return getattr(params, "session", None)
+
+
+def _canonical(params: Any, decided: Decided) -> Any:
+    """What was judged is what runs, word for word, where that is rebuilt."""
+    decision = decided.decision
+    if not isinstance(decision, Allow) or decision.canonical is None or not decided.is_rebuilt:
+        return params
+    canonical = decision.canonical
+    return params.as_proven(canonical.text, canonical.argv, by_name=decision.reason == "proven")
+
+
+_REFUSAL = ("trace_id", "rule", "reason")
+"""What joins a record with the error that the caller got."""
+
+
+def _caller(call: Call) -> dict[str, object]:
+    return {
+        "actor": {"kind": call.actor.kind, "name": call.actor.name, "token": call.actor.token},
+        "operation": call.operation,
+        "dialect": call.dialect,
+        **({"client": call.actor.client} if call.actor.client is not None else {}),
+    }
+
+
+__all__ = ["Deciding", "Passage", "denied"]

@@ -1,0 +1,448 @@
+"""Calls that are meant for another node: permitted and recorded here, decided and done there.
+
+The node's answer becomes what the operation would have answered here: its shape is
+checked, its size bounded, its errors keep their codes. The name of a session goes
+through the path encoder again, so it cannot lead to another place there.
+"""
+
+import base64
+import json
+import re
+import secrets
+from collections.abc import AsyncIterator, Generator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
+from functools import cache
+from typing import Any, get_type_hints
+from urllib.parse import quote, urlencode
+
+import anyio
+from pydantic import TypeAdapter, ValidationError
+
+from duetty.calls import Call, Effect, Scope
+from duetty.errors import (
+    AuthInvalid,
+    AuthRequired,
+    BadArguments,
+    Conflict,
+    Deadline,
+    DuettyError,
+    Exhausted,
+    NotFound,
+    OriginNotAllowed,
+    Refused,
+    ScopeMissing,
+    ServerNotFound,
+    ServerUnavailable,
+    Unavailable,
+)
+from duetty.hub import Answer, RemoteNode, exchange
+from duetty.ops.documents import Stream
+from duetty.ops.guardrail.decision_path import Deciding, denied
+from duetty.ops.guardrail.recorded_arguments import recorded_arguments
+from duetty.ops.operation import Operation
+from duetty.ops.permits import permit
+from duetty.ops.services import Services
+from duetty.policy import Deny
+from duetty.wire.results import Done, SessionInfo
+
+ANSWER_S = 30.0
+"""For an answer that needs nobody and nothing but the node."""
+
+PERSON_S = 330.0
+"""For one that a person at the node may be asked about first, with half a minute to spare."""
+
+LIST_S = 5.0
+"""For a node's sessions, when all nodes are asked: one that is slow is left out."""
+
+CHUNK_S = 30.0
+"""Between two parts of a document."""
+
+MAX_LISTED = 2_000
+"""Sessions taken from one node."""
+
+MAX_TOLD_CHARS = 1_000
+
+_OWN = frozenset({"server.health", "server.link"})
+_OWN_NOUNS = frozenset({"auth", "token"})
+"""Never sent on: what they give would be the hub's own standing with that node."""
+
+_BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
+_WAITS = ("max_wait_ms", "wait_ms", "timeout_ms", "grace_ms", "lease_ms")
+_CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_KINDS: Mapping[int, type[DuettyError]] = {
+    400: BadArguments,
+    403: Refused,
+    404: NotFound,
+    408: Deadline,
+    409: Conflict,
+    413: BadArguments,
+    415: BadArguments,
+    429: Exhausted,
+    503: Unavailable,
+}
+
+
+def named_server(
+    operation: Operation[Any, Any], call: Call, services: Services
+) -> tuple[RemoteNode | None, Call]:
+    """The node that `server` means, None for this one; and the call without it.
+
+    Raises:
+        BadArguments: if it is no text; or what the operation says to that.
+        ServerNotFound: if it is none that we know; or the same.
+    """
+    if "server" not in call.arguments or "server" in operation.params.model_fields:
+        return None, call
+    rest = dict(call.arguments)
+    server = rest.pop("server")
+    call = replace(call, arguments=rest)
+    if server is not None and not isinstance(server, str):
+        error = BadArguments(
+            "server: must be a text", details={"fields": {"server": "must be a text"}}
+        )
+        raise error if operation.malformed is None else operation.malformed(error)
+    if server is None or services.hub.is_self(server):
+        return None, call
+    if call.actor.session is not None:
+        raise ScopeMissing(
+            "this token is for one session of this server", details={"session": call.actor.session}
+        )
+    try:
+        node = services.hub.find(server)
+    except ServerNotFound as error:
+        if operation.malformed is None:
+            raise
+        fields = {"fields": {"server": "must be one that this one knows"}}
+        raise operation.malformed(
+            BadArguments(error.message, hint=error.hint, details=fields)
+        ) from error
+    if operation.name in _OWN or operation.name.partition(".")[0] in _OWN_NOUNS:
+        raise BadArguments(
+            f"{operation.name} is about this server and who calls it",
+            hint="ask that server itself; GET /servers tells how it is",
+        )
+    if operation.composed:
+        for scope in (Scope.READ, Scope.INPUT, Scope.CONTROL):
+            permit(call.actor, scope)  # its steps are taken there, where we are one and the same
+    return node, call
+
+
+def refuse_denied(
+    call: Call, operation: Operation[Any, Any], params: Any, deciding: Deciding
+) -> None:
+    """What our own rules deny is not sent on. What they would ask about, the node asks about.
+
+    Raises:
+        PolicyDenied: if they do.
+    """
+    decided = deciding.judging.of_forwarded(call, operation, params)
+    decision = decided.decision
+    if isinstance(decision, Deny):
+        error = denied(decision, decided.judged)
+        deciding.refused(call, operation, error)
+        raise error
+
+
+async def forward(
+    node: RemoteNode,
+    call: Call,
+    operation: Operation[Any, Any],
+    params: Any,
+    services: Services,
+) -> Any:
+    """Raises:
+    ServerUnavailable: if the node does not answer, or not as it should.
+    DuettyError: what it answered.
+    """
+    refuse_denied(call, operation, params, services.deciding)
+    with recorded(node, call, operation, params, services):
+        if operation.route.media:
+            return await _document(node, call, operation, params, services)
+        with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
+            return await _result(node, call, operation, params, services)
+        raise node.unavailable("it did not answer in time")
+
+
+async def _result(
+    node: RemoteNode,
+    call: Call,
+    operation: Operation[Any, Any],
+    params: Any,
+    services: Services,
+) -> Any:
+    async with _asked(node, call, operation, params, services) as answer:
+        body = await answer.body()
+        if answer.status >= 400:
+            raise told_error(node, answer.status, body)
+        return _shaped(node, operation, body)
+
+
+def _asked(
+    node: RemoteNode,
+    call: Call,
+    operation: Operation[Any, Any],
+    params: Any,
+    services: Services,
+) -> "_Exchange":
+    return _Exchange(node, services, *_request(operation, call.arguments, params))
+
+
+class _Exchange:
+    def __init__(
+        self, node: RemoteNode, services: Services, target: str, kind: str, body: bytes | None
+    ) -> None:
+        self._node = node
+        self._services = services
+        self._method, self._target = target.split(" ", 1)
+        self._headers = {"Content-Type": kind} if kind else {}
+        self._body = body
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> Answer:
+        network = self._services.hub.network
+        address = self._node.address
+        return await self._stack.enter_async_context(
+            exchange(
+                address,
+                await network.resolved(address),
+                network.tls(address),
+                method=self._method,
+                target=self._target,
+                headers={**self._node.headers, **self._headers},
+                body=self._body,
+            )
+        )
+
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._stack.__aexit__(*error)
+
+
+def _request(
+    operation: Operation[Any, Any], arguments: Mapping[str, object], params: Any
+) -> tuple[str, str, bytes | None]:
+    """Method and target, content type, body."""
+    route = operation.route
+    rest = {name: value for name, value in arguments.items() if value is not None}
+
+    def placed(found: re.Match[str]) -> str:
+        return quote(str(rest.pop(found[1])), safe="")
+
+    path = re.sub(r"\{(\w+)\}", placed, route.path)
+    if route.raw_body is not None:
+        rest.pop(route.raw_body, None)
+        rest.pop("encoding", None)
+        body = _bytes_of(getattr(params, route.raw_body), params.encoding)
+        return f"{route.method} {path}{_query(rest)}", "application/octet-stream", body
+    if route.method in _BODY_METHODS:
+        encoded = json.dumps(rest).encode()
+        return f"{route.method} {path}", "application/json", encoded
+    return f"{route.method} {path}{_query(rest)}", "", None
+
+
+def _bytes_of(data: str, encoding: str) -> bytes:
+    if encoding != "base64":
+        return data.encode("utf-8", "surrogatepass")
+    try:
+        return base64.b64decode(data, validate=True)
+    except ValueError as error:
+        raise BadArguments(f"data: not base64: {error}") from error
+
+
+def _query(fields: Mapping[str, object]) -> str:
+    given = {
+        name: str(value).lower() if isinstance(value, bool) else value
+        for name, value in fields.items()
+    }
+    return f"?{urlencode(given, doseq=True, errors='replace')}" if given else ""
+
+
+def _answer_s(operation: Operation[Any, Any], params: Any) -> float:
+    usual_s = PERSON_S if operation.effect in (Effect.INPUT, Effect.CONTROL) else ANSWER_S
+    asked = [getattr(params, name, None) for name in _WAITS]
+    return usual_s + max((each for each in asked if isinstance(each, int)), default=0) / 1000
+
+
+# --- what comes back ----------------------------------------------------------
+
+
+@cache
+def _returned(operation: str, run: Any) -> TypeAdapter[Any]:
+    """What a run here would have returned."""
+    return TypeAdapter(get_type_hints(run)["return"])
+
+
+def _shaped(node: RemoteNode, operation: Operation[Any, Any], body: bytes) -> Any:
+    if operation.route.status == 204:
+        return Done()
+    try:
+        parsed = json.loads(body)
+        TypeAdapter(operation.result).validate_python(parsed)
+        result = _returned(operation.name, operation.run).validate_python(parsed)
+    except (ValueError, RecursionError, ValidationError) as error:
+        raise ServerUnavailable("its answer is not of the shape that was asked for") from error
+    if operation.everywhere:
+        return [_of(node, each) for each in result[:MAX_LISTED]]
+    return _of(node, result) if isinstance(result, SessionInfo) else result
+
+
+def _of(node: RemoteNode, info: SessionInfo) -> SessionInfo:
+    """Whatever it says it is called: this is the name that reaches it."""
+    return info.model_copy(update={"server": node.name})
+
+
+def told_error(node: RemoteNode, status: int, body: bytes) -> DuettyError:
+    """A node's refusal, as if it had been ours; what concerns our credential there is not."""
+    try:
+        told = json.loads(body)["error"]
+        code, message, hint = str(told["code"]), str(told["message"]), told.get("hint")
+        details = told.get("details")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return node.unavailable(f"it answered with status {status} and no reason")
+    if code in (AuthRequired.code, AuthInvalid.code):
+        return node.unavailable("it does not take the token that was given for it")
+    if code == OriginNotAllowed.code:
+        return node.unavailable("it is not called by this name; its setting server.hosts decides")
+    kind = _by_code().get(code) or _KINDS.get(status, DuettyError)
+    error = kind.__new__(kind)
+    DuettyError.__init__(
+        error,
+        _plain(message),
+        hint=_plain(hint) if isinstance(hint, str) else None,
+        details=details if isinstance(details, dict) else None,  # pyright: ignore[reportUnknownArgumentType] - JSON
+    )
+    if error.code != code and _CODE.fullmatch(code):
+        error.code = code  # type: ignore[misc]  # the wire's code stands for the class's
+    return error
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isprintable() else "\ufffd" for char in text[:MAX_TOLD_CHARS])
+
+
+def _by_code() -> dict[str, type[DuettyError]]:
+    found: dict[str, type[DuettyError]] = {}
+    kinds: list[type[DuettyError]] = [DuettyError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if "code" in kind.__dict__:
+            found.setdefault(kind.code, kind)
+    return found
+
+
+async def _document(
+    node: RemoteNode,
+    call: Call,
+    operation: Operation[Any, Any],
+    params: Any,
+    services: Services,
+) -> Stream:
+    """A document passes through as it comes."""
+    stack = AsyncExitStack()
+    try:
+        with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
+            answer = await stack.enter_async_context(
+                _asked(node, call, operation, params, services)
+            )
+            if answer.status >= 400:
+                raise told_error(node, answer.status, await answer.body())
+            media = answer.headers.get("content-type", "")
+            known = [kind for kind in operation.route.media if media.startswith(kind)]
+            if not known:
+                raise node.unavailable("its answer is of another kind than was asked for")
+            return Stream(
+                media_type=media if media.isprintable() else known[0],
+                content=_chunks(answer, stack),
+                filename=_filename(answer.headers.get("content-disposition", "")),
+            )
+        raise node.unavailable("it did not answer in time")
+    except BaseException:
+        await stack.aclose()
+        raise
+
+
+async def _chunks(answer: Answer, stack: AsyncExitStack) -> AsyncIterator[bytes]:
+    async with stack:
+        parts = answer.chunks()
+        while True:
+            with anyio.fail_after(CHUNK_S):
+                part = await anext(parts, None)
+            if part is None:
+                return
+            yield part
+
+
+def _filename(disposition: str) -> str | None:
+    found = re.search(r'filename="([^"]{1,200})"', disposition)
+    return None if found is None else found[1]
+
+
+# --- all of them --------------------------------------------------------------
+
+
+async def everywhere(
+    call: Call, operation: Operation[Any, Any], params: Any, services: Services
+) -> list[Any]:
+    """What every healthy node answers to this, one after the other in a list.
+
+    Nodes are asked side by side for what is their own, so that two that speak for each other
+    do not ask in circles.
+    """
+    nodes = [node for node in services.hub.nodes() if node.health == "healthy"]
+    found: dict[RemoteNode, list[Any]] = {}
+
+    async def ask(node: RemoteNode) -> None:
+        own = replace(call, arguments={**call.arguments, "server": node.name})
+        try:
+            with node.calling(), anyio.move_on_after(LIST_S):
+                found[node] = await _result(node, own, operation, params, services)
+        except DuettyError:
+            return  # `GET /servers` tells how it is
+
+    async with anyio.create_task_group() as tasks:
+        for node in nodes:
+            tasks.start_soon(ask, node)
+    return [each for node in nodes for each in found.get(node, [])]
+
+
+# --- the trail ----------------------------------------------------------------
+
+
+@contextmanager
+def recorded(
+    node: RemoteNode,
+    call: Call,
+    operation: Operation[Any, Any],
+    params: Any,
+    services: Services,
+) -> Generator[None]:
+    """The trail here has who asked and where it went; what is typed is in the trail there."""
+    if operation.effect not in (Effect.INPUT, Effect.CONTROL) or operation.name == "input.type":
+        yield
+        return
+    services.trail.check()
+    call_id = secrets.token_hex(6)
+    actor = call.actor
+    where = {
+        "call": call_id,
+        "actor": {"kind": actor.kind, "name": actor.name, "token": actor.token},
+        "operation": operation.name,
+        "server": node.name,
+    }
+    services.trail.record(
+        "call",
+        **where,
+        dialect=call.dialect,
+        session=getattr(params, "session", None),
+        arguments=recorded_arguments(operation, params, secret=True),
+        decision={"decision": "forward"},
+    )
+    outcome = "cancelled"
+    try:
+        yield
+        outcome = "done"
+    except DuettyError as error:
+        outcome = error.code
+        raise
+    finally:
+        services.trail.record("outcome", **where, outcome=outcome)
