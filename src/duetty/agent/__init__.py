@@ -5,12 +5,19 @@ call of an operation, by an actor of its own. Nothing of the model's library is 
 the first message.
 """
 
-from duetty.agent.agents import Agents
+from duetty.agent.agents import Agents, open_agents
 from duetty.agent.conversation import Conversation, Doing
-from duetty.agent.hands import Hands, Tool, ToolCall, ToolOutcome
-from duetty.agent.limits import Limits, Reached
+from duetty.agent.hands import Hands, Tool, ToolCall, ToolOutcome, shortened
+from duetty.agent.host_model import HostModel
+from duetty.agent.limits import Limits, Reached, Used, used
 from duetty.agent.markdown import as_markdown
-from duetty.agent.models import Answered, Model, ModelSource, key_variable, open_model
+from duetty.agent.model import Answered, Model, ModelSource
+from duetty.agent.models import (
+    key_variable,
+    model_problem,
+    open_model,
+    without_key,
+)
 
 __all__ = [
     "Agents",
@@ -18,6 +25,7 @@ __all__ = [
     "Conversation",
     "Doing",
     "Hands",
+    "HostModel",
     "Limits",
     "Model",
     "ModelSource",
@@ -25,7 +33,13 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolOutcome",
+    "Used",
     "as_markdown",
     "key_variable",
+    "model_problem",
+    "open_agents",
     "open_model",
+    "shortened",
+    "used",
+    "without_key",
 ]

@@ -6,8 +6,9 @@ again: the model is told that its outcome is unknown.
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -18,8 +19,10 @@ from duetty.agent.conversation import Conversation
 from duetty.agent.hands import Hands, ToolCall, ToolOutcome, shortened
 from duetty.agent.history import lightened, open_calls
 from duetty.agent.limits import Limits, raised, reached
-from duetty.agent.models import Answered, Model
+from duetty.agent.model import Answered, Model
+from duetty.agent.models import model_problem, open_model
 from duetty.clock import Clock
+from duetty.config import Settings
 from duetty.errors import (
     AgentInterrupted,
     AgentLimit,
@@ -70,6 +73,7 @@ class Agents:
         limits: Limits,
         context_tokens: int,
         open_model: Callable[[], Model],
+        problem: Callable[[], DuettyError | None],
         tasks: anyio.abc.TaskGroup,
     ) -> None:
         self._store = store
@@ -77,6 +81,9 @@ class Agents:
         self._limits = limits
         self._context_tokens = context_tokens
         self._open_model = open_model
+        self.problem = problem
+        """What keeps it from a model of its own, if anything."""
+
         self._tasks = tasks
         self._model: Model | None = None
         self._live: dict[str, Conversation] = {}
@@ -202,6 +209,13 @@ class Agents:
         conversation.enter("running")
         self._tasks.start_soon(self._work, conversation)
 
+    def check_model(self, borrowed: Model | None) -> None:
+        """Raises:
+        AgentNotConfigured, AgentNotInstalled: if there is no model, before anything is begun.
+        """
+        if borrowed is None and (problem := self.problem()) is not None:
+            raise problem
+
     async def _model_for(self, conversation: Conversation, borrowed: Model | None) -> Model:
         if borrowed is not None:
             self._borrowed[conversation.id] = borrowed
@@ -221,7 +235,8 @@ class Agents:
 
     async def _work(self, conversation: Conversation) -> None:
         scope = conversation.scope
-        assert scope is not None and self.hands is not None
+        assert scope is not None
+        assert self.hands is not None
         ended: tuple[str | None, str | None] | None = None
         try:
             with scope:
@@ -361,9 +376,7 @@ class Agents:
         AgentLimit: if one is reached and nobody says to go on.
         """
         assert self.hands is not None
-        while found := reached(
-            conversation.entries, self._limits, minutes=clock.worked_s() / 60
-        ):
+        while found := reached(conversation.entries, self._limits, minutes=clock.worked_s() / 60):
             conversation.do(f"asks whether to go on: {found.reason}")
             clock.pause()
             granted = await self.hands.may_go_on(conversation, found.reason)
@@ -416,6 +429,31 @@ class Agents:
             cost_usd=answered.cost_usd,
         )
         await self._flush()
+
+
+def open_agents(
+    settings: Settings,
+    environment: Mapping[str, str],
+    *,
+    store: Store,
+    clock: Clock,
+    tasks: anyio.abc.TaskGroup,
+) -> Agents:
+    """As the settings say; nothing of a model is loaded yet."""
+    return Agents(
+        store=store,
+        clock=clock,
+        limits=Limits(
+            turns=settings.agent_max_turns,
+            tokens=settings.agent_max_tokens,
+            cost_usd=settings.agent_max_cost_cents / 100,
+            minutes=settings.agent_max_minutes,
+        ),
+        context_tokens=settings.agent_context_tokens,
+        open_model=partial(open_model, settings, environment),
+        problem=partial(model_problem, settings, environment),
+        tasks=tasks,
+    )
 
 
 _SETTING = {"turns": "turns", "tokens": "tokens", "money": "cost_cents", "minutes": "minutes"}

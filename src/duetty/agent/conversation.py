@@ -86,7 +86,10 @@ class Conversation:
         self.tell()
 
     def enter(
-        self, state: Literal["idle", "running", "failed"], reason: str | None = None, code: str | None = None
+        self,
+        state: Literal["idle", "running", "failed"],
+        reason: str | None = None,
+        code: str | None = None,
     ) -> None:
         """Be in this state from now on, here and in the store."""
         self.append("state", state=state, reason=reason, code=code)

@@ -33,7 +33,9 @@ def said(entries: Sequence[ConversationEntry]) -> list[Said]:
     through = summary.body["through"] if summary is not None else 0
     found: list[Said] = []
     if summary is not None:
-        found.append(Said(role="person", text=f"[Summary of what came before]\n{summary.body['text']}"))
+        found.append(
+            Said(role="person", text=f"[Summary of what came before]\n{summary.body['text']}")
+        )
     waiting: list[tuple[int, Said]] = []
     names: dict[str, str] = {}
     results: list[Said] = []
@@ -53,7 +55,7 @@ def said(entries: Sequence[ConversationEntry]) -> list[Said]:
                     Said(
                         role="result",
                         text=body["text"],
-                        tool=names.get(body["call"], body["tool"]),
+                        tool=names.get(body["call"]) or str(body["tool"]),
                         call=body["call"],
                     )
                 )

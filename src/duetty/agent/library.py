@@ -40,7 +40,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from duetty.agent.hands import Tool, ToolCall
 from duetty.agent.history import Said, said
-from duetty.agent.models import WHAT_TO_INSTALL, Answered, ModelSource
+from duetty.agent.model import WHAT_TO_INSTALL, Answered, ModelSource
 from duetty.errors import (
     AgentNotConfigured,
     AgentNotInstalled,
@@ -180,8 +180,7 @@ def _plain(error: Exception) -> str:
     if isinstance(error, ModelHTTPError):
         body: object = error.body
         if isinstance(body, dict):
-            told = cast("dict[str, Any]", body).get("message")
-            body = told if told is not None else body
+            body = cast("dict[str, Any]", body).get("message", "")
         return f"status {error.status_code}: {body}"
     if isinstance(error, ModelAPIError):
         return error.message
@@ -225,7 +224,9 @@ def _call(part: ToolCallPart) -> ToolCall:
     elif given is None:
         given = {}
     if not isinstance(given, dict):
-        return ToolCall(id=part.tool_call_id, tool=part.tool_name, arguments=None, text=str(part.args))
+        return ToolCall(
+            id=part.tool_call_id, tool=part.tool_name, arguments=None, text=str(part.args)
+        )
     return ToolCall(
         id=part.tool_call_id, tool=part.tool_name, arguments=cast("dict[str, Any]", given)
     )

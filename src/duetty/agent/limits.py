@@ -103,5 +103,7 @@ def reached(
         )
     most_minutes = limits.minutes * (1 + raised(entries, "minutes"))
     if minutes >= most_minutes:
-        return Reached(what="minutes", reason=f"{minutes:.1f} minutes of work; {most_minutes:g} are set")
+        return Reached(
+            what="minutes", reason=f"{minutes:.1f} minutes of work; {most_minutes:g} are set"
+        )
     return None

@@ -1,15 +1,11 @@
 """The model behind the agent: found by the settings, and loaded when it is first needed."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Protocol
 
-from duetty.agent.hands import Tool, ToolCall
+from duetty.agent.model import WHAT_TO_INSTALL, Model, ModelSource
 from duetty.config import Settings
-from duetty.errors import AgentNotConfigured, AgentNotInstalled
-from duetty.store import ConversationEntry
+from duetty.errors import AgentNotConfigured, AgentNotInstalled, DuettyError
 
 KEYRING_USER = "duetty"
 
@@ -18,59 +14,6 @@ WHAT_TO_SET = (
     " server's environment; or agent.base_url and agent.model for an OpenAI-compatible server"
     " of your own"
 )
-WHAT_TO_INSTALL = "pip install 'duetty[agent]', then start the server again"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """What the model said, whole."""
-
-    text: str
-    calls: tuple[ToolCall, ...] = ()
-    tokens_in: int = 0
-    tokens_out: int = 0
-    cost_usd: float | None = None
-    """None: nobody knows its price."""
-
-    model: str = ""
-    raw: str | None = None
-
-
-class Model(Protocol):
-    """One request to a model; the loop around it is ours."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def answer(
-        self,
-        instructions: str,
-        entries: Sequence[ConversationEntry],
-        tools: Sequence[Tool],
-        *,
-        on_text: Callable[[str], None],
-    ) -> Answered:
-        """The next words of the conversation. `on_text` gets them piece by piece as they come.
-
-        Raises:
-            ModelUnavailable: if it did not answer, or only in part.
-            ModelRefused: if it takes no such request.
-            ContextTooLong: if that was too much for it.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelSource:
-    """Which model, where it is, and the key to it. The key shows in no text of this."""
-
-    model: str
-    base_url: str
-    key: str = field(repr=False)
-    timeout_s: float
-    input_usd: float = 0.0
-    output_usd: float = 0.0
-    """For a million tokens; 0 is what the library's list says."""
 
 
 def key_variable(settings: Settings) -> str | None:
@@ -81,6 +24,13 @@ def key_variable(settings: Settings) -> str | None:
         return None
     provider = "openai" if settings.agent_base_url else settings.agent_model.partition(":")[0]
     return f"{provider.partition('-')[0].upper()}_API_KEY"
+
+
+def without_key(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for programs: the key to the model is for the server alone."""
+    variable = key_variable(settings)
+    key = environment.get(variable, "") if variable else ""
+    return {name: value for name, value in environment.items() if not key or value != key}
 
 
 def model_source(settings: Settings, environment: Mapping[str, str]) -> ModelSource:
@@ -110,6 +60,17 @@ def model_source(settings: Settings, environment: Mapping[str, str]) -> ModelSou
     )
 
 
+def model_problem(settings: Settings, environment: Mapping[str, str]) -> DuettyError | None:
+    """What keeps the agent from a model, as far as can be told without loading anything."""
+    try:
+        model_source(settings, environment)
+    except (AgentNotConfigured, AgentNotInstalled) as error:
+        return error
+    if find_spec("pydantic_ai") is None:
+        return AgentNotInstalled("the agent's library is not installed", hint=WHAT_TO_INSTALL)
+    return None
+
+
 def _key(settings: Settings, environment: Mapping[str, str]) -> str:
     if settings.agent_keyring:
         if find_spec("keyring") is None:
@@ -130,16 +91,15 @@ def _key(settings: Settings, environment: Mapping[str, str]) -> str:
     return environment.get(variable, "") if variable else ""
 
 
-def open_model(settings: Settings, environment: Mapping[str, str] | None = None) -> Model:
+def open_model(settings: Settings, environment: Mapping[str, str]) -> Model:
     """The model as set. Loads its library: half a second, not for the event loop.
 
     Raises:
         AgentNotConfigured: if there is none, with what to set.
         AgentNotInstalled: if its library is missing, with what to install.
     """
-    source = model_source(settings, os.environ if environment is None else environment)
-    if find_spec("pydantic_ai") is None:
-        raise AgentNotInstalled("the agent's library is not installed", hint=WHAT_TO_INSTALL)
+    if (problem := model_problem(settings, environment)) is not None:
+        raise problem
     from duetty.agent.library import LibraryModel
 
-    return LibraryModel(source)
+    return LibraryModel(model_source(settings, environment))

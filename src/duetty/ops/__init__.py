@@ -4,6 +4,7 @@ from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
+from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import Asked, approval_shape
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
@@ -27,6 +28,7 @@ __all__ = [
     "OPERATIONS",
     "UNUSABLE",
     "Access",
+    "AgentHands",
     "Answer",
     "ApprovalRecord",
     "Asked",

@@ -96,17 +96,15 @@ def conversations(connection: sqlite3.Connection) -> list[ConversationRecord]:
         "SELECT record FROM conversations ORDER BY created_at_ns DESC, id LIMIT ?",
         (KEPT_CONVERSATIONS,),
     )
+    return [_conversation(json.loads(row[0])) for row in found]
+
+
+def _conversation(kept: dict[str, Any]) -> ConversationRecord:
     known = {each.name for each in fields(ConversationRecord)}
-    return [
-        ConversationRecord(
-            **{
-                name: tuple(value) if isinstance(value, list) else value  # pyright: ignore[reportUnknownArgumentType] - JSON
-                for name, value in json.loads(row[0]).items()
-                if name in known
-            }
-        )
-        for row in found
-    ]
+    kept = {name: value for name, value in kept.items() if name in known}
+    for name in ("scopes", "workspaces"):
+        kept[name] = tuple(kept[name])
+    return ConversationRecord(**kept)
 
 
 def entries(connection: sqlite3.Connection, conversation: str) -> list[ConversationEntry]:
