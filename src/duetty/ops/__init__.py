@@ -5,7 +5,7 @@ from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.agent_hands import AgentHands
-from duetty.ops.approval_feed import Asked, approval_shape
+from duetty.ops.approval_feed import ApprovalFeed, approval_shape
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.documents import Stream
@@ -30,8 +30,8 @@ __all__ = [
     "Access",
     "AgentHands",
     "Answer",
+    "ApprovalFeed",
     "ApprovalRecord",
-    "Asked",
     "Captures",
     "Deciding",
     "Dispatcher",

@@ -16,7 +16,7 @@ from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound, Refused
 from duetty.hosts import HostClient, Hosts
 from duetty.hub import RemoteNode
-from duetty.ops.approval_feed import Asked, follow_approvals
+from duetty.ops.approval_feed import ApprovalFeed, follow_approvals
 from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
     Captures,
@@ -249,7 +249,7 @@ class Dispatcher:
         """Look at all sessions; entering it raises what `watch_sessions` says."""
         return self._attended(watch_sessions(self._services, actor), actor)
 
-    def asked(self, actor: Actor) -> AbstractContextManager[Asked]:
+    def approval_feed(self, actor: Actor) -> AbstractContextManager[ApprovalFeed]:
         """Look at the questions to a person; entering it raises what `follow_approvals` says."""
         return follow_approvals(self._services, self._now(actor))
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from duetty.config import OWN_PLACE, is_directory
 from duetty.errors import BadCommand, BadWorkingDirectory
-from duetty.sandbox import SandboxOrder
+from duetty.sandbox import SandboxRequest
+from duetty.session.bounds import NO_BOUNDS, Bounds
 from duetty.shell import Injection, integrate
 
 SECRET_PREFIXES = ("DUETTY_",)
@@ -25,7 +26,7 @@ _PLAIN_COMMAND = re.compile(r"[\w@%+=:,./\- \"'~]+\Z")
 """No character in it makes a shell do more than split words and expand a leading tilde."""
 
 
-NO_SANDBOX = SandboxOrder(asked="none")
+NO_SANDBOX = SandboxRequest(asked="none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +40,9 @@ class OpenRequest:
     inherit_env: bool = True
     tags: frozenset[str] = frozenset()
     integration: bool = True
-    sandbox: SandboxOrder = NO_SANDBOX
+    sandbox: SandboxRequest = NO_SANDBOX
     owner: str | None = None
+    bounds: Bounds = NO_BOUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

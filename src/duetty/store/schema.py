@@ -161,6 +161,10 @@ CREATE TABLE written (batches INTEGER NOT NULL);
 INSERT INTO written VALUES (0);
 """
 
+_BOUNDS = """
+ALTER TABLE sessions ADD COLUMN bounds TEXT;
+"""
+
 _CONVERSATIONS = """
 CREATE TABLE conversations (
     id TEXT PRIMARY KEY,
@@ -185,5 +189,6 @@ MIGRATIONS: tuple[str, ...] = (
     _OWNERS,
     _WORKSPACES,
     _PAGE_KEYS,
+    _BOUNDS,
     _CONVERSATIONS,
 )

@@ -7,7 +7,7 @@ and no exception escapes (an escaped one would show its text to the client).
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from duetty.edges.mcp.dialect import (
     Dialect,
     Json,
     Resource,
+    Telling,
     Tool,
     failed,
 )
@@ -72,6 +73,8 @@ from duetty.edges.mcp.sdk import (
     http_session,
     is_modern,
     server_info,
+    set_level,
+    tell_client,
 )
 from duetty.edges.mcp.shutdown import Ending
 from duetty.edges.mcp.subscriptions import Watches
@@ -95,6 +98,9 @@ PROGRESS_S = 1.0
 
 TASK_AFTER_S = 5.0
 """A call that takes longer becomes a task, for clients of the modern era that know tasks."""
+
+MAX_LATER = 64
+"""Things whose end one client waits to be told of."""
 
 LIST_TTL_MS = 300_000
 """How long a client may keep the list of tools; it changes only with the server's version."""
@@ -255,6 +261,7 @@ class Core:
             on_get_prompt=self._get_prompt if has.prompts else None,
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self.call_tool)
+        server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
         if any(tool.tail for tool in has.tools):
             self._serve_tasks(server)
         # In place of OpenTelemetry, which nobody here collects.
@@ -314,6 +321,7 @@ class Core:
             peer.version, peer.is_modern = context.protocol_version, False
             peer.abilities = abilities_of(context)
             peer.client = client_name(context)
+            peer.tell = partial(tell_client, connection)
         if "host" not in connection.state and abilities_of(context):
             client = host_by_connection(connection, self.calls(context).caller.actor)
             connection.state["host"] = client
@@ -368,8 +376,8 @@ class Core:
             asks, tasks, client = peer.abilities, False, peer.client
         if may_ask(tool, asks) or (tasks and tool.tail is not None):
             return None
-        calls = self._calls(caller, client, self._dialect_of[call.name])
-        given = _said(call.arguments, tool)
+        calls = self._calls(caller, client, self._dialect_of[call.name], peer)
+        given = _without_nulls(call.arguments, tool)
         return Use(
             tool=tool,
             check=check,
@@ -434,7 +442,7 @@ class Core:
             client = host_by_request(context, use.calls.caller.actor)
             use = replace(use, calls=replace(use.calls, host=host, client=client))
         outcome = await self._with_progress(_reporter(context), use, use.outcome)
-        return _told(outcome)
+        return _result_or_raise(outcome)
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
         found = self._tools.get(name)
@@ -445,7 +453,7 @@ class Core:
             tool=tool,
             check=check,
             calls=self.calls(context, self._dialect_of[name]),
-            arguments=_said(arguments or {}, tool),
+            arguments=_without_nulls(arguments or {}, tool),
             ending=self.ending,
             abilities=abilities_of(context),
         )
@@ -454,15 +462,37 @@ class Core:
         request = context.request
         caller = context.lifespan_context if request is None else request.scope[SCOPE_CALLER]
         assert isinstance(caller, Caller)
-        return self._calls(caller, client_name(context), dialect or self._dialect.name)
+        name = dialect or self._dialect.name
+        return self._calls(caller, client_name(context), name, self._peer(context))
 
     def _reading(self, context: Context) -> Calls:
         return self.calls(context, self._of_resources)
 
-    def _calls(self, caller: Caller, client: str | None, dialect: str) -> Calls:
+    def _calls(self, caller: Caller, client: str | None, dialect: str, peer: Peer | None) -> Calls:
         if client is not None:
             caller = replace(caller, actor=replace(caller.actor, client=client))
-        return Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
+        calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
+        if peer is None or peer.tell is None:
+            return calls
+        return replace(calls, later=partial(self._later, peer, calls))
+
+    def _later(self, peer: Peer, calls: Calls, telling: Telling) -> None:
+        """Tell the client when it is over, for as long as it is there."""
+        key = f"later {calls.id}"
+        if sum(str(each).startswith("later ") for each in peer.calls) >= MAX_LATER:
+            return
+
+        async def tell() -> None:
+            with anyio.CancelScope() as scope, suppress(DuettyError):
+                peer.calls[key] = scope
+                try:
+                    news = await telling(calls)
+                    if peer.tell is not None:
+                        await peer.tell(news)
+                finally:
+                    peer.calls.pop(key, None)
+
+        self.group.start_soon(tell)
 
     # --- tasks ----------------------------------------------------------------
 
@@ -488,7 +518,7 @@ class Core:
             raise
         if task.outcome is not None:
             self.tasks.forget(task)
-            return _told(task.outcome)
+            return _result_or_raise(task.outcome)
         if task.questions:
             # The call waits for the answer as long as the approval does, and no longer.
             return {
@@ -750,7 +780,7 @@ def _plain(answer: Any) -> Json:
     return dumped
 
 
-def _told(outcome: Outcome) -> t.CallToolResult:
+def _result_or_raise(outcome: Outcome) -> t.CallToolResult:
     if isinstance(outcome, MCPError):
         raise outcome
     return outcome
@@ -765,7 +795,7 @@ def _place(params: t.PaginatedRequestParams | None) -> int:
     return int(cursor)
 
 
-def _said(arguments: Json, tool: Tool) -> Json:
+def _without_nulls(arguments: Json, tool: Tool) -> Json:
     """Models send null for what they leave out; what is not known is not known by null either."""
     return {
         name: value

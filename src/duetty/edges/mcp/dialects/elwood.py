@@ -26,6 +26,7 @@ from duetty.edges.mcp.dialects.schema import (
     MAYBE_INTEGER,
     MAYBE_STRING,
     STRING,
+    given,
     number,
     object_of,
     text,
@@ -76,8 +77,7 @@ async def _pane(calls: Calls, arguments: Mapping[str, Any]) -> str:
 async def _execute(calls: Calls, arguments: Json) -> Answer:
     pane = await _pane_or_new(calls, arguments)
     wanted: Json = {"session": pane, "input": arguments["command"], "screen": False}
-    if "timeout_ms" in arguments:
-        wanted["max_wait_ms"] = arguments["timeout_ms"]
+    wanted |= given(arguments, "stdin", max_wait_ms="timeout_ms")
     try:
         result: Any = await calls("command.run", wanted)
     except (Deadline, Conflict, InputRejected) as error:
@@ -253,7 +253,7 @@ async def _history(calls: Calls, places: Mapping[str, str]) -> object:
 
 
 async def _log(calls: Calls, places: Mapping[str, str]) -> Content:
-    session = await _named(calls, places["session_id"])
+    session = await _session_name(calls, places["session_id"])
     found: Any = await calls("context.log", {"session": session})
     return Content(text=found.markdown)
 
@@ -275,7 +275,7 @@ async def _git(calls: Calls, places: Mapping[str, str]) -> object:
 
 async def _block(calls: Calls, places: Mapping[str, str]) -> Content:
     session, _, number_ = places["block_id"].rpartition("-")
-    wanted = {"session": await _named(calls, session), "block": number_, "limit": 100_000}
+    wanted = {"session": await _session_name(calls, session), "block": number_, "limit": 100_000}
     found: Any = await calls("block.output", wanted)
     return Content(text="\n".join(found.lines))
 
@@ -287,7 +287,7 @@ async def _file(calls: Calls, places: Mapping[str, str]) -> Content:
     return Content(text=found.data, media_type=found.media_type)
 
 
-async def _named(calls: Calls, session: str) -> str:
+async def _session_name(calls: Calls, session: str) -> str:
     """The session's name, where its id is given: a token for one session knows it by that."""
     sessions: list[Any] = await calls("session.list")
     return next((info.name for info in sessions if info.id == session), session)
@@ -414,6 +414,7 @@ TOOLS = (
         description="Run a shell command in the terminal, wait for its end, and answer with its exit code and output.",
         parameters={
             "command": text("command line; Enter is added"),
+            "stdin": text("its standard input: a file's content for `cat > path`, up to 8 MB"),
             "pane_id": _PANE,
             "timeout_ms": number("the command goes on after it", 30_000, low=1),
         },
