@@ -1,20 +1,51 @@
-"""Other nodes that this one speaks for: where they are, whether they are well, and calls to them."""
+"""Other nodes that this one speaks for: those it dials, and those that dialled it."""
 
 from duetty.hub.addresses import Address, IpRules, parse_address
-from duetty.hub.exchange import Answer, exchange
 from duetty.hub.hub import Hub
-from duetty.hub.link import dialled
+from duetty.hub.identity import NodeKey, load_key
+from duetty.hub.joined import (
+    DRAINING,
+    NOT_OURS,
+    REPLACED,
+    Channel,
+    JoinedLink,
+    JoinedSocket,
+    JoinRefused,
+    greet,
+    listed,
+    packed,
+)
+from duetty.hub.joining import Joining, Opening
+from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
+from duetty.hub.streams import Kind, LinkBroken
 
 __all__ = [
+    "DRAINING",
+    "NOT_OURS",
+    "REPLACED",
     "Address",
     "Answer",
+    "Asking",
+    "Channel",
     "Hub",
     "IpRules",
+    "JoinRefused",
+    "JoinedLink",
+    "JoinedSocket",
+    "Joining",
+    "Kind",
+    "LinkBroken",
     "Network",
+    "NodeKey",
+    "NodeSocket",
+    "Opening",
     "RemoteNode",
-    "dialled",
-    "exchange",
+    "SocketRefused",
+    "greet",
+    "listed",
+    "load_key",
+    "packed",
     "parse_address",
 ]
