@@ -7,7 +7,7 @@ KEPT   := $(BIN)/python tools/kept_packages.py
 UV     := $(BIN)/uv pip compile --quiet pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --no-strip-extras
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev page dev-page peers system run test check format lint types docs bench bench-web mutants lock clean ci
+.PHONY: help install install-dev page dev-page peers system run test test-all check format lint types docs bench bench-web mutants lock clean ci
 
 help: ## Show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  \033[1m%-12s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,7 +48,11 @@ run: install page ## Start the server; prints address, browser link and MCP conf
 peers: ## Install the real MCP peers that tests speak to (npm; skipped where there is none)
 	@tools/install-peers
 
-test: ## Run every test that this machine can run
+test: ## Run the tests, but for the slow ones (docs/testing.md)
+	@$(MAKE) --no-print-directory --jobs=3 dev-page system peers
+	@tools/run-tests -m "not slow"
+
+test-all: ## Run every test: also full shell matrices, long fuzz, corpora, soak
 	@$(MAKE) --no-print-directory --jobs=3 dev-page system peers
 	@tools/run-tests
 
@@ -56,7 +60,7 @@ dev-page: install-dev # after it: both may use pip
 	@$(MAKE) --no-print-directory page
 
 check: install-dev lint types ## Everything that needs no real shell: lint, imports, types, fast tests
-	@$(BIN)/python -m pytest -q --numprocesses auto -m "not pty and not shells and not tmux and not root and not browser"
+	@$(BIN)/python -m pytest -q --numprocesses auto -m "not pty and not shells and not tmux and not root and not browser and not slow"
 
 format: install-dev ## Format the code
 	@$(BIN)/ruff format src tests benchmarks

@@ -14,7 +14,7 @@ from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.config import Paths, Settings, find_paths, make_private
 from duetty.hub import Hub, IpRules, Network
-from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, policing
+from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, open_oversight
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
@@ -89,8 +89,8 @@ async def running_engine(
                 clock=clock,
                 tasks=tasks,
             )
-            police = stack.enter_context(
-                policing(paths, settings, clock, store=store, registry=registry)
+            oversight = stack.enter_context(
+                open_oversight(paths, settings, clock, store=store, registry=registry)
             )
             await registry.restore()
             node = Node(
@@ -113,9 +113,9 @@ async def running_engine(
                 store=store,
                 access=Access(store, clock, own_token="own"),
                 processes=processes,
-                approvals=police.approvals,
-                trail=police.trail,
-                deciding=police.deciding,
+                approvals=oversight.approvals,
+                trail=oversight.trail,
+                deciding=oversight.deciding,
                 page_opening=PageOpening(
                     env or child_env(home), clock, directory=paths.runtime, tasks=tasks
                 ),

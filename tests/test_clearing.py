@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from duetty import clearing
-from duetty.clearing import ASIDE, remove_trees
+from duetty import removal
+from duetty.removal import ASIDE, remove_trees
 
 PATIENCE_S = 60
 
@@ -74,7 +74,7 @@ def test_a_few_files_go_without_a_process(tmp_path: Path, monkeypatch: pytest.Mo
     tree = tmp_path / "tree"
     (tree / "tmp").mkdir(parents=True)
     (tree / "stdout").write_text("x")
-    monkeypatch.setattr(clearing.subprocess, "run", None)
+    monkeypatch.setattr(removal.subprocess, "run", None)
 
     remove_trees(tree)
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_taken_away_now_is_left_aside(
         raise BlockingIOError(11, "no process more")
 
     nested(tmp_path / "tree", depth=2)
-    monkeypatch.setattr(clearing.subprocess, "run", fails)
+    monkeypatch.setattr(removal.subprocess, "run", fails)
 
     remove_trees(tmp_path / "tree")
     [left] = tmp_path.iterdir()

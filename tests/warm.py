@@ -205,7 +205,7 @@ def _become(message: dict[str, Any], fds: list[int]) -> NoReturn:
 
 def _load() -> None:
     """What a server has loaded when it answers its first call, of every kind."""
-    from duetty.edges.mcp.lean import loading, prepare
+    from duetty.edges.mcp.sdk_imports import loading, prepare
 
     importlib.import_module("duetty.cli.main")
     importlib.import_module("duetty.server")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
-from duetty.cli.describing import page as command_line
+from duetty.cli.cli_reference import page as command_line
 from duetty.config import Settings
 from duetty.edges.http.errors import STATUS, status_of
 from duetty.errors import DuettyError

@@ -415,7 +415,7 @@ def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -
     known = {setting.name for setting in fields(Settings)}
     for section, table in document.items():
         if section in ("upstreams", "permissions"):
-            continue  # tables of their own: upstreams/orders.py, ops/rulebook check them
+            continue  # tables of their own: upstreams/upstream_settings.py, ops/rulebook check them
         if not isinstance(table, dict):
             raise BadSetting(
                 f"{path}:{_line(text, section)}: {section!r} is outside a section",

@@ -64,7 +64,16 @@ from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.hub import Hub, IpRules, Network
 from duetty.keeper.client import start_keeper_ahead
-from duetty.ops import Access, Dispatcher, Node, PageOpening, Policing, Services, Shares, policing
+from duetty.ops import (
+    Access,
+    Dispatcher,
+    Node,
+    Oversight,
+    PageOpening,
+    Services,
+    Shares,
+    open_oversight,
+)
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
@@ -239,16 +248,18 @@ class Server:
             stack = ExitStack()
             knock = asyncio.get_running_loop().call_soon_threadsafe
             stack.enter_context(closing(Watchdog(knock)))
-            police = stack.enter_context(
-                policing(self._paths, self._settings, self._clock, store=store, registry=registry)
+            oversight = stack.enter_context(
+                open_oversight(
+                    self._paths, self._settings, self._clock, store=store, registry=registry
+                )
             )
-            self._approvals = police.approvals
+            self._approvals = oversight.approvals
             tcp = bound_sockets(self._settings.server_bind)
             self._url = url_of(tcp[0], scheme=self._scheme, prefix=self._prefix)
             unix = unix_socket(self._paths.server_socket)
             try:
                 await self._serve_edges(
-                    registry, store, police, token, [*tcp, unix], announce, tasks
+                    registry, store, oversight, token, [*tcp, unix], announce, tasks
                 )
             finally:
                 with anyio.CancelScope(shield=True):
@@ -269,7 +280,7 @@ class Server:
         self,
         registry: Registry,
         store: Store,
-        police: Policing,
+        oversight: Oversight,
         token: str,
         sockets: list[socket.socket],
         announce: Callable[[Announcement], None],
@@ -311,9 +322,9 @@ class Server:
             store=store,
             access=access,
             processes=self._processes,
-            approvals=police.approvals,
-            trail=police.trail,
-            deciding=police.deciding,
+            approvals=oversight.approvals,
+            trail=oversight.trail,
+            deciding=oversight.deciding,
             page_opening=PageOpening(
                 self._environment, self._clock, directory=self._paths.runtime, tasks=tasks
             ),
@@ -323,7 +334,7 @@ class Server:
                 self._environment,
                 hidden=registry.hidden,
                 clock=self._clock,
-                deciding=police.deciding,
+                deciding=oversight.deciding,
                 roots=lambda: workspaces_of(registry),
             ),
         )
@@ -384,7 +395,7 @@ class Server:
         tasks.start_soon(_see_orphans_off)
         tasks.start_soon(access.close_expired)
         hub.restore()
-        tasks.start_soon(police.approvals.expire)
+        tasks.start_soon(oversight.approvals.expire)
         tasks.start_soon(self._end_when_unused, registry, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))

@@ -28,7 +28,7 @@ BREAKS = [
     ("edges/http/app.py", "import duetty.session", "A session is reached through dispatch"),
     ("edges/http/app.py", "import duetty.vt", "Edges speak to ops, and to nothing behind it"),
     (
-        "edges/mcp/asking.py",
+        "edges/mcp/elicitation.py",
         "import duetty.approvals",
         "Edges speak to ops, and to nothing behind it",
     ),

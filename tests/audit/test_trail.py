@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.audit import Filters, Limits, Problem, Trail, export, opening, records, verify
+from duetty.audit import Filters, Limits, Problem, Trail, export, records, recovery, verify
 from duetty.audit import trail as trail_module
 from duetty.clock import SystemClock
 from duetty.errors import AuditUnavailable
@@ -520,7 +520,7 @@ def test_of_a_trail_that_was_cut_nobody_knows_what_ended(tmp_path: Path) -> None
 
 
 def test_only_so_far_is_looked_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opening, "LOOK_BACK", 2)
+    monkeypatch.setattr(recovery, "LOOK_BACK", 2)
     directory = killed_with(tmp_path, call("a"), call("b"), call("c"))
 
     with Trail(directory, clock=CLOCK):

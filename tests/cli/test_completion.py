@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from duetty.cli import main as cli
-from duetty.cli.completing import SCRIPTS
+from duetty.cli.completion_scripts import SCRIPTS
 from tests.server_process import ServerProcess, running_server
 
 pytestmark = [pytest.mark.pty, pytest.mark.shells]

@@ -15,8 +15,8 @@ from mcp.client.stdio import stdio_client
 
 from duetty.cli import jsonc
 from duetty.cli.commands.mcp_hosts import HOSTS
-from duetty.cli.confining import host_confinement
 from duetty.cli.main import main
+from duetty.cli.sandbox_options import host_confinement
 from duetty.sandbox import Support, support
 from tests.edges.mcp.connect import call, nowhere
 from tests.edges.mcp.host import Host, hosted

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetty.cli.replaying import BadRecording, Event, Recording, last_screen, parse_recording
+from duetty.cli.player import BadRecording, Event, Recording, last_screen, parse_recording
 from tests.cli.terminals import tmux, watched
 from tests.engine import child_env
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duetty.cli.checking import asked_sandbox, disordered
+from duetty.cli.checks import asked_sandbox, disordered
 from duetty.sandbox import support
 from tests.sandbox.inside import settled_sockets
 from tests.server_process import ServerProcess, running_server

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from websockets.sync.server import ServerConnection, unix_serve
 
 from duetty.client import RemoteError
-from duetty.client.viewing import Output, Snapshot, Viewing
+from duetty.client.view_protocol import Output, Snapshot, Viewing
 from duetty.client.websocket import ConnectionLost, Message, WebSocket
 from duetty.errors import ServerUnreachable
 from tests.cli.terminals import wait_for

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from duetty.client.viewing import Viewing
+from duetty.client.view_protocol import Viewing
 from duetty.errors import DuettyError
 from tests.server_process import ServerProcess
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from duetty.ops.contract.compat import bridge
 from duetty.ops.contract.failures import Blocked, InvalidMode
-from duetty.ops.contract.gate import HARMLESS_VARIABLES, check_headless, check_piped
+from duetty.ops.contract.headless_rules import HARMLESS_VARIABLES, check_headless, check_piped
 from duetty.ops.contract.request import Request, checked
 from duetty.ops.contract.words import line_of
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 
-from duetty.client.viewing import Viewing
+from duetty.client.view_protocol import Viewing
 from tests.contract.conftest import RULES
 from tests.contract.doors import DOORS, opened
 from tests.contract.people import looking

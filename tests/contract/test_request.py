@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from duetty.ops.contract.compat import ALIASES, Bridged, bridge
 from duetty.ops.contract.failures import ACTIONS, MODES, TerminalFailure
-from duetty.ops.contract.gate import check_headless
+from duetty.ops.contract.headless_rules import check_headless
 from duetty.ops.contract.request import Request, checked
 
 Json = dict[str, Any]

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from duetty.audit.held import left_note
+from duetty.audit.backlog import left_note
 from duetty.audit.record import claimed_seq, line_of, parse_line
-from duetty.cli.replaying import parse_recording
+from duetty.cli.player import parse_recording
 from duetty.config import find_paths, load_settings
 from duetty.edges.http.websocket.frames import parse_frame
 from duetty.errors import DuettyError
@@ -27,7 +27,7 @@ from duetty.journal.snapshot import read_snapshot
 from duetty.keeper.wire import parse_message
 from duetty.ops import page_keys
 from duetty.session.envelope import parse_envelope
-from duetty.session.matching import Needle
+from duetty.session.matcher import Needle
 from tests.edges.http.asking import address_of
 from tests.server_process import ServerProcess, running_server
 

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp import types as t
 
-from duetty.upstreams.orders import as_toml
+from duetty.upstreams.upstream_settings import as_toml
 from tests.edges.mcp.connect import connected
 from tests.peers.conftest import MODULES
 from tests.server_process import ServerProcess, running_server

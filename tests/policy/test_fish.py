@@ -15,8 +15,8 @@ from duetty.policy import (
     decide,
     load_rules,
 )
+from duetty.policy.scanning.findings import UNKNOWN
 from duetty.policy.scanning.fish import read_fish
-from duetty.policy.scanning.reading import UNKNOWN
 
 
 def decided(

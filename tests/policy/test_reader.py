@@ -4,8 +4,8 @@ import time
 
 import pytest
 
+from duetty.policy.scanning.findings import PIPED, UNKNOWN, Reading
 from duetty.policy.scanning.reader import MAX_CODE, read
-from duetty.policy.scanning.reading import PIPED, UNKNOWN, Reading
 from duetty.policy.scanning.scan import scan_text
 
 

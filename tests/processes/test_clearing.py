@@ -5,8 +5,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.clearing import ASIDE
 from duetty.config import Settings
+from duetty.removal import ASIDE
 from tests.engine import AGENT, running_engine
 from tests.test_clearing import nested
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from duetty.ops.judging.surroundings import fed_text
+from duetty.ops.guardrail.surroundings import fed_text
 from duetty.wire.processes import StartProcessParams
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from duetty.errors import SandboxUnavailable
 from duetty.sandbox import Asked, Places, SandboxOrder, wrap
-from duetty.sandbox.looking import check_absent
-from duetty.sandbox.places import credentials, listening_sockets
-from duetty.sandbox.protecting import protected
+from duetty.sandbox.hidden_files import credentials, listening_sockets
+from duetty.sandbox.protected_files import protected
+from duetty.sandbox.stat_checks import check_absent
 from tests.sandbox.inside import LEVELS, lasting_home, needs_both, ordinary_user
 
 pytestmark = needs_both

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, places, support
+from duetty.sandbox import Asked, Limits, hidden_files, support
 from tests.sandbox.inside import (
     ATTEMPT,
     LEVELS,
@@ -309,7 +309,7 @@ def test_a_fork_bomb_stops_at_the_limit(monkeypatch: pytest.MonkeyPatch, outside
         monkeypatch.setattr(wrapping, "PYTHON", PYTHON)
         monkeypatch.setattr(sys, "prefix", "/usr")
         monkeypatch.setattr(sys, "base_prefix", "/usr")
-        monkeypatch.setattr(places, "account_home", no_home)
+        monkeypatch.setattr(hidden_files, "account_home", no_home)
     code = """
 import os, time
 made = 0

@@ -9,9 +9,9 @@ import pytest
 
 from duetty.errors import SandboxUnavailable
 from duetty.sandbox import Asked
+from duetty.sandbox.bounded_reads import bytes_of
 from duetty.sandbox.git_config import Named, parse_named
-from duetty.sandbox.protecting import protected
-from duetty.sandbox.reading import bytes_of
+from duetty.sandbox.protected_files import protected
 from tests.sandbox.inside import LEVELS, lasting_home, needs_both, python_inside, writes
 
 pytestmark = needs_both
@@ -105,7 +105,7 @@ def test_what_follows_a_nul_is_not_part_of_the_name(home: Path) -> None:
 def test_every_look_at_directories_has_an_end(
     home: Path, place: str, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("duetty.sandbox.protecting.MAX_LOOKED_AT", 1_000)
+    monkeypatch.setattr("duetty.sandbox.protected_files.MAX_LOOKED_AT", 1_000)
     git("init", "-q", home / "ws")
     for number in range(many):
         (home / "ws" / place / str(number)).mkdir(parents=True)

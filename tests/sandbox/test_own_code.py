@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import BadArguments
-from duetty.sandbox import Asked, Places, SandboxOrder, guarding, wrap
-from duetty.sandbox.own import PACKAGE
+from duetty.sandbox import Asked, Places, SandboxOrder, protected_paths, wrap
+from duetty.sandbox.own_code import PACKAGE
 from tests.sandbox.inside import ATTEMPT, LEVELS, lasting_home, needs_both, python_inside
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,7 @@ def test_modules_and_programs_of_the_person_are_protected_in_their_home(
 ) -> None:
     """Before the first module is there, too: the next server would load what comes."""
     packages = home / ".local/lib/python3.11/site-packages"
-    monkeypatch.setattr(guarding, "user_site", lambda: None if protect else packages)
+    monkeypatch.setattr(protected_paths, "user_site", lambda: None if protect else packages)
     (home / "bin").mkdir()
     made = [str(packages / "usercustomize.py"), str(home / "bin/ls"), str(home / "ws/free")]
     code = f"""{ATTEMPT}

@@ -11,7 +11,7 @@ import pytest
 
 from duetty.errors import BadArguments
 from duetty.sandbox import Asked, support
-from duetty.sandbox.mounted import MountTable
+from duetty.sandbox.mounts import MountTable
 from tests.sandbox.inside import (
     ATTEMPT,
     LEVELS,

@@ -21,7 +21,7 @@ from duetty.errors import (
     SandboxUnavailable,
 )
 from duetty.events import Degraded, Entry
-from duetty.ops.policing import of_every_instance
+from duetty.ops.oversight import of_every_instance
 from duetty.sandbox import Asked, Places, SandboxOrder, Support, support, wrap
 from tests.engine import Engine, running_engine
 from tests.sandbox.inside import LEVELS, settled_sockets

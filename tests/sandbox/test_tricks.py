@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, places, wrap
+from duetty.sandbox import Asked, Limits, Places, SandboxOrder, hidden_files, wrap
 from duetty.sandbox.landlock import beside
 from tests.sandbox.inside import (
     ATTEMPT,
@@ -148,7 +148,7 @@ def test_a_server_with_another_home_shows_no_credentials(
     def account_home(_uid: int) -> str:
         return str(home)
 
-    monkeypatch.setattr(places, "account_home", account_home)
+    monkeypatch.setattr(hidden_files, "account_home", account_home)
     (home / ".ssh").mkdir()
     (home / ".ssh/id_ed25519").write_text("SECRET")
     (home / "other").mkdir()

@@ -9,7 +9,7 @@ import pytest
 
 from duetty.sandbox import Asked, disorders
 from duetty.sandbox.git_config import parse_named
-from duetty.sandbox.protecting import protected
+from duetty.sandbox.protected_files import protected
 from tests.sandbox.inside import LEVELS, lasting_home, needs_both, run_inside
 
 pytestmark = needs_both

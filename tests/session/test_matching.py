@@ -6,7 +6,7 @@ from time import monotonic
 import pytest
 
 from duetty.errors import BadArguments
-from duetty.session.matching import Needle
+from duetty.session.matcher import Needle
 
 FIRST_REPORTED = "(?:" * 24 + "a" + ")+" * 24
 

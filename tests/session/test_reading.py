@@ -15,7 +15,7 @@ from duetty.journal import Intake, Journal
 from duetty.keeper.probe import session_members
 from duetty.session import Session
 from duetty.session.lane import Lane
-from duetty.session.reading import FLOOD_BYTES
+from duetty.session.pty_reader import FLOOD_BYTES
 from duetty.shell import MarkScanner
 from tests.engine import Engine, running_engine
 from tests.keeper.harness import HOPPING

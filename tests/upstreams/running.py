@@ -12,8 +12,8 @@ import anyio
 
 from duetty.sandbox import SandboxOrder
 from duetty.upstreams import Surroundings, Timing, Upstream, UpstreamOrder, Upstreams
-from duetty.upstreams.orders import Program, parse_order
 from duetty.upstreams.pins import Pins
+from duetty.upstreams.upstream_settings import Program, parse_order
 from duetty.upstreams.upstreams import connecting
 
 HERE = Path(__file__).parent

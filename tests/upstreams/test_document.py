@@ -12,8 +12,8 @@ from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import ProjectRules, load_person_rules
 from duetty.policy import Judged, RuleSet
 from duetty.upstreams import Address, Program, load_upstreams
-from duetty.upstreams.orders import expanded
 from duetty.upstreams.tables import remove_table
+from duetty.upstreams.upstream_settings import expanded
 
 DOCUMENT = """\
 # ~/.elwood/elwood.toml

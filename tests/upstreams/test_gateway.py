@@ -12,7 +12,7 @@ from mcp import Client, MCPError
 from mcp import types as t
 from mcp.client.subscriptions import ToolsListChanged
 
-from duetty.upstreams.orders import as_toml
+from duetty.upstreams.upstream_settings import as_toml
 from tests.edges.mcp.connect import WAYS, connected
 from tests.server_process import ServerProcess, running_server
 from tests.upstreams.running import WAIT_S, named, official, plain, until_true

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from duetty.config import find_paths, load_settings
 from duetty.errors import BadSetting, UpstreamNotFound
 from duetty.upstreams import Address, Program, UpstreamOrder, load_upstreams
-from duetty.upstreams.orders import as_toml, expanded, parse_order
 from duetty.upstreams.tables import UpstreamExists, add_table, remove_table
+from duetty.upstreams.upstream_settings import as_toml, expanded, parse_order
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 

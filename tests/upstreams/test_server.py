@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from duetty.client import RemoteError
-from duetty.upstreams.orders import as_toml
+from duetty.upstreams.upstream_settings import as_toml
 from tests.server_process import ServerProcess, is_alive
 from tests.upstreams.running import named, plain, until_true
 

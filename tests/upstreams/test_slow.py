@@ -11,7 +11,7 @@ import pytest
 from mcp.client.subscriptions import ResourcesListChanged
 
 from duetty.errors import BadSetting, UpstreamTimeout
-from duetty.upstreams.orders import as_toml, parse_order
+from duetty.upstreams.upstream_settings import as_toml, parse_order
 from tests.edges.mcp.connect import connected
 from tests.server_process import ServerProcess, is_alive, running_server
 from tests.upstreams.running import WAIT_S, Home, named, plain, trusted, until, until_true

@@ -12,7 +12,7 @@ from mcp import types as t
 from duetty.calls import Actor, Effect
 from duetty.edges.mcp.dialects.gateway import DECIDED_BY, OWN_WORD
 from duetty.policy import Allow, Ask, Deny, Judged, Profile, RuleSet, decide, load_rules
-from duetty.upstreams.orders import as_toml
+from duetty.upstreams.upstream_settings import as_toml
 from tests.edges.mcp.connect import connected
 from tests.server_process import ServerProcess, running_server
 from tests.upstreams.running import WAIT_S, named, plain

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetty.vt import Key, Terminal, encode_keys, parse_keys
-from duetty.vt.typed import MAX_KEYS
+from duetty.vt.key_decoder import MAX_KEYS
 
 
 def named(data: bytes) -> list[str]:

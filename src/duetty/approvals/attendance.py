@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import anyio
 
-from duetty.approvals.answering import may_answer
+from duetty.approvals.authority import may_answer
 from duetty.approvals.question import HostAsk, may_see
 from duetty.calls import Actor
 from duetty.clock import Clock

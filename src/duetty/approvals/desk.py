@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 import anyio
 import anyio.to_thread
 
-from duetty.approvals.answering import check_may_answer, check_reaches
 from duetty.approvals.attendance import Attendance
+from duetty.approvals.authority import check_may_answer, check_reaches
 from duetty.approvals.question import (
     UNUSABLE,
     Answer,
@@ -21,7 +21,7 @@ from duetty.approvals.question import (
     Recorder,
     may_see,
 )
-from duetty.approvals.standing import Standing
+from duetty.approvals.standing_approvals import Standing
 from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import (

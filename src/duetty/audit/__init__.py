@@ -5,7 +5,7 @@ that a changed, missing or moved record is found and named. Knows nothing of
 policy or approvals: it is told facts, and keeps them in order.
 """
 
-from duetty.audit.reading import Filters, Problem, Verified, export, records, verify
+from duetty.audit.queries import Filters, Problem, Verified, export, records, verify
 from duetty.audit.record import MAX_TEXT, Record
 from duetty.audit.trail import Limits, Trail
 

@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
+from duetty.audit.backlog import HeldNote, Note, left_note
 from duetty.audit.files import numbered, path_of
-from duetty.audit.held import HeldNote, Note, left_note
-from duetty.audit.opening import Damage, End, compare, cut_off, find_end, first_seq
 from duetty.audit.record import GENESIS, line_of
+from duetty.audit.recovery import Damage, End, compare, cut_off, find_end, first_seq
 from duetty.clock import Clock
 from duetty.config import make_private
 from duetty.errors import AuditUnavailable

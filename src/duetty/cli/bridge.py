@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from duetty.cli.rpc import BATCHING, Batch, Lines, Seen, error_line, look_at, parts_of
-from duetty.cli.spawning import SPAWN_S, SpawnedServer
+from duetty.cli.server_start import SPAWN_S, SpawnedServer
 from duetty.errors import BadSetting, DuettyError
 
 CHUNK_BYTES = 256 * 1024

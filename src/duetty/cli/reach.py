@@ -4,7 +4,7 @@ import argparse
 import os
 import time
 
-from duetty.cli.spawning import SPAWN_S, SpawnedServer
+from duetty.cli.server_start import SPAWN_S, SpawnedServer
 from duetty.client import Client
 from duetty.config import Paths, find_paths
 from duetty.errors import ServerUnreachable

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from duetty.ids import BlockId, Seq, StateWord
-from duetty.vt.typed import Key
+from duetty.vt.key_decoder import Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from duetty.errors import (
 )
 from duetty.keeper import fields, spawn
 from duetty.keeper.claim import claim
-from duetty.keeper.kept import HANGUP, Kept, send_each, taken
+from duetty.keeper.held_session import HANGUP, Kept, send_each, taken
 from duetty.keeper.probe import session_members
 from duetty.keeper.wire import PROTOCOL, Channel, Frame, Message
 from duetty.orphans import adopt_orphans

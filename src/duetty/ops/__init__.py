@@ -4,20 +4,20 @@ from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
-from duetty.ops.asked import Asked, approval_shape
+from duetty.ops.approval_feed import Asked, approval_shape
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
+from duetty.ops.documents import Stream
 from duetty.ops.event_shapes import entry_shape, lifecycle_shape
 from duetty.ops.follow import Captures, ShownSize, View, Watch
-from duetty.ops.judging.deciding import Deciding
+from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.operation import Operation, Route
+from duetty.ops.oversight import Oversight, open_oversight
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
-from duetty.ops.policing import Policing, policing
-from duetty.ops.relaying import RelayedSocket
+from duetty.ops.remote_streams import RelayedSocket
 from duetty.ops.services import Node, Services
 from duetty.ops.shares import Shares
-from duetty.ops.stream import Stream
 from duetty.ops.table import OPERATIONS
 from duetty.store import ApprovalRecord
 from duetty.upstreams import Progress
@@ -39,8 +39,8 @@ __all__ = [
     "Live",
     "Node",
     "Operation",
+    "Oversight",
     "PageOpening",
-    "Policing",
     "Progress",
     "RelayedSocket",
     "RemoteNode",
@@ -57,6 +57,6 @@ __all__ = [
     "cut_off_failure",
     "entry_shape",
     "lifecycle_shape",
+    "open_oversight",
     "permit",
-    "policing",
 ]

@@ -7,11 +7,11 @@ import anyio
 
 from duetty.audit import Filters, export, records, verify
 from duetty.calls import Actor, Effect
+from duetty.ops.documents import Stream
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.stream import Stream
-from duetty.wire.approvals import AuditParams, AuditProblem, AuditRecord, AuditVerified
+from duetty.wire.approval_shapes import AuditParams, AuditProblem, AuditRecord, AuditVerified
 from duetty.wire.params import Nothing
 from duetty.wire.results import Document
 

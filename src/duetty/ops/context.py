@@ -16,7 +16,7 @@ from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import stored_block_info, time_text
-from duetty.ops.viewing import NoSessions
+from duetty.ops.viewer_operations import NoSessions
 from duetty.session import Session, output_text
 from duetty.store import BlockRecord
 from duetty.wire.context import (

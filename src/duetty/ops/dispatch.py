@@ -15,7 +15,8 @@ from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound, Refused
 from duetty.hub import RemoteNode
-from duetty.ops.asked import Asked, follow_approvals
+from duetty.ops.approval_feed import Asked, follow_approvals
+from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
     Captures,
     View,
@@ -24,14 +25,13 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
-from duetty.ops.forwarding import everywhere, forward, named_server
 from duetty.ops.operation import Operation
 from duetty.ops.permits import keep_within, named_now, permit, permit_change
-from duetty.ops.relaying import RelayedSocket, begin_typing, relayed_events, relayed_socket
-from duetty.ops.sandboxing import keep_confined
+from duetty.ops.remote_calls import everywhere, forward, named_server
+from duetty.ops.remote_streams import RelayedSocket, begin_typing, relayed_events, relayed_socket
+from duetty.ops.sandbox_choice import keep_confined
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.shapes import with_answer
-from duetty.ops.stream import Stream, whole
 from duetty.ops.table import OPERATIONS
 from duetty.session import ViewerKind
 from duetty.upstreams import Progress

@@ -10,7 +10,7 @@ from typing import Any
 
 from duetty.calls import Actor, Effect
 from duetty.errors import Exhausted, InvalidOverlay, NotFound, OverlayNotFound, PanelNotFound
-from duetty.ops.drawing import (
+from duetty.ops.element_shapes import (
     JsonObject,
     background_of,
     changes_of,

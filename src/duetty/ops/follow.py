@@ -27,7 +27,7 @@ from duetty.events import (
     ViewersChanged,
 )
 from duetty.ids import SessionId, StateWord
-from duetty.ops.drawing import surface_shape
+from duetty.ops.element_shapes import surface_shape
 from duetty.ops.event_shapes import change_word
 from duetty.ops.permits import named_now, permit
 from duetty.ops.services import Services

@@ -10,10 +10,10 @@ import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, OutputExpired, Unavailable
+from duetty.ops.documents import DocumentTooLarge, Stream
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.stream import DocumentTooLarge, Stream
 from duetty.session import (
     MAX_CELLS,
     Session,

@@ -26,7 +26,7 @@ from duetty.policy import (
 )
 from duetty.policy.proving.recogniser import Line, Unproven
 from duetty.policy.proving.specs import Refuted
-from duetty.wire.approvals import PolicyAnswer, PolicyCheckParams, PolicyInfo, PolicyRule
+from duetty.wire.approval_shapes import PolicyAnswer, PolicyCheckParams, PolicyInfo, PolicyRule
 from duetty.wire.params import Nothing
 from duetty.wire.rules import FoundInfo, PolicyWhy, PolicyWhyParams, RuleMatch
 from duetty.workspaces import workspace_of

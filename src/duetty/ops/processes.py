@@ -18,10 +18,10 @@ from duetty.errors import (
     ProcessIdConflict,
     ProcessNotFound,
 )
+from duetty.ops.guardrail.surroundings import found_shell, runs_code
 from duetty.ops.judgements import PLAIN, RunsLine
-from duetty.ops.judging.surroundings import found_shell, runs_code
 from duetty.ops.operation import Operation, Route
-from duetty.ops.sandboxing import sandbox_order
+from duetty.ops.sandbox_choice import sandbox_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.processes import PROVEN_PATH, Limits, Order, Output, Process

@@ -8,7 +8,7 @@ from duetty.errors import (
     OverlayNotFound,
     PanelNotFound,
 )
-from duetty.ops.drawing import JsonObject, spans_of, surface_shape, writes_of
+from duetty.ops.element_shapes import JsonObject, spans_of, surface_shape, writes_of
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services

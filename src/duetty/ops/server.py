@@ -9,7 +9,7 @@ from duetty.errors import NotAPerson
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import permit
-from duetty.ops.sandboxing import boundary_of
+from duetty.ops.sandbox_choice import boundary_of
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing, PersistParams, StopParams
 from duetty.wire.results import Done, Health, Link, Persistent, ServerStatus

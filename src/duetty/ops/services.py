@@ -10,7 +10,7 @@ from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.hub import Hub
 from duetty.ops.access import Access
-from duetty.ops.judging.deciding import Deciding
+from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.shares import Shares
 from duetty.processes import Processes

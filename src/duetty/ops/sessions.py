@@ -26,7 +26,7 @@ from duetty.errors import (
 from duetty.ids import checked_session_name, checked_tag
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
-from duetty.ops.sandboxing import sandbox_order
+from duetty.ops.sandbox_choice import sandbox_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
 from duetty.session import OpenRequest, Session

@@ -22,10 +22,10 @@ from duetty.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.judgements import PLAIN, CallsTool
-from duetty.ops.judging.deciding import Deciding
 from duetty.ops.operation import Operation, Route
-from duetty.ops.sandboxing import upstream_order
+from duetty.ops.sandbox_choice import upstream_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import Deny

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from duetty.policy.proving.recogniser import Line, Unproven, recognise
 from duetty.policy.proving.specs import Proof, Refuted, prove
-from duetty.policy.scanning.reading import Scan
+from duetty.policy.scanning.findings import Scan
 from duetty.policy.scanning.scan import FISH, scan_line, scan_text
 from duetty.policy.values import new
 

@@ -11,7 +11,7 @@ from duetty.policy.proving.recogniser import Command, Line, Unproven
 from duetty.policy.proving.specs import Proof, Refuted, prove
 from duetty.policy.rules import Rule, RuleSet
 from duetty.policy.scanning.catalogue import CLASSES
-from duetty.policy.scanning.reading import Scan
+from duetty.policy.scanning.findings import Scan
 from duetty.policy.scanning.scan import scan_line, scan_typed
 from duetty.policy.values import new
 

@@ -32,7 +32,7 @@ from typing import Literal, cast, get_args
 from duetty.errors import BadSetting
 from duetty.policy.analysis import Analysis, analyse, analyse_whole
 from duetty.policy.decisions import Judged, Mode, Profile
-from duetty.policy.entered import entered
+from duetty.policy.directories import entered
 from duetty.policy.proving.recogniser import Line
 from duetty.policy.scanning.catalogue import CLASSES
 

@@ -17,7 +17,6 @@ import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
 
-from duetty.clearing import remove_trees
 from duetty.clock import Clock
 from duetty.config import is_directory
 from duetty.errors import (
@@ -28,8 +27,9 @@ from duetty.errors import (
     ForkFailed,
     ProcessIdConflict,
 )
-from duetty.processes.inside import descendants
+from duetty.processes.descendants import descendants
 from duetty.processes.output import Output
+from duetty.removal import remove_trees
 from duetty.sandbox import Places, SandboxOrder, wrap
 from duetty.shell import confined
 

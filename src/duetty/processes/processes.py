@@ -11,11 +11,11 @@ from secrets import token_hex
 import anyio
 from anyio.abc import TaskGroup
 
-from duetty.clearing import remove_trees
 from duetty.clock import Clock
 from duetty.config import OWN_PLACE
 from duetty.errors import MaxProcesses, ProcessNotFound
 from duetty.processes.process import Order, Process, start, started_at
+from duetty.removal import remove_trees
 
 KEPT = 100
 """Ended ones that stay readable."""

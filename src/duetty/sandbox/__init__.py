@@ -7,8 +7,8 @@ for machines without user namespaces.
 """
 
 from duetty.sandbox.detect import Support, inner_pid, support
-from duetty.sandbox.disorder import Disorder, disorders
-from duetty.sandbox.order import ASKED, Asked, Level, Limits, Places, SandboxOrder, Wrapped
+from duetty.sandbox.repository_checks import Disorder, disorders
+from duetty.sandbox.request import ASKED, Asked, Level, Limits, Places, SandboxOrder, Wrapped
 from duetty.sandbox.wrap import wrap
 
 __all__ = [

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from duetty.errors import BadArguments, BadWorkingDirectory
-from duetty.sandbox import places as known
-from duetty.sandbox.guarding import Hidden, guarded
+from duetty.sandbox import hidden_files as known
+from duetty.sandbox.hidden_files import is_within
 from duetty.sandbox.launch import open_plain
-from duetty.sandbox.looking import is_directory, seen
-from duetty.sandbox.mounted import MountTable
-from duetty.sandbox.order import Places, SandboxOrder
-from duetty.sandbox.places import is_within
+from duetty.sandbox.mounts import MountTable
+from duetty.sandbox.protected_paths import Hidden, guarded
+from duetty.sandbox.request import Places, SandboxOrder
+from duetty.sandbox.stat_checks import is_directory, seen
 
 PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")
 """Settings of the whole machine: they belong to root, who may be running this server, or to everybody."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox.places import is_within
+from duetty.sandbox.hidden_files import is_within
 
 VARIABLES: Mapping[str, str] = {
     "PIP_CACHE_DIR": "pip",

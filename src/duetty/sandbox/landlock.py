@@ -4,11 +4,11 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from duetty.sandbox import places as known
-from duetty.sandbox.guarding import Hidden, guarded
-from duetty.sandbox.mounted import MountTable
-from duetty.sandbox.order import Places, SandboxOrder
-from duetty.sandbox.places import is_within
+from duetty.sandbox import hidden_files as known
+from duetty.sandbox.hidden_files import is_within
+from duetty.sandbox.mounts import MountTable
+from duetty.sandbox.protected_paths import Hidden, guarded
+from duetty.sandbox.request import Places, SandboxOrder
 
 MAX_LISTED = 5_000
 """Entries of one directory that rules are made for."""

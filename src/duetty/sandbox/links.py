@@ -5,7 +5,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from duetty.sandbox.looking import check_absent, seen
+from duetty.sandbox.stat_checks import check_absent, seen
 
 MAX_LINKS = 40
 """On one way, as the kernel has it."""

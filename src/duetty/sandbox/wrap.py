@@ -8,18 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from duetty.errors import BadArguments, SandboxUnavailable
-from duetty.sandbox import places as known
+from duetty.sandbox import hidden_files as known
 from duetty.sandbox.bubblewrap import Mounts, mounts_of
 from duetty.sandbox.caches import cache_directory, cache_variables
 from duetty.sandbox.detect import Support, support
-from duetty.sandbox.guarding import hidden_places, other_paths
+from duetty.sandbox.hidden_files import is_within
 from duetty.sandbox.landlock import rules_behind_mounts, rules_of
-from duetty.sandbox.looking import real
-from duetty.sandbox.mounted import MountTable
-from duetty.sandbox.order import Level, Limits, Places, SandboxOrder, Wrapped
-from duetty.sandbox.own import own_places
-from duetty.sandbox.places import is_within
+from duetty.sandbox.mounts import MountTable
+from duetty.sandbox.own_code import own_places
+from duetty.sandbox.protected_paths import hidden_places, other_paths
+from duetty.sandbox.request import Level, Limits, Places, SandboxOrder, Wrapped
 from duetty.sandbox.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
+from duetty.sandbox.stat_checks import real
 from duetty.shell import confined
 
 SPEC_FD = 10

@@ -2,20 +2,20 @@
 
 from duetty.session.block import Block
 from duetty.session.capture import CapturedKey, owner_name
-from duetty.session.drawing import MAX_CELLS, cells_of, drawn, screen_shape
 from duetty.session.elements import Elements
-from duetty.session.exporting import cast_lines
-from duetty.session.following import Follower, Snapshot, follow
+from duetty.session.follower import Follower, Snapshot, follow
 from duetty.session.idle import FirstIdle, wait_any_idle
-from duetty.session.keeping import Keeping
-from duetty.session.matching import Found, Needle
-from duetty.session.opening import OpenRequest
+from duetty.session.keeper_link import Keeping
+from duetty.session.matcher import Found, Needle
 from duetty.session.output import OutputText, output_lines, output_text
+from duetty.session.recording_export import cast_lines
 from duetty.session.registry import Registry
-from duetty.session.resetting import reset
-from duetty.session.restoring import RecordedRun
+from duetty.session.render_jobs import MAX_CELLS, cells_of, drawn, screen_shape
+from duetty.session.reset import reset
+from duetty.session.restore import RecordedRun
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
+from duetty.session.session_start import OpenRequest
 from duetty.session.typed_text import edited_text, ends_line, plain_text
 from duetty.session.viewers import MAX_VIEWERS, Size, Viewer, ViewerKind
 from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, wait_state, wait_text

@@ -16,7 +16,6 @@ import anyio.to_thread
 
 from duetty.blocks import BlockTracker, Probe
 from duetty.calls import Actor
-from duetty.clearing import ASIDE, remove_trees
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.descriptors import for_people, has_room
@@ -50,13 +49,16 @@ from duetty.events import Exited as ProcessExited
 from duetty.ids import SessionId, new_nonce, new_session_id
 from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
+from duetty.removal import ASIDE, remove_trees
 from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
 from duetty.session.elements_file import ElementFiles, read_elements
-from duetty.session.ending import Ending
-from duetty.session.handing import wait_handed_over
-from duetty.session.keeping import Keeping, Whom
+from duetty.session.handover import wait_handed_over
+from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.lane import Lane
-from duetty.session.opening import (
+from duetty.session.profile import Profile
+from duetty.session.restore import Whose, profile_of, recall_blocks, records, restored
+from duetty.session.session import Session
+from duetty.session.session_start import (
     Launch,
     OpenRequest,
     check_directory,
@@ -64,15 +66,13 @@ from duetty.session.opening import (
     child_environment,
     plan,
 )
-from duetty.session.profile import Profile
-from duetty.session.recording import (
+from duetty.session.sidecar import write_sidecar
+from duetty.session.store_records import (
     block_record,
     block_text,
     session_record,
 )
-from duetty.session.restoring import Whose, profile_of, recall_blocks, records, restored
-from duetty.session.session import Session
-from duetty.session.sidecar import write_sidecar
+from duetty.session.termination import Ending
 from duetty.session.viewers import Viewers, size_rule
 from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store

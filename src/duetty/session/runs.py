@@ -22,11 +22,11 @@ from duetty.session.block import Block
 from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
 from duetty.session.line import LINE_EDITORS
-from duetty.session.matching import Found, Needle
+from duetty.session.matcher import Found, Needle
 from duetty.session.output import OutputText, output_text, plain_text
-from duetty.session.probing import LAST_LOOK_S, Looks
 from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
 from duetty.session.typed_text import ends_line
+from duetty.session.wait_probe import LAST_LOOK_S, Looks
 from duetty.shell import EXACT_LINE, needs_exact_line, with_input
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]

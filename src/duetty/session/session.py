@@ -35,8 +35,8 @@ from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
 from duetty.session.lane import Lane
+from duetty.session.last_shown import Shown
 from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
-from duetty.session.probing import Prober
 from duetty.session.profile import Profile
 from duetty.session.pty import (
     Foreground,
@@ -49,14 +49,14 @@ from duetty.session.pty import (
     set_window_size,
     unread_bytes,
 )
+from duetty.session.pty_reader import Reading
 from duetty.session.pulse import Pulse
 from duetty.session.pump import InputQueue
-from duetty.session.reading import Reading
 from duetty.session.replies import Replies
-from duetty.session.shown import Shown
 from duetty.session.times import Times
 from duetty.session.typed_text import TypedText
 from duetty.session.viewers import Viewers
+from duetty.session.wait_probe import Prober
 from duetty.shell import Mark, MarkKind, MarkScanner
 from duetty.surface import Frame, compose
 from duetty.vt import Cursor, GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste

@@ -7,10 +7,10 @@ import anyio
 from duetty.blocks import State
 from duetty.ids import StateWord
 from duetty.session.block import Block
-from duetty.session.matching import Found, Needle
+from duetty.session.matcher import Found, Needle
 from duetty.session.output import plain_text
-from duetty.session.probing import Looks
 from duetty.session.session import Session
+from duetty.session.wait_probe import Looks
 
 KEEP_FIRST_S = 0.05
 KEEP_LAST_S = 0.8

@@ -5,7 +5,7 @@ thread puts them on disk; reads run in worker threads on connections of their
 own. Knows nothing of terminals: it is given values and text, and returns them.
 """
 
-from duetty.store.approvals import ApprovalRecord, Covers, StandingRecord
+from duetty.store.approval_rows import ApprovalRecord, Covers, StandingRecord
 from duetty.store.audit import TrailAnchor
 from duetty.store.blocks import BlockRecord, Limits
 from duetty.store.database import Repair

@@ -11,8 +11,8 @@ from pathlib import Path
 from duetty.clock import Clock, ForwardClock, SystemClock
 from duetty.errors import StoreUnavailable, TokenNotFound
 from duetty.ids import BlockId, SessionId
-from duetty.store import approvals, audit, blocks, sessions, tokens
-from duetty.store.approvals import ApprovalRecord, StandingRecord
+from duetty.store import approval_rows, audit, blocks, sessions, tokens
+from duetty.store.approval_rows import ApprovalRecord, StandingRecord
 from duetty.store.audit import TrailAnchor
 from duetty.store.blocks import BlockRecord, Limits
 from duetty.store.count import Count, batches_in, set_log_aside, what_was_lost
@@ -115,17 +115,17 @@ class ReadOnlyStore:
     def approvals(self, *, limit: int = 100) -> list[ApprovalRecord]:
         """Questions and their answers, newest first."""
         with self._reading() as connection:
-            return approvals.approvals(connection, limit=limit)
+            return approval_rows.approvals(connection, limit=limit)
 
     def open_approvals(self) -> list[ApprovalRecord]:
         """Those that wait for an answer, or whose answer waits for its caller."""
         with self._reading() as connection:
-            return approvals.open_approvals(connection)
+            return approval_rows.open_approvals(connection)
 
     def standing_approvals(self) -> list[StandingRecord]:
         """Those in force, oldest first."""
         with self._reading() as connection:
-            return approvals.standing_approvals(connection)
+            return approval_rows.standing_approvals(connection)
 
     def trail_anchor(self) -> TrailAnchor | None:
         """Both ends of the audit trail as far as it was on disk; None before the first time."""
@@ -346,17 +346,18 @@ class Store(ReadOnlyStore):
 
     def save_approval(self, record: ApprovalRecord) -> None:
         self._writer.put_fact(
-            ("approval", record.id), lambda connection: approvals.save(connection, record)
+            ("approval", record.id), lambda connection: approval_rows.save(connection, record)
         )
 
     def save_standing_approval(self, record: StandingRecord) -> None:
         self._writer.put_fact(
-            ("standing", record.id), lambda connection: approvals.save_standing(connection, record)
+            ("standing", record.id),
+            lambda connection: approval_rows.save_standing(connection, record),
         )
 
     def drop_standing_approval(self, id_: str) -> None:
         self._writer.put_fact(
-            ("standing", id_), lambda connection: approvals.drop_standing(connection, id_)
+            ("standing", id_), lambda connection: approval_rows.drop_standing(connection, id_)
         )
 
     def anchor_trail(self, anchor: TrailAnchor) -> None:

@@ -5,10 +5,10 @@ not what it answers. A person accepts a tool as it is; one that changes waits ag
 """
 
 from duetty.upstreams.link import Progress, Surroundings, Timing
-from duetty.upstreams.orders import Address, Program, UpstreamOrder, load_upstreams
 from duetty.upstreams.projects import Accepted, Offer, OfferNotFound, offers_for
 from duetty.upstreams.tools import Tool, shown
 from duetty.upstreams.upstream import Upstream
+from duetty.upstreams.upstream_settings import Address, Program, UpstreamOrder, load_upstreams
 from duetty.upstreams.upstreams import Upstreams, no_upstreams, open_upstreams
 
 __all__ = [

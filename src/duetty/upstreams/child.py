@@ -19,7 +19,7 @@ from duetty.errors import BadCommand, BadWorkingDirectory, UpstreamUnavailable
 from duetty.policy import visible
 from duetty.sandbox import Level, Places, SandboxOrder, Wrapped, inner_pid, wrap
 from duetty.upstreams.link import Surroundings
-from duetty.upstreams.orders import Program, expanded
+from duetty.upstreams.upstream_settings import Program, expanded
 
 GUARD = Path(__file__).with_name("guard.py")
 

@@ -32,8 +32,8 @@ from duetty.upstreams.child import Child, started
 from duetty.upstreams.http import Answers, reaching
 from duetty.upstreams.lines import speaking
 from duetty.upstreams.link import Changed, Link, Progress, Surroundings
-from duetty.upstreams.orders import Program, UpstreamOrder
 from duetty.upstreams.tools import shown
+from duetty.upstreams.upstream_settings import Program, UpstreamOrder
 
 MAX_PAGES = 100
 MAX_LISTED = 5_000

@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from duetty.errors import BadSetting
 from duetty.upstreams.lines import MAX_MESSAGE_BYTES
-from duetty.upstreams.orders import Address, expanded
+from duetty.upstreams.upstream_settings import Address, expanded
 
 log = logging.getLogger("duetty.upstreams")
 

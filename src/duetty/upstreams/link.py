@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from duetty.sandbox import Level, SandboxOrder
-from duetty.upstreams.orders import Program
+from duetty.upstreams.upstream_settings import Program
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 """How far a call is: done, of how much, in the upstream's words."""

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from duetty.errors import BadSetting, FingerprintChanged, NotFound, StateUnwritable
-from duetty.upstreams.orders import NAME, Address, Program, UpstreamOrder, named_tables, parse_order
+from duetty.upstreams.upstream_settings import (
+    NAME,
+    Address,
+    Program,
+    UpstreamOrder,
+    named_tables,
+    parse_order,
+)
 
 FILES = (".duetty/settings.json", ".elwood/settings.json", ".mcp.json")
 MAX_BYTES = 256 * 1024

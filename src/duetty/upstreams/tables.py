@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from duetty.errors import BadSetting, Conflict, StateUnwritable, UpstreamNotFound
-from duetty.upstreams.orders import as_toml, named_tables, parse_order
+from duetty.upstreams.upstream_settings import as_toml, named_tables, parse_order
 
 _HEADER = re.compile(r"^\s*\[")
 

@@ -24,9 +24,9 @@ from duetty.errors import (
     UpstreamUnavailable,
 )
 from duetty.upstreams.link import Changed, Link, Timing
-from duetty.upstreams.orders import UpstreamOrder
 from duetty.upstreams.pins import Pins, PinState
 from duetty.upstreams.tools import Tool, fingerprint_of, tools_of
+from duetty.upstreams.upstream_settings import UpstreamOrder
 
 State = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
 Listing = Literal["resources", "prompts"]

@@ -27,12 +27,12 @@ from duetty.errors import (
     UpstreamNotFound,
 )
 from duetty.upstreams.link import Changed, Link, Progress, Surroundings, Timing
-from duetty.upstreams.orders import Trust, UpstreamOrder, load_upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.projects import Accepted
 from duetty.upstreams.schemas import problem_of
 from duetty.upstreams.tools import ALIAS_DIGITS, Difference, Risk, Tool, Wire, shown
 from duetty.upstreams.upstream import Open, Upstream
+from duetty.upstreams.upstream_settings import Trust, UpstreamOrder, load_upstreams
 
 MAX_KEPT = 16
 MAX_COMPLETIONS = 100

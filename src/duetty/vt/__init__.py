@@ -2,13 +2,13 @@
 
 from duetty.vt.cells import PLAIN, GridRow, Piece, Style, spans_of
 from duetty.vt.dump import grid_dump
+from duetty.vt.key_decoder import Key, parse_keys
 from duetty.vt.keys import KEY_NAMES, encode_keys, encode_paste
 from duetty.vt.render import forward_text, render_text
 from duetty.vt.terminal import MAX_SIZE, Terminal
 from duetty.vt.to_html import html_page
 from duetty.vt.to_json import line_json, screen_json, scrollback_json
 from duetty.vt.to_svg import svg_of
-from duetty.vt.typed import Key, parse_keys
 from duetty.vt.values import (
     NOTHING,
     Changes,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duetty.cli.attach.asking import SETTLE_S, Answer, Asking
+from duetty.cli.attach.approval_prompt import SETTLE_S, Answer, Asking
 from tests.approvals.asking import RULES, AgentCall, outcomes, waiting
 from tests.cli.terminals import Tmux, tmux, wait_for
 from tests.server_process import ServerProcess, running_server

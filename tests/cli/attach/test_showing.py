@@ -3,11 +3,11 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from duetty.cli.attach.display import Showing
 from duetty.cli.attach.mirror import Mirror
 from duetty.cli.attach.outer import Outer
 from duetty.cli.attach.paint import Abilities
 from duetty.cli.attach.scene import Surface
-from duetty.cli.attach.showing import Showing
 from tests.cli.attach.test_paint import COLS, ROWS, looks, shown
 from tests.vt.strategies import PROGRAM
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from duetty.cli.attach.asking import Answer
+from duetty.cli.attach.approval_prompt import Answer
 from duetty.client.client import RemoteError
-from duetty.client.viewing import Message, Viewing
+from duetty.client.view_protocol import Message, Viewing
 from duetty.errors import ServerUnreachable
 
 RETRY_S, MAX_RETRY_S = 0.05, 1.0

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from duetty.cli.attach.asking import Asking
+from duetty.cli.attach.approval_prompt import Asking
+from duetty.cli.attach.display import Showing
 from duetty.cli.attach.keyboard import DETACH_S, TOGGLE, Answered, Keyboard, Piece, Toggled, Typed
 from duetty.cli.attach.link import Link
 from duetty.cli.attach.mirror import Mirror
 from duetty.cli.attach.outer import Outer, Signalled
 from duetty.cli.attach.paint import Abilities
 from duetty.cli.attach.scene import Size, Surface
-from duetty.cli.attach.showing import Showing
 from duetty.client.client import RemoteError
-from duetty.client.viewing import Message, Output, Snapshot, Told
+from duetty.client.view_protocol import Message, Output, Snapshot, Told
 from duetty.errors import ServerUnreachable
 from duetty.turns import ask_short_turns
 

@@ -2,7 +2,7 @@
 
 import argparse
 
-from duetty.cli.completing import SCRIPTS
+from duetty.cli.completion_scripts import SCRIPTS
 
 EXAMPLES = (
     ('eval "$(duetty completion bash)"', "in ~/.bashrc"),

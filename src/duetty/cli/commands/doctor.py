@@ -2,7 +2,7 @@
 
 import argparse
 
-from duetty.cli.checking import Finding, findings
+from duetty.cli.checks import Finding, findings
 from duetty.cli.reach import add_instance, paths_of
 from duetty.cli.show import add_json, as_json, wants_colour
 

@@ -9,10 +9,10 @@ import os
 import sys
 
 from duetty.cli.bridge import Bridge
-from duetty.cli.confining import add_sandbox, host_confinement
-from duetty.cli.cut_off import cut_off_answer
 from duetty.cli.first_answers import FirstAnswers
-from duetty.cli.spawning import SpawnedServer
+from duetty.cli.lost_calls import cut_off_answer
+from duetty.cli.sandbox_options import add_sandbox, host_confinement
+from duetty.cli.server_start import SpawnedServer
 from duetty.config import Paths, find_paths, load_settings
 from duetty.errors import DuettyError
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from duetty.cli.commands.attach import add_view_arguments, attach, refuse_nesting
 from duetty.cli.commands.run import command_words
-from duetty.cli.confining import add_sandbox, confinement
 from duetty.cli.environment import callers_environment
 from duetty.cli.reach import add_instance, paths_of, reach_or_spawn
+from duetty.cli.sandbox_options import add_sandbox, confinement
 from duetty.cli.show import add_json, as_json
 from duetty.errors import BadArguments
 

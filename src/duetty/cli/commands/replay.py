@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from duetty.cli.attach.outer import Outer, abilities_of
-    from duetty.cli.replaying import Player, last_screen, parse_recording
+    from duetty.cli.player import Player, last_screen, parse_recording
 
     if not 0.01 <= arguments.speed <= 1000:
         raise BadArguments("--speed is between 0.01 and 1000")

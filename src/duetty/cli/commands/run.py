@@ -8,10 +8,10 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from duetty.cli.confining import add_sandbox, confinement
 from duetty.cli.environment import callers_environment
 from duetty.cli.reach import add_instance, add_server, reach_or_spawn
-from duetty.cli.running import Stream, piped_input
+from duetty.cli.run_streams import Stream, piped_input
+from duetty.cli.sandbox_options import add_sandbox, confinement
 from duetty.cli.show import add_json, as_json, harmless, progress
 from duetty.client import Client, RemoteError, session_path
 from duetty.errors import BadArguments, DuettyError

@@ -11,7 +11,7 @@ from duetty.cli.reach import add_instance, paths_of
 from duetty.client import Client
 from duetty.config import Paths, load_settings, make_private
 from duetty.errors import InstanceBusy
-from duetty.ops.sandboxing import boundary_of
+from duetty.ops.sandbox_choice import boundary_of
 from duetty.server import Announcement, Server, is_locked, log_to
 
 REPLACE_S = 15.0

@@ -8,8 +8,8 @@ from typing import Any, cast
 from duetty.cli import jsonc
 from duetty.cli.commands.mcp_hosts import HOSTS
 from duetty.errors import BadArguments, BadSetting, NotFound
-from duetty.upstreams.orders import as_toml, load_upstreams, parse_order
 from duetty.upstreams.projects import sanitised
+from duetty.upstreams.upstream_settings import as_toml, load_upstreams, parse_order
 
 Tables = dict[str, dict[str, Any]]
 

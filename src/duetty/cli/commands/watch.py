@@ -9,7 +9,7 @@ from typing import Any, cast
 from duetty.cli.reach import add_instance, paths_of, reach
 from duetty.cli.show import duration, json_text, visible, wants_colour
 from duetty.client import session_path
-from duetty.client.viewing import Viewing
+from duetty.client.view_protocol import Viewing
 from duetty.errors import ServerUnreachable
 
 MAX_STREAMS = 256

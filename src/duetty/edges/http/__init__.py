@@ -4,7 +4,7 @@ from duetty.edges.http.app import make_app
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.limits import is_loopback
-from duetty.edges.http.listening import bound_sockets, tls_context, unix_socket, url_of
+from duetty.edges.http.listeners import bound_sockets, tls_context, unix_socket, url_of
 from duetty.edges.http.origins import Origins, origins
 from duetty.edges.http.peer import PeerCheckedProtocol, is_own_user
 

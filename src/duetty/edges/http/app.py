@@ -22,8 +22,8 @@ from duetty.edges.http.limits import RateLimit
 from duetty.edges.http.operations import Stopping, operation_routes
 from duetty.edges.http.prefix import Prefix
 from duetty.edges.http.reference import reference_routes
-from duetty.edges.http.signing import login
-from duetty.edges.http.upgrading import upgrade_routes
+from duetty.edges.http.sign_in import login
+from duetty.edges.http.upgrade_required import upgrade_routes
 from duetty.errors import BadArguments, DuettyError, NotFound
 from duetty.ops import Dispatcher
 

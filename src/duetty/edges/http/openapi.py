@@ -23,7 +23,7 @@ from duetty.edges.http.auth import COOKIE, OPEN_PATHS
 from duetty.edges.http.errors import status_of
 from duetty.edges.http.operations import ServerStopping
 from duetty.edges.http.streams import SCHEMAS, STREAMS, StreamRoute
-from duetty.edges.http.upgrading import UpgradeRequired
+from duetty.edges.http.upgrade_required import UpgradeRequired
 from duetty.errors import (
     ApprovalExpired,
     ApprovalRejected,

@@ -1,8 +1,8 @@
 """The MCP edge: operations as tools and resources, over HTTP and over a unix socket."""
 
 from duetty.edges.mcp.edge import LOCAL, McpEdge
-from duetty.edges.mcp.protected import PATHS as PROTECTED_PATHS
-from duetty.edges.mcp.protected import ProtectedResource
+from duetty.edges.mcp.resource_metadata import PATHS as PROTECTED_PATHS
+from duetty.edges.mcp.resource_metadata import ProtectedResource
 
 MCP_HOST = LOCAL.actor
 """Who comes by the bridge."""

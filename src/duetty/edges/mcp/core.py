@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 
 from duetty.calls import Actor
 from duetty.edges.mcp.arguments import Check, check_of
-from duetty.edges.mcp.asking import by_request, by_task, can_be_asked
+from duetty.edges.mcp.deferred import later
 from duetty.edges.mcp.dialect import (
     Answer,
     Caller,
@@ -33,11 +33,10 @@ from duetty.edges.mcp.dialect import (
     Tool,
     failed,
 )
-from duetty.edges.mcp.ending import Ending
+from duetty.edges.mcp.elicitation import by_request, by_task, can_be_asked
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
-from duetty.edges.mcp.later import later
 from duetty.edges.mcp.peer import Peer
-from duetty.edges.mcp.plain import (
+from duetty.edges.mcp.plain_calls import (
     MAX_ENVELOPES,
     Envelope,
     PlainCall,
@@ -67,6 +66,8 @@ from duetty.edges.mcp.sdk import (
     is_modern,
     server_info,
 )
+from duetty.edges.mcp.shutdown import Ending
+from duetty.edges.mcp.subscriptions import Watches
 from duetty.edges.mcp.tasks import (
     Outcome,
     Task,
@@ -78,7 +79,6 @@ from duetty.edges.mcp.tasks import (
     wire_2025,
     wire_2026,
 )
-from duetty.edges.mcp.watching import Watches
 from duetty.errors import DuettyError, NotFound, ServerStopping
 from duetty.ops import Dispatcher
 

@@ -22,7 +22,7 @@ from starlette.types import Receive, Scope, Send
 
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Caller
-from duetty.edges.mcp.protected import challenge
+from duetty.edges.mcp.resource_metadata import challenge
 from duetty.errors import AuthInvalid, AuthRequired, DuettyError, UnsupportedMediaType
 from duetty.ops import Dispatcher, Live
 
@@ -196,7 +196,7 @@ def _unlink(path: Path) -> None:
 
 
 def _load(dispatcher: Dispatcher, default: str, *, takes_aliases: bool, live: Live) -> Transports:
-    from duetty.edges.mcp.lean import loading, prepare
+    from duetty.edges.mcp.sdk_imports import loading, prepare
 
     with loading():
         prepare()

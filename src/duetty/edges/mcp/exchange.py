@@ -23,10 +23,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from duetty.edges.mcp.batch import Batch, batch_of, may_batch
 from duetty.edges.mcp.core import Core, Use
+from duetty.edges.mcp.deferred import later
 from duetty.edges.mcp.dialect import Caller, Json
-from duetty.edges.mcp.later import later
 from duetty.edges.mcp.peer import Peer
-from duetty.edges.mcp.plain import PlainCall, plain_call, progress_json
+from duetty.edges.mcp.plain_calls import PlainCall, plain_call, progress_json
 from duetty.edges.mcp.sdk import in_flight, request_key
 
 MAX_BODY_BYTES = 1024 * 1024

@@ -27,7 +27,7 @@ from duetty.calls import Confinement
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.peer import Peer
-from duetty.edges.mcp.plain import PlainCall, odd_json, plain_call, progress_json
+from duetty.edges.mcp.plain_calls import PlainCall, odd_json, plain_call, progress_json
 from duetty.edges.mcp.sdk import request_key
 from duetty.errors import BadArguments, DuettyError
 

@@ -15,7 +15,7 @@ from duetty.edges.mcp.core import SCOPE_CALLER, Core
 from duetty.edges.mcp.dialect import Caller, Dialect, chosen
 from duetty.edges.mcp.exchange import exchange
 from duetty.edges.mcp.lines import Lines
-from duetty.edges.mcp.live import LiveCore
+from duetty.edges.mcp.live_dialect import LiveCore
 from duetty.edges.mcp.sdk import DuettyServer, OwnedSessions
 from duetty.ops import Dispatcher, Live
 

@@ -20,9 +20,9 @@ from duetty.ops.contract.failures import (
     TerminalFailure,
     failure_of,
 )
-from duetty.ops.contract.gate import check_headless
+from duetty.ops.contract.headless_rules import check_headless
 from duetty.ops.contract.request import Request, checked
-from duetty.ops.contract.routing import MATRIX
+from duetty.ops.contract.routes import MATRIX
 from duetty.ops.contract.steps import Doing
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route

@@ -6,7 +6,7 @@ from typing import Any
 
 from duetty.calls import Effect
 from duetty.ops.contract.failures import Partial, timed_out
-from duetty.ops.contract.gate import check_piped
+from duetty.ops.contract.headless_rules import check_piped
 from duetty.ops.contract.owners import process_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
 from duetty.ops.contract.words import HEADLESS_SHELL, line_of

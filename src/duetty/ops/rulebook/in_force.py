@@ -20,7 +20,7 @@ from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
 from duetty.ops.rulebook.text import Examples, examples_of
 from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
-from duetty.policy.entered import entered
+from duetty.policy.directories import entered
 from duetty.policy.shipped import SHIPPED, SHIPPED_RULES
 
 __all__ = [

@@ -8,8 +8,8 @@ and variables are set by `set`.
 
 import re
 
+from duetty.policy.scanning.findings import Reading, Simple
 from duetty.policy.scanning.reader import Frame, Reader, UnreadableError, decode_ansi
-from duetty.policy.scanning.reading import Reading, Simple
 
 _TOKENS = re.compile(
     r"""(?:[ \t]|\\\n)*

@@ -9,7 +9,7 @@ from functools import lru_cache
 from posixpath import normpath
 from typing import Literal, NamedTuple
 
-from duetty.policy.scanning.reading import UNKNOWN
+from duetty.policy.scanning.findings import UNKNOWN
 
 Where = Literal["inside", "temporary", "around", "git", "outside", "unknown"]
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 from duetty.policy.proving.paths import is_secret
+from duetty.policy.scanning.findings import UNKNOWN, Simple, program_name
 from duetty.policy.scanning.interpreters import sql_is_destructive
 from duetty.policy.scanning.patterns import BY_PROGRAM
 from duetty.policy.scanning.places import (
@@ -21,7 +22,6 @@ from duetty.policy.scanning.places import (
     deleted_classes,
     written_class,
 )
-from duetty.policy.scanning.reading import UNKNOWN, Simple, program_name
 from duetty.policy.scanning.wrappers import SHELLS, inner_of
 
 NETWORK = frozenset(

@@ -8,8 +8,8 @@ traced but variables that the same line sets to a literal.
 import re
 from collections.abc import Callable, Sequence, Set
 
+from duetty.policy.scanning.findings import GIVEN, PIPED, UNKNOWN, Reading, Simple, program_name
 from duetty.policy.scanning.places import TEMPORARY
-from duetty.policy.scanning.reading import GIVEN, PIPED, UNKNOWN, Reading, Simple, program_name
 
 MAX_CODE = 8192
 """Of code, not of data: what stands between quotes or in a here-document does not count."""

@@ -18,6 +18,16 @@ from typing import NamedTuple
 from duetty.policy.proving.recogniser import Line
 from duetty.policy.proving.specs.coreutils import COREUTILS
 from duetty.policy.scanning import programs
+from duetty.policy.scanning.findings import (
+    GIVEN,
+    PIPED,
+    UNKNOWN,
+    Finding,
+    Scan,
+    Simple,
+    program_name,
+    shown,
+)
 from duetty.policy.scanning.fish import read_fish
 from duetty.policy.scanning.interpreters import (
     MAX_CODE,
@@ -29,17 +39,7 @@ from duetty.policy.scanning.patterns import BY_PROGRAM, globbed, matching
 from duetty.policy.scanning.places import IMPORTANT, OWN, Place, place_of, written_class
 from duetty.policy.scanning.programs import NETWORK, SENDERS, SPECIAL, Use, said_to, sends_secrets
 from duetty.policy.scanning.reader import read
-from duetty.policy.scanning.reading import (
-    GIVEN,
-    PIPED,
-    UNKNOWN,
-    Finding,
-    Scan,
-    Simple,
-    program_name,
-    shown,
-)
-from duetty.policy.scanning.running import (
+from duetty.policy.scanning.runners import (
     FISH,
     RUN,
     SWEPT,

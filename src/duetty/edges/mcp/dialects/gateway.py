@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Live, Offered, Tool
-from duetty.edges.mcp.side_by_side import side_by_side
+from duetty.edges.mcp.parallel_calls import side_by_side
 from duetty.wire.upstreams import OfferedTool, ToolResult, UpstreamTools
 
 INSTRUCTIONS = """\

@@ -13,7 +13,7 @@ from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
-from duetty.ops.judging.deciding import Deciding
+from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rulebook.book import Rulebook
 from duetty.session import RecordedRun, Registry
@@ -25,20 +25,20 @@ RUNS_LOOK = 200
 SETTLED_LOOK = 1_000
 """Records looked through for answers that the store did not get any more."""
 
-log = logging.getLogger("duetty.policing")
+log = logging.getLogger("duetty.oversight")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policing:
+class Oversight:
     trail: Trail
     approvals: Approvals
     deciding: Deciding
 
 
 @contextmanager
-def policing(
+def open_oversight(
     paths: Paths, settings: Settings, clock: Clock, *, store: Store, registry: Registry
-) -> Generator[Policing]:
+) -> Generator[Oversight]:
     """Before the first session is opened or restored: from here on nothing runs undecided.
 
     Raises:
@@ -66,7 +66,7 @@ def policing(
             book=book,
         )
         registry.whose = partial(_runs_of, trail)
-        yield Policing(trail=trail, approvals=approvals, deciding=deciding)
+        yield Oversight(trail=trail, approvals=approvals, deciding=deciding)
 
 
 def of_every_instance(paths: Paths, *, home: str) -> tuple[Path, ...]:

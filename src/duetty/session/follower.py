@@ -14,7 +14,7 @@ import anyio
 from duetty.errors import OutputExpired
 from duetty.events import Entry, KeysTyped, Lagged, Subscription, ViewersChanged
 from duetty.ids import Offset, Seq
-from duetty.session.drawing import LARGE_CELLS, cells_of, drawn
+from duetty.session.render_jobs import LARGE_CELLS, cells_of, drawn
 from duetty.session.session import Session
 from duetty.session.viewers import Size, Viewer, ViewerKind
 

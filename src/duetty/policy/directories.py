@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from duetty.policy.analysis import analyse
 from duetty.policy.proving.recogniser import Line
-from duetty.policy.scanning.reading import UNKNOWN, program_name
+from duetty.policy.scanning.findings import UNKNOWN, program_name
 
 MAX_DIRECTORIES = 256
 """Beyond that it cannot be told any more where a line is."""

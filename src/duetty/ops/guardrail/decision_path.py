@@ -20,8 +20,7 @@ from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError, PolicyDenied, SessionBusy, SessionExited, SessionNotFound
-from duetty.ops.judgements import CallsTool, RunsLine, Types
-from duetty.ops.judging.decided import (
+from duetty.ops.guardrail.decision_record import (
     Decided,
     as_deny,
     decision_record,
@@ -30,9 +29,10 @@ from duetty.ops.judging.decided import (
     judged_record,
     question_of,
 )
-from duetty.ops.judging.judge import Judging, Typing
-from duetty.ops.judging.own_things import OwnThings
-from duetty.ops.judging.recording import Doing, is_secret_input, recorded_arguments
+from duetty.ops.guardrail.judge import Judging, Typing
+from duetty.ops.guardrail.protected_files import OwnThings
+from duetty.ops.guardrail.recorded_arguments import Doing, is_secret_input, recorded_arguments
+from duetty.ops.judgements import CallsTool, RunsLine, Types
 from duetty.ops.rulebook.book import Rulebook
 from duetty.policy import Allow, Ask, Deny, Judged, Profile, RuleSet, decide
 from duetty.session import Registry, Session, ends_line

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
 from duetty.sandbox.launch import plain_name
-from duetty.sandbox.looking import check_absent
+from duetty.sandbox.stat_checks import check_absent
 
 MAX_MOUNTS = 20_000
 MAX_FOUND = 1_000

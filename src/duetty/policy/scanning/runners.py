@@ -10,12 +10,12 @@ from posixpath import normpath
 from typing import Protocol
 
 from duetty.policy.scanning import programs
+from duetty.policy.scanning.findings import PIPED, UNKNOWN, Simple, program_name
 from duetty.policy.scanning.interpreters import sql_is_destructive
 from duetty.policy.scanning.patterns import BY_PROGRAM, matching
 from duetty.policy.scanning.places import Place
 from duetty.policy.scanning.programs import NETWORK, UNPACKED, Use, names_all, said_to
 from duetty.policy.scanning.reader import decode_ansi
-from duetty.policy.scanning.reading import PIPED, UNKNOWN, Simple, program_name
 from duetty.policy.scanning.wrappers import (
     ELSEWHERE,
     SHELLS,

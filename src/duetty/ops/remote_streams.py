@@ -20,8 +20,8 @@ from websockets.exceptions import (
 from duetty.calls import Actor, Call, Scope
 from duetty.errors import ScopeMissing, ServerUnavailable
 from duetty.hub import Answer, RemoteNode, dialled, exchange
-from duetty.ops.forwarding import ANSWER_S, recorded, refuse_denied, told_error
 from duetty.ops.permits import permit
+from duetty.ops.remote_calls import ANSWER_S, recorded, refuse_denied, told_error
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
 from duetty.wire.params import WriteParams

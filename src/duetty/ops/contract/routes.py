@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from duetty.ops.contract import headless, interactive, listing
+from duetty.ops.contract import headless, interactive, list_route
 from duetty.ops.contract.steps import Doing, Outcome
 from duetty.wire.contract import Action, Mode
 
@@ -38,6 +38,8 @@ MATRIX: Mapping[tuple[Action, Mode], Path] = {
     ("terminate", "headless"): Path(
         "dispatcher > process stop", "owner, policy", headless.terminate
     ),
-    ("list", "interactive"): Path("dispatcher > sessions", "owner, mode", listing.list_terminals),
-    ("list", "headless"): Path("dispatcher > processes", "owner, mode", listing.list_terminals),
+    ("list", "interactive"): Path(
+        "dispatcher > sessions", "owner, mode", list_route.list_terminals
+    ),
+    ("list", "headless"): Path("dispatcher > processes", "owner, mode", list_route.list_terminals),
 }

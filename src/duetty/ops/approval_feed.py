@@ -6,11 +6,11 @@ from contextlib import contextmanager
 from duetty.approvals import ApprovalEntry, may_see
 from duetty.calls import Actor, Scope
 from duetty.events import Lagged, Subscription
-from duetty.ops.approvals import approval_info, standing_info
+from duetty.ops.approval_operations import approval_info, standing_info
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
 from duetty.store import ApprovalRecord
-from duetty.wire.approvals import ApprovalInfo, StandingInfo
+from duetty.wire.approval_shapes import ApprovalInfo, StandingInfo
 
 
 class Asked:

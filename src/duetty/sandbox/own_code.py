@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from duetty.sandbox.detect import BWRAP
-from duetty.sandbox.looking import seen
+from duetty.sandbox.stat_checks import seen
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("site-packages", "dist-packages")

@@ -18,11 +18,10 @@ from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError
-from duetty.ops.judgements import CallsTool, Judgement, RunsLine, Types
-from duetty.ops.judging.decided import MAX_DETAIL, STRICTNESS, Decided
-from duetty.ops.judging.own_things import OwnThings
-from duetty.ops.judging.recording import Doing
-from duetty.ops.judging.surroundings import (
+from duetty.ops.guardrail.decision_record import MAX_DETAIL, STRICTNESS, Decided
+from duetty.ops.guardrail.protected_files import OwnThings
+from duetty.ops.guardrail.recorded_arguments import Doing
+from duetty.ops.guardrail.surroundings import (
     fed_text,
     known_shell,
     line_for,
@@ -30,6 +29,7 @@ from duetty.ops.judging.surroundings import (
     shell_name,
     unknown_variables,
 )
+from duetty.ops.judgements import CallsTool, Judgement, RunsLine, Types
 from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, ProjectRules, other_places, stricter
 from duetty.policy import (

@@ -12,21 +12,21 @@ import anyio
 
 from duetty.blocks import BlockTracker, Phase
 from duetty.calls import Actor
-from duetty.clearing import ASIDE, remove_trees
 from duetty.clock import Clock
 from duetty.errors import OutputExpired
 from duetty.ids import SessionId
 from duetty.journal import Journal
+from duetty.removal import ASIDE, remove_trees
 from duetty.session.block import Block
 from duetty.session.envelope import Envelope, parse_envelope
 from duetty.session.lane import Lane
-from duetty.session.opening import command_text, is_shell
-from duetty.session.probing import Prober
 from duetty.session.profile import Profile
-from duetty.session.recording import recorded_actor
 from duetty.session.session import Session
+from duetty.session.session_start import command_text, is_shell
 from duetty.session.sidecar import read_sidecar
+from duetty.session.store_records import recorded_actor
 from duetty.session.times import Times
+from duetty.session.wait_probe import Prober
 from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal

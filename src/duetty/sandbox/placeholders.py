@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from duetty.sandbox.launch import open_plain
-from duetty.sandbox.looking import check_absent
+from duetty.sandbox.stat_checks import check_absent
 
 
 def make_empty(directory: Path, *, within: Path | None = None) -> None:

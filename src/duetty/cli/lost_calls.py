@@ -1,6 +1,6 @@
 """A tool call that its server did not live to answer, told as the tool's own contract tells it.
 
-A process of its own finds the words (`python -m duetty.cli.cut_off`): it loads what a server
+A process of its own finds the words (`python -m duetty.cli.lost_calls`): it loads what a server
 loads, and the bridge would hold that memory for as long as its host lives.
 """
 
@@ -25,7 +25,7 @@ def cut_off_answer(line: bytes, message: str) -> bytes | None:
             pass
         case _:
             return None
-    words = [sys.executable, "-m", "duetty.cli.cut_off", message]
+    words = [sys.executable, "-m", "duetty.cli.lost_calls", message]
     try:
         done = subprocess.run(  # noqa: S603 - ourselves
             words, input=line, capture_output=True, timeout=WORDS_S, check=True
@@ -37,7 +37,7 @@ def cut_off_answer(line: bytes, message: str) -> bytes | None:
 
 def _answer(line: bytes, message: str) -> bytes:
     from duetty.edges.mcp.dialects.terminal import cut_off
-    from duetty.edges.mcp.plain import response_json, result_json
+    from duetty.edges.mcp.plain_calls import response_json, result_json
 
     request: dict[str, Any] = json.loads(line)
     params: dict[str, Any] = request["params"]

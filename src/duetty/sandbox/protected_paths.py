@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from duetty.sandbox.looking import real
-from duetty.sandbox.making import make_empty
-from duetty.sandbox.mounted import MountTable
-from duetty.sandbox.order import Places, SandboxOrder
-from duetty.sandbox.own import own_code, user_site
-from duetty.sandbox.places import SYSTEM, credentials, is_within, secrets_of_root, servers
-from duetty.sandbox.protecting import protected
+from duetty.sandbox.hidden_files import SYSTEM, credentials, is_within, secrets_of_root, servers
+from duetty.sandbox.mounts import MountTable
+from duetty.sandbox.own_code import own_code, user_site
+from duetty.sandbox.placeholders import make_empty
+from duetty.sandbox.protected_files import protected
+from duetty.sandbox.request import Places, SandboxOrder
+from duetty.sandbox.stat_checks import real
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, SessionBusy, SessionExited, UnknownKey
 from duetty.ops.judgements import PLAIN, Types
 from duetty.ops.operation import Operation, Route
-from duetty.ops.running import needle_of, run_result
+from duetty.ops.run_operations import needle_of, run_result
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
 from duetty.session import Run, RunAnswer, Session, reset

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox.looking import real, seen
+from duetty.sandbox.stat_checks import real, seen
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
 """Where other programs leave sockets and files: each sandbox has its own, empty."""

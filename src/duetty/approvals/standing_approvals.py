@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from duetty.approvals.answering import check_may_answer, too_little
+from duetty.approvals.authority import check_may_answer, too_little
 from duetty.approvals.question import Answer, Question, Recorder
 from duetty.approvals.scopes import HOURS, Choice, bounds, choices, is_covered
 from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import AnswerNotOffered, ApprovalNotFound, BadArguments, Exhausted
 from duetty.store import ApprovalRecord, StandingRecord, Store
-from duetty.wire.approvals import MAX_HOURS
+from duetty.wire.approval_shapes import MAX_HOURS
 
 MAX_STANDING = 1_000
 

@@ -20,11 +20,11 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
-from duetty.edges.mcp.asking import can_be_asked
 from duetty.edges.mcp.core import Core, Use, guarded, missing_told
 from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, Offered
+from duetty.edges.mcp.elicitation import can_be_asked
 from duetty.edges.mcp.sdk import Context, DuettyServer, connection_of, is_modern
-from duetty.edges.mcp.watching import COALESCE_S, Tell
+from duetty.edges.mcp.subscriptions import COALESCE_S, Tell
 from duetty.errors import DuettyError
 from duetty.ops import Dispatcher, Progress
 

@@ -23,7 +23,7 @@ _REMOVE = """nice -n 19 /bin/sh -c 'rm -rf -- "$@" || { chmod -R u+rwx -- "$@"; 
     </dev/null >/dev/null 2>&1 &"""
 _PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
 
-log = logging.getLogger("duetty.clearing")
+log = logging.getLogger("duetty.removal")
 
 
 def remove_trees(*trees: Path) -> None:

@@ -37,12 +37,12 @@ from duetty.errors import (
     Unavailable,
 )
 from duetty.hub import Answer, RemoteNode, exchange
-from duetty.ops.judging.deciding import Deciding, denied
-from duetty.ops.judging.recording import recorded_arguments
+from duetty.ops.documents import Stream
+from duetty.ops.guardrail.decision_path import Deciding, denied
+from duetty.ops.guardrail.recorded_arguments import recorded_arguments
 from duetty.ops.operation import Operation
 from duetty.ops.permits import permit
 from duetty.ops.services import Services
-from duetty.ops.stream import Stream
 from duetty.policy import Deny
 from duetty.wire.results import Done, SessionInfo
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
+from duetty.sandbox.bounded_reads import bytes_of
 from duetty.sandbox.git_config import parse_named
-from duetty.sandbox.looking import is_directory, seen
-from duetty.sandbox.protecting import MAX_CONFIG_BYTES, repositories
-from duetty.sandbox.reading import bytes_of
+from duetty.sandbox.protected_files import MAX_CONFIG_BYTES, repositories
+from duetty.sandbox.stat_checks import is_directory, seen
 
 MAX_TOLD = 5
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from duetty.client.viewing import Told
+from duetty.client.view_protocol import Told
 
 SETTLE_S = 0.5
 """A key that was on its way when the question appeared is not meant for it."""

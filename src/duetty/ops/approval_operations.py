@@ -19,7 +19,7 @@ from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.policy import visible
 from duetty.store import ApprovalRecord, StandingRecord
-from duetty.wire.approvals import (
+from duetty.wire.approval_shapes import (
     ApprovalChoice,
     ApprovalInfo,
     ApprovalList,

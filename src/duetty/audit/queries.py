@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from duetty.audit.files import numbered, path_of
-from duetty.audit.opening import Damage, What
 from duetty.audit.record import GENESIS, Record, claimed_seq, parse_line
+from duetty.audit.recovery import Damage, What
 from duetty.errors import ApprovalUnanswered, DuettyError, Refused, TrailUnreadable
 from duetty.store import TrailAnchor
 
