@@ -2,8 +2,9 @@
 
 from duetty.hub.addresses import Address, IpRules, parse_address
 from duetty.hub.hub import Hub
+from duetty.hub.hub_membership import Joining, Membership, Opening
 from duetty.hub.identity import NodeKey, load_key
-from duetty.hub.joined import (
+from duetty.hub.joined_node import (
     DRAINING,
     NOT_OURS,
     REPLACED,
@@ -15,15 +16,15 @@ from duetty.hub.joined import (
     listed,
     packed,
 )
-from duetty.hub.joining import Joining, Opening
-from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused
+from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused, Told
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
-from duetty.hub.streams import Kind, LinkBroken
+from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
 
 __all__ = [
     "DRAINING",
     "NOT_OURS",
+    "PART_BYTES",
     "REPLACED",
     "Address",
     "Answer",
@@ -37,12 +38,14 @@ __all__ = [
     "Joining",
     "Kind",
     "LinkBroken",
+    "Membership",
     "Network",
     "NodeKey",
     "NodeSocket",
     "Opening",
     "RemoteNode",
     "SocketRefused",
+    "Told",
     "greet",
     "listed",
     "load_key",

@@ -20,11 +20,11 @@ from duetty.errors import (
     ServerUnavailable,
 )
 from duetty.hub.addresses import Address, parse_address
-from duetty.hub.joined import Hello, JoinedLink
+from duetty.hub.health_watch import keep_link
+from duetty.hub.joined_node import Hello, JoinedLink
 from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
 from duetty.hub.nodes import Identity, RemoteNode
-from duetty.hub.watching import keep_link
 
 log = logging.getLogger("duetty.hub")
 
@@ -96,6 +96,14 @@ class Hub:
             )
         return found[0]
 
+    def with_session(self, named: str, user: str | None = None) -> list[RemoteNode]:
+        """The user's nodes that have a session of this id, else those with one of this name."""
+        own = self._of_user.get(user, {}).values()
+        for node in own:
+            if named in node.sessions:
+                return [node]
+        return [node for node in own if named in node.sessions.values()]
+
     # --- those that dial us -----------------------------------------------------
 
     def join(self, hello: Hello, link: JoinedLink, owner: str | None) -> RemoteNode:
@@ -117,9 +125,7 @@ class Hub:
             self._left(earlier, "it joined again")
             earlier.scope.cancel()
         self._epoch += 1
-        node = RemoteNode(
-            link=link, owner=owner, epoch=self._epoch, sessions=dict(hello.sessions)
-        )
+        node = RemoteNode(link=link, owner=owner, epoch=self._epoch, sessions=dict(hello.sessions))
         node.is_well(
             Identity(hostname=hello.hostname, server_id=hello.node_id, version=hello.version)
         )
@@ -169,7 +175,8 @@ class Hub:
         node = self.find(name)
         if node.has_joined:
             raise BadArguments(
-                f"server: {name[:100]!r} joined by itself", hint="end it there: `duetty join --leave`"
+                f"server: {name[:100]!r} joined by itself",
+                hint="end it there: `duetty join --leave`",
             )
         self._nodes.remove(node)
         self._save()

@@ -17,7 +17,7 @@ from websockets.exceptions import (
 
 from duetty.errors import ServerUnavailable
 from duetty.hub.addresses import Address
-from duetty.hub.dialling import dialled
+from duetty.hub.dial import dialled
 from duetty.hub.exchange import exchange
 from duetty.hub.network import Network
 

@@ -12,7 +12,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidSta
 
 from duetty.errors import BadArguments, ServerUnavailable
 from duetty.hub.addresses import Address
-from duetty.hub.dialling import dialled
+from duetty.hub.dial import dialled
 from duetty.hub.exchange import exchange
 from duetty.hub.network import Network
 from duetty.hub.nodes import Identity, RemoteNode

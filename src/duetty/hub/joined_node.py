@@ -255,7 +255,10 @@ class _JoinedAnswer:
         self.status = _status(told)
         headers = told.get("headers")
         self.headers: dict[str, str] = (
-            {str(name).lower(): str(value) for name, value in cast("dict[Any, Any]", headers).items()}
+            {
+                str(name).lower(): str(value)
+                for name, value in cast("dict[Any, Any]", headers).items()
+            }
             if isinstance(headers, dict)
             else {}
         )

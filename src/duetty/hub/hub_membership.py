@@ -6,10 +6,12 @@ for as long as the server runs.
 
 import json
 import logging
+import os
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import anyio
 import anyio.abc
@@ -23,11 +25,11 @@ from websockets.exceptions import (
 )
 
 from duetty.clock import Clock
-from duetty.errors import BadArguments, ServerUnavailable
-from duetty.hub.addresses import Address
-from duetty.hub.dialling import dialled
+from duetty.errors import BadArguments, ServerUnavailable, StateUnwritable
+from duetty.hub.addresses import Address, parse_address
+from duetty.hub.dial import dialled
 from duetty.hub.identity import NodeKey
-from duetty.hub.joined import HELLO_S, REPLACED, unpacked
+from duetty.hub.joined_node import HELLO_S, REPLACED, unpacked
 from duetty.hub.network import Network
 from duetty.hub.streams import PROTOCOL, Frame, LinkBroken, Stream, Streams
 
@@ -78,7 +80,7 @@ class Joining:
         sessions: Sessions,
     ) -> None:
         self.address = address
-        self.state = "connecting"
+        self.state: Literal["connecting", "joined", "unavailable"] = "connecting"
         self.reason: str | None = None
         self.user: str | None = None
         self._token = token
@@ -205,6 +207,83 @@ class Joining:
                 self._changed = anyio.Event()
                 await socket.send(json.dumps({"sessions": self._sessions()}))
                 await anyio.sleep(ANNOUNCE_S)
+
+
+class Membership:
+    """The hub that this server joined, if it did; remembered over a restart."""
+
+    def __init__(
+        self,
+        *,
+        file: Path,
+        tasks: anyio.abc.TaskGroup,
+        link: Callable[[Address, str], Joining],
+    ) -> None:
+        self._file = file
+        self._tasks = tasks
+        self._link = link
+        self._scope: anyio.CancelScope | None = None
+        self.joining: Joining | None = None
+
+    def join(self, address: Address, token: str) -> Joining:
+        """Raises:
+        StateUnwritable: if it cannot be remembered.
+        """
+        self._save({"hub": str(address), "token": token})
+        return self._start(address, token)
+
+    def leave(self) -> bool:
+        """Whether there was a hub to leave."""
+        self._file.unlink(missing_ok=True)
+        if self._scope is None:
+            return False
+        self._scope.cancel()
+        self._scope = self.joining = None
+        return True
+
+    def restore(self, default: str = "", token: str = "") -> None:
+        """Join what was joined before, or what the settings say."""
+        try:
+            kept = cast("dict[str, str]", json.loads(self._file.read_text(encoding="utf-8")))
+            address, token = parse_address(kept["hub"]), kept["token"]
+            if default and str(parse_address(default)) != str(address):
+                log.warning("hub_of_settings_differs", extra={"hub": default})
+        except FileNotFoundError:
+            if not default or not token:
+                return
+            address = parse_address(default)
+        except (OSError, ValueError, KeyError, TypeError, BadArguments) as error:
+            log.warning("join_unreadable", extra={"reason": str(error)})
+            return
+        self._start(address, token)
+
+    def _start(self, address: Address, token: str) -> Joining:
+        if self._scope is not None:
+            self._scope.cancel()
+        self.joining = self._link(address, token)
+        self._scope = scope = anyio.CancelScope()
+
+        async def keep(joining: Joining) -> None:
+            with scope:
+                await joining.keep()
+
+        self._tasks.start_soon(keep, self.joining)
+        return self.joining
+
+    def sessions_changed(self) -> None:
+        if self.joining is not None:
+            self.joining.sessions_changed()
+
+    def _save(self, kept: Mapping[str, object]) -> None:
+        beside = self._file.with_suffix(".new")
+        try:
+            beside.unlink(missing_ok=True)
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                json.dump(kept, out)
+            beside.replace(self._file)
+        except OSError as error:
+            raise StateUnwritable(f"cannot write {self._file}: {error.strerror}") from error
 
 
 class _Replaced(Exception):
