@@ -126,9 +126,7 @@ async def running_engine(
                     network=Network(IpRules()),
                     tasks=tasks,
                 ),
-                membership=Membership(
-                    file=paths.join_file, tasks=tasks, link=_no_hub
-                ),
+                membership=Membership(file=paths.join_file, tasks=tasks, link=_no_hub),
             )
             try:
                 yield Engine(

@@ -635,7 +635,7 @@ def _locked(paths: Paths) -> Generator[None]:
     """One server for one instance; the lock goes with the process, however it ends."""
     fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if not _taken(fd, paths):
+        if not _lock(fd, paths):
             pid = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
             address = _read(paths.address_file) or "an address it has not told yet"
             raise InstanceBusy(
@@ -655,7 +655,7 @@ def _locked(paths: Paths) -> Generator[None]:
         os.close(fd)
 
 
-def _taken(fd: int, paths: Paths) -> bool:
+def _lock(fd: int, paths: Paths) -> bool:
     """Whether the lock is ours now. One that ends closes its sockets first: whoever found nobody
     there and started us must not be told that somebody is.
     """

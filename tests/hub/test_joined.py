@@ -51,7 +51,9 @@ def test_a_machine_that_joined_is_listed_by_the_id_of_its_key(
 ) -> None:
     told = gamma.client.get("/server/hub")
 
-    listed = next(each for each in servers.http.get("/servers").json() if each["hostname"] == "gamma")
+    listed = next(
+        each for each in servers.http.get("/servers").json() if each["hostname"] == "gamma"
+    )
 
     assert told["state"] == "joined"
     assert listed["health"] == "healthy"
@@ -128,9 +130,7 @@ def test_a_client_that_goes_takes_its_wait_with_it(
     servers: Servers, shell: dict[str, Any], gamma: ServerProcess
 ) -> None:
     with pytest.raises(httpx.ReadTimeout):
-        servers.http.post(
-            f"/sessions/{shell['id']}/run", json={"input": "sleep 5"}, timeout=0.5
-        )
+        servers.http.post(f"/sessions/{shell['id']}/run", json={"input": "sleep 5"}, timeout=0.5)
 
     gamma.client.post(f"/sessions/{shell['id']}/interrupt", {})
     assert run(servers, shell["id"], "echo free").json()["output"] == "free"

@@ -213,14 +213,14 @@ async def _result(
     params: Any,
     hearing: Hearing,
 ) -> Any:
-    async with _asked(node, call, operation, params, hearing) as answer:
+    async with _exchange(node, call, operation, params, hearing) as answer:
         body = await answer.body()
         if answer.status >= 400:
             raise told_error(node, answer.status, body)
         return _shaped(node, operation, body)
 
 
-def _asked(
+def _exchange(
     node: RemoteNode,
     call: Call,
     operation: Operation[Any, Any],
@@ -364,7 +364,9 @@ async def _document(
     stack = AsyncExitStack()
     try:
         with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
-            answer = await stack.enter_async_context(_asked(node, call, operation, params, hearing))
+            answer = await stack.enter_async_context(
+                _exchange(node, call, operation, params, hearing)
+            )
             if answer.status >= 400:
                 raise told_error(node, answer.status, await answer.body())
             media = answer.headers.get("content-type", "")

@@ -141,7 +141,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             held[self] = None
             self._strangers = held
             self._shares = cast("Shares", self.app_state[HELD])
-            self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._left}
+            self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._on_closed}
         super().connection_made(transport)
         self._bind(HEAD_S)
 
@@ -153,10 +153,10 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         """
         if self._shares is not None and self._owner != actor.identity:
             give_back = self._shares.take(actor)
-            self._left()
+            self._on_closed()
             self._owner, self._give_back = actor.identity, give_back
 
-    def _left(self) -> None:
+    def _on_closed(self) -> None:
         if self._strangers is not None:
             self._strangers.pop(self, None)
         if self._give_back is not None:
@@ -210,7 +210,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unbind()
-        self._left()
+        self._on_closed()
         self.pipeline.clear()
         self._unread = b""
         super().connection_lost(exc)

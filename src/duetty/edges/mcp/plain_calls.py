@@ -4,7 +4,7 @@ Most of what an agent sends is one call of one tool that needs nothing but its
 answer, and the SDK's way to it costs three times this one (docs/adr/0017). What
 is taken here is only what the SDK would surely let pass, judged by what the SDK has
 let pass before; every doubt goes the long way. Both ways tell the same, and
-`tests/edges/mcp/test_two_ways.py` compares them.
+`tests/edges/mcp/test_plain_calls_equal_sdk.py` compares them.
 """
 
 import json
@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 from pydantic_core import from_json, to_json
 
 from duetty.edges.mcp.dialect import Answer, Json, Picture
+from duetty.hosts import Ability
 
 RESERVED = "io.modelcontextprotocol/"
 """Names in `_meta` that belong to the protocol."""
@@ -29,7 +30,7 @@ MAX_ENVELOPES = 256
 class Envelope:
     """What the client said of itself in a request of the modern era that the SDK took."""
 
-    can_be_asked: bool
+    abilities: frozenset[Ability]
     declares_tasks: bool
     client: str | None
 

@@ -80,10 +80,16 @@ class Task:
         self.questions |= dict(zip(keys, questions, strict=True))
         self.become("input_required")
         self.asked.set()
-        while any(key not in self.answers for key in keys):
-            self.answered = anyio.Event()
-            await self.answered.wait()
-        return [self.answers.pop(key) for key in keys]
+        try:
+            while any(key not in self.answers for key in keys):
+                self.answered = anyio.Event()
+                await self.answered.wait()
+            return [self.answers.pop(key) for key in keys]
+        finally:
+            # Nobody waits for an answer any more: the client need not be asked.
+            self.take({key: {} for key in keys if key in self.questions})
+            for key in keys:
+                self.answers.pop(key, None)
 
     async def wait_done_or_question(self) -> None:
         while not (self.done.is_set() or self.questions):
