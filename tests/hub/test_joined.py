@@ -2,7 +2,6 @@
 
 import json
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import anyio
@@ -21,11 +20,11 @@ JOINED = {"server": "gamma"}
 
 
 @pytest.fixture(scope="module")
-def gamma(servers: Servers) -> Iterator[ServerProcess]:
+def gamma(servers: Servers) -> ServerProcess:
     """A machine that joined by itself; nobody can dial it by what the hub knows."""
     node = servers.start("gamma")
     join(node, servers)
-    yield node
+    return node
 
 
 def join(node: ServerProcess, servers: Servers) -> None:
