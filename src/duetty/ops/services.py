@@ -10,7 +10,7 @@ from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Hub
+from duetty.hub import Hub, Membership
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
@@ -72,6 +72,9 @@ class Services:
     page_opening: PageOpening
     hub: Hub
     agents: Agents
+    membership: Membership
+    """In a hub that this server joined."""
+
     upstreams: Upstreams = field(default_factory=no_upstreams)
     viewing: Shares = field(
         default_factory=lambda: Shares(
