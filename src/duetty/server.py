@@ -31,7 +31,9 @@ import anyio.to_thread
 import uvicorn
 
 from duetty import __version__
+from duetty.agent import open_agents, without_key
 from duetty.approvals import Approvals
+from duetty.calls import Scope
 from duetty.clock import Clock, SystemClock
 from duetty.config import (
     Paths,
@@ -56,16 +58,19 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
+from duetty.edges.http.hub_requests import HubRequests
 from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
-from duetty.hub import Hub, IpRules, Network
+from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
+from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network, load_key
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
+    AgentHands,
     Dispatcher,
     Node,
     Oversight,
@@ -148,11 +153,14 @@ class Server:
         *,
         environment: Mapping[str, str],
         ephemeral: bool = False,
+        hub_token: str = "",
         clock: Clock | None = None,
     ) -> None:
+        self._hub_token = hub_token
         self._paths = paths
         self._settings = settings
         self._environment = with_own_place(environment, paths)
+        self._for_programs = without_key(settings, self._environment)
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
         self._stopping: anyio.Event | None = None
@@ -233,13 +241,13 @@ class Server:
                 scratch=self._paths.scratch,
                 settings=self._settings,
                 clock=self._clock,
-                environment=self._environment,
+                environment=self._for_programs,
                 url=lambda: self._url,
                 tasks=tasks,
             )
             self._processes = Processes(
                 directory=self._paths.state / "processes",
-                environment=self._environment,
+                environment=self._for_programs,
                 most=self._settings.process_max,
                 output_bytes=self._settings.process_output_mib * 1024 * 1024,
                 clock=self._clock,
@@ -296,15 +304,38 @@ class Server:
             own_socket=str(self._paths.server_socket),
             instance=sha256(os.fsencode(self._paths.state)).hexdigest()[:8],
         )
+        key = load_key(self._paths.node_key_file)
+        network = Network(self._ip_rules, ca_file=self._settings.hub_tls_ca)
         hub = Hub(
             file=self._paths.servers_file,
             hostname=self._hostname,
-            server_id=secrets.token_hex(8),
-            network=Network(self._ip_rules, ca_file=self._settings.hub_tls_ca),
+            server_id=key.node_id,
+            network=network,
             tasks=tasks,
         )
+
+        def link(address: Address, hub_token: str) -> Joining:
+            return Joining(
+                address,
+                token=hub_token,
+                key=key,
+                hostname=self._hostname,
+                version=__version__,
+                network=network,
+                clock=self._clock,
+                serve=HubRequests(
+                    app,
+                    hub=address.host,
+                    allowed=frozenset(map(Scope, self._settings.hub_scopes)),
+                    prefix=self._prefix,
+                ),
+                sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
+            )
+
+        membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
         services = Services(
             hub=hub,
+            membership=membership,
             node=Node(
                 hostname=hub.hostname,
                 server_id=hub.server_id,
@@ -327,7 +358,10 @@ class Server:
             trail=oversight.trail,
             deciding=oversight.deciding,
             page_opening=PageOpening(
-                self._environment, self._clock, directory=self._paths.runtime, tasks=tasks
+                self._for_programs, self._clock, directory=self._paths.runtime, tasks=tasks
+            ),
+            agents=open_agents(
+                self._settings, self._environment, store=store, clock=self._clock, tasks=tasks
             ),
             upstreams=upstreams_of(
                 self._paths,
@@ -341,6 +375,7 @@ class Server:
         )
         services.upstreams.answer_unowned = answering_unowned(services)
         dispatcher = Dispatcher(services)
+        services.agents.hands = AgentHands(dispatcher, services)
         mcp = McpEdge(
             dispatcher,
             admit=guard.admit,
@@ -397,6 +432,8 @@ class Server:
         tasks.start_soon(_see_orphans_off)
         tasks.start_soon(access.close_expired)
         hub.restore()
+        membership.restore(self._settings.hub_join, self._hub_token)
+        tasks.start_soon(_tell_sessions, registry, membership)
         tasks.start_soon(oversight.approvals.expire)
         tasks.start_soon(self._end_when_unused, registry, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
@@ -501,6 +538,17 @@ class Server:
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
         self.stop(not self._ephemeral)
+
+
+async def _tell_sessions(registry: Registry, membership: Membership) -> None:
+    """A hub knows which sessions there are as soon as that changes."""
+    with registry.log.subscribe() as entries:
+        while True:
+            entry = await entries.receive()
+            if isinstance(entry, Lagged) or isinstance(
+                entry.event, SessionCreated | SessionRemoved | SessionRenamed
+            ):
+                membership.sessions_changed()
 
 
 async def _see_orphans_off() -> None:

@@ -31,6 +31,8 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "new": Command("open a session here and attach to it; `duetty` alone does the same", "new"),
+    "ask": Command("have the agent do something in a session, and watch it", "ask"),
+    "agent": Command("show, stop and resume conversations with the agent", "agent"),
     "attach": Command("show a session in this terminal and type into it", "attach"),
     "list": Command("list the sessions", "list"),
     "run": Command("run a command in a session and print its output", "run"),
@@ -54,6 +56,7 @@ COMMANDS: dict[str, Command] = {
     "server": Command("start the server", "server"),
     "stop": Command("end the server and its sessions", "stop"),
     "servers": Command("show, add and remove the servers that this one speaks for", "servers"),
+    "join": Command("join a hub, so that this machine is reached through it", "join"),
     "persist": Command("show or set whether the server stays when nobody needs it", "persist"),
     "approvals": Command("show what waits for a person's answer", "approvals"),
     "approve": Command("say yes to a question", "approve"),

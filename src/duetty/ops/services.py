@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from duetty.agent import Agents
 from duetty.approvals import Approvals, HostAsk
 from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Hub
+from duetty.hub import Hub, Membership
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
@@ -70,6 +71,10 @@ class Services:
     deciding: Deciding
     page_opening: PageOpening
     hub: Hub
+    agents: Agents
+    membership: Membership
+    """In a hub that this server joined."""
+
     upstreams: Upstreams = field(default_factory=no_upstreams)
     viewing: Shares = field(
         default_factory=lambda: Shares(

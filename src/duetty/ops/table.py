@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duetty.ops import (
+    agent_operations,
     approval_operations,
     audit,
     capture,
@@ -41,6 +42,9 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         servers.ADD,
         servers.GET,
         servers.REMOVE,
+        servers.JOIN,
+        servers.LEAVE,
+        servers.JOINED,
         tokens.CREATE,
         tokens.LIST,
         tokens.REVOKE,
@@ -124,6 +128,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.LOGS,
         upstreams.UPDATES,
         upstream_questions.ANSWER,
+        *agent_operations.AGENT,
         policy.SHOW,
         policy.CHECK,
         policy.WHY,
