@@ -5,6 +5,7 @@ from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.approval_feed import Asked, approval_shape
+from duetty.ops.bounds import Bounds
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.documents import Stream
@@ -30,6 +31,7 @@ __all__ = [
     "Answer",
     "ApprovalRecord",
     "Asked",
+    "Bounds",
     "Captures",
     "Deciding",
     "Dispatcher",

@@ -4,7 +4,7 @@ No edge can reach a session around it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -16,6 +16,7 @@ from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound, Refused
 from duetty.hub import RemoteNode
 from duetty.ops.approval_feed import Asked, follow_approvals
+from duetty.ops.bounds import Bounds
 from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
     Captures,
@@ -159,7 +160,15 @@ class Dispatcher:
         progress: Progress | None = None,
     ) -> Any:
         call = Call(actor=actor, operation=name, arguments=arguments, dialect=dialect, mode=mode)
-        return await self.dispatch(call, streaming=streaming, host=host, progress=progress)
+        operation = OPERATIONS.get(name)
+        waits = operation is not None and operation.waits
+        with self.bounds["waits"].taken(actor) if waits else nullcontext():
+            return await self.dispatch(call, streaming=streaming, host=host, progress=progress)
+
+    @property
+    def bounds(self) -> Bounds:
+        """What callers share."""
+        return self._services.access.bounds
 
     def _steps_of(self, call: Call, host: HostAsk | None) -> Steps:
         async def step(

@@ -20,9 +20,8 @@ from pydantic import Field
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Json
 from duetty.edges.mcp.sdk import TASKS_EXTENSION, Context, declares_tasks, is_modern
-
-MAX_TASKS = 1_000
-"""Tasks at once, ended ones that are still kept included."""
+from duetty.errors import Exhausted
+from duetty.ops import Shares
 
 KEPT_MS = 600_000
 """How long an ended task is kept when its client asked for nothing else."""
@@ -50,6 +49,9 @@ class Task:
 
     actor: Actor
     kept_ms: int
+    give_back: Callable[[], None]
+    """Of its place among all tasks."""
+
     about: tuple[str, str] | None = None
     """The tool and its arguments, where an answer may come with the same call again."""
 
@@ -102,7 +104,10 @@ class Task:
 class Tasks:
     """Every task of one dialect's server."""
 
-    def __init__(self) -> None:
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+        """Of tasks at once, ended ones that are still kept included."""
+
         self._tasks: dict[str, Task] = {}
         self.group: TaskGroup | None = None
         """Who owns the work; set while the server runs."""
@@ -115,10 +120,10 @@ class Tasks:
         kept_ms: int | None = None,
         about: tuple[str, str] | None = None,
     ) -> Task:
-        self._make_room()
+        give_back = self._make_room(actor)
         assert self.group is not None
         kept_ms = max(1, min(kept_ms or KEPT_MS, MAX_KEPT_MS))
-        task = Task(actor=actor, kept_ms=kept_ms, about=about)
+        task = Task(actor=actor, kept_ms=kept_ms, about=about, give_back=give_back)
         self._tasks[task.id] = task
         self.group.start_soon(self._work, task, work)
         return task
@@ -129,6 +134,7 @@ class Tasks:
         return task if task is not None and task.actor == actor else None
 
     def forget(self, task: Task) -> None:
+        task.give_back()
         self._tasks.pop(task.id, None)
 
     async def _work(self, task: Task, work: Callable[[Task], Awaitable[Outcome]]) -> None:
@@ -144,18 +150,24 @@ class Tasks:
             task.done.set()
             task.asked.set()
 
-    def _make_room(self) -> None:
+    def _make_room(self, actor: Actor) -> Callable[[], None]:
+        """The oldest ended tasks of the same actor go for a new one.
+
+        Raises:
+            MCPError: if all that it may have are at work.
+        """
         now = datetime.now(UTC)
         for task in list(self._tasks.values()):
             if task.is_over and (now - task.updated_at).total_seconds() * 1000 > task.kept_ms:
                 self.forget(task)
-        while len(self._tasks) >= MAX_TASKS:
-            oldest = next((task for task in self._tasks.values() if task.is_over), None)
-            if oldest is None:
-                raise MCPError(
-                    code=t.INTERNAL_ERROR, message=f"{MAX_TASKS} tasks are at work; no more now"
-                )
-            self.forget(oldest)
+        ended = [each for each in self._tasks.values() if each.is_over and each.actor == actor]
+        while True:
+            try:
+                return self._shares.take(actor)
+            except Exhausted as error:
+                if not ended:
+                    raise MCPError(code=t.INTERNAL_ERROR, message=error.message) from error
+                self.forget(ended.pop(0))
 
     # --- the protocol -----------------------------------------------------------
 
