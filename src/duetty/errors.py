@@ -411,6 +411,12 @@ class UpstreamTimeout(Deadline):
     code = "upstream_timeout"
 
 
+class HostUnavailable(Unavailable):
+    """No client of a host can do what it is asked for, or it would not, or not in time."""
+
+    code = "host_unavailable"
+
+
 # --- keeper, journal, store ---------------------------------------------------
 
 
@@ -490,6 +496,137 @@ class ServerUnavailable(Unavailable):
     """`server` names a node that does not answer now; `details` says which and how it is."""
 
     code = "server_unavailable"
+
+
+# --- the hub: `details.executed` says whether the command can have run: false or "unknown" ---
+
+
+class EngineUnavailable(Unavailable):
+    """The engine that replicas of a hub share does not answer; the command was not run."""
+
+    code = "engine_unavailable"
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"the hub's engine cannot be asked: {why}",
+            hint="try again soon; sessions whose node is connected to the same replica still work",
+            details={"executed": False},
+        )
+
+
+class SessionOffline(Unavailable):
+    """No node holds the session now; the command was not run."""
+
+    code = "session_offline"
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"the machine of session {session!r} is not connected",
+            hint="try again when it is; list the sessions to see which are",
+            details={"executed": False},
+        )
+
+
+class NodeDisconnected(Unavailable):
+    """The node went away within the call; the command may have run."""
+
+    code = "node_disconnected"
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"the machine of session {session!r} went away within the call",
+            hint="send it again with the same commandId: it runs at most once",
+            details={"executed": "unknown"},
+        )
+
+
+class NodeTimeout(Deadline):
+    """The node did not answer within the caller's bound; the command may have run."""
+
+    code = "node_timeout"
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"the machine of session {session!r} did not answer in time",
+            hint="send it again with the same commandId to get its result",
+            details={"executed": "unknown"},
+        )
+
+
+class CommandExpired(Deadline):
+    """The caller's bound passed before the command was begun; it was not run."""
+
+    code = "command_expired"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the time for this command was over before it began",
+            hint="send it again with more time",
+            details={"executed": False},
+        )
+
+
+class NodeBusy(Exhausted):
+    """A node or a user has as many calls under way as one may; the command was not run."""
+
+    code = "node_busy"
+
+    def __init__(self, what: str, limit: int) -> None:
+        super().__init__(
+            f"{what} has {limit} calls under way",
+            hint="wait until one of them ends",
+            details={"executed": False},
+        )
+
+
+class SessionClaimed(Conflict):
+    """Another node holds this session id; choose another one."""
+
+    code = "session_claimed"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this session id belongs to another node", hint="join with an id of your own"
+        )
+
+
+class CommandIdReused(Conflict):
+    """Two different commands came with one commandId; the second was not run."""
+
+    code = "command_id_reused"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this commandId was used for another command",
+            hint="give each command an id of its own",
+            details={"executed": False},
+        )
+
+
+class ResultNotKept(Conflict):
+    """The command ran, and its result is not there to be given again."""
+
+    code = "result_not_kept"
+
+    def __init__(self, executed: object) -> None:
+        super().__init__(
+            "this command was begun before, and its result was not kept",
+            hint="look at the session to see what it did",
+            details={"executed": executed},
+        )
+
+
+class TokenRevoked(AuthInvalid):
+    """The token was revoked, also while the call was under way."""
+
+    code = "token_revoked"
+
+    def __init__(self, executed: object = False) -> None:
+        super().__init__(
+            "this token was revoked",
+            hint="sign in again",
+            details={"executed": executed},
+        )
 
 
 class SignInAgain(AuthInvalid):

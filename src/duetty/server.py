@@ -41,7 +41,6 @@ from duetty.config import (
     server_hostname,
     with_own_place,
 )
-from duetty.descriptors import for_people, for_sessions, limit
 from duetty.edges.http import (
     Guard,
     Origins,
@@ -56,7 +55,8 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
-from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
+from duetty.edges.http.handshakes import Handshake
+from duetty.edges.http.peer import HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -66,12 +66,12 @@ from duetty.hub import Hub, IpRules, Network
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
+    Bounds,
     Dispatcher,
     Node,
     Oversight,
     PageOpening,
     Services,
-    Shares,
     open_oversight,
 )
 from duetty.ops.upstreams import upstreams_of, workspaces_of
@@ -386,6 +386,7 @@ class Server:
                 timeout_graceful_shutdown=int(DRAIN_S),
             ),
             self._tls,
+            access.bounds,
         )
         await anyio.to_thread.run_sync(self._wait_keeper)
         leave_no_core()  # after it, since shells inherit it from the keeper
@@ -540,31 +541,34 @@ def _has_children(pid: int) -> bool:
 class _Uvicorn(uvicorn.Server):
     """Signals are the server's own business; TLS is for the network, not for the unix socket."""
 
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, bounds: Bounds) -> None:
         super().__init__(config)
         self._tls = tls
+        self._bounds = bounds
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
-        most = max(16, limit() - for_people() - for_sessions())
-        held = Shares("connections", most=most, each=most // 4, for_people=most // 8)
-        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}, HELD: held}
+        held = self._bounds.strangers
+        state: dict[str, Any] = {
+            **self.lifespan.state,
+            STRANGERS: held,
+            HELD: self._bounds["connections"],
+        }
 
         def protocol() -> asyncio.Protocol:
             return PeerCheckedProtocol(
                 config=self.config, server_state=self.server_state, app_state=state
             )
 
+        def secured() -> asyncio.Protocol:
+            return protocol() if self._tls is None else Handshake(protocol, self._tls, held)
+
         self.servers = [
             await loop.create_server(
-                protocol,
+                protocol if each.family == socket.AF_UNIX else secured,
                 sock=each,
-                ssl=None if each.family == socket.AF_UNIX else self._tls,
-                ssl_handshake_timeout=(
-                    None if self._tls is None or each.family == socket.AF_UNIX else HEAD_S
-                ),
                 backlog=self.config.backlog,
             )
             for each in sockets or []
@@ -594,7 +598,7 @@ def _locked(paths: Paths) -> Generator[None]:
     """One server for one instance; the lock goes with the process, however it ends."""
     fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if not _taken(fd, paths):
+        if not _lock(fd, paths):
             pid = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
             address = _read(paths.address_file) or "an address it has not told yet"
             raise InstanceBusy(
@@ -614,7 +618,7 @@ def _locked(paths: Paths) -> Generator[None]:
         os.close(fd)
 
 
-def _taken(fd: int, paths: Paths) -> bool:
+def _lock(fd: int, paths: Paths) -> bool:
     """Whether the lock is ours now. One that ends closes its sockets first: whoever found nobody
     there and started us must not be told that somebody is.
     """

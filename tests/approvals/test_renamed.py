@@ -49,7 +49,7 @@ async def test_the_question_is_listed_under_the_name_of_now(home: Path) -> None:
             await rename(engine, "mine", "other")
 
             [waiting] = (await engine.call("approval.list")).approvals
-            with engine.dispatcher.asked(ANNA) as looking:
+            with engine.dispatcher.approval_feed(ANNA) as looking:
                 await approve(engine, question.id)
                 told = await looking.receive()
 

@@ -135,7 +135,7 @@ from pathlib import Path
 import anyio
 from duetty.clock import SystemClock
 from duetty.processes import Order, Processes
-from duetty.sandbox import SandboxOrder
+from duetty.sandbox import SandboxRequest
 place, command = Path(sys.argv[1]), sys.argv[2]
 async def main():
     async with anyio.create_task_group() as tasks:
@@ -145,7 +145,7 @@ async def main():
         )
         await processes.start(Order(
             command=command, cwd=str(place), env=processes.environment,
-            sandbox=SandboxOrder(asked="bubblewrap", workspaces=(str(place),)),
+            sandbox=SandboxRequest(asked="bubblewrap", workspaces=(str(place),)),
         ))
         print("started", flush=True)
         await anyio.sleep_forever()

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, Support, support, wrap
+from duetty.sandbox import Limits, Places, RequestedLevel, SandboxRequest, Support, support, wrap
 
-LEVELS: tuple[Asked, ...] = ("bubblewrap", "landlock")
+LEVELS: tuple[RequestedLevel, ...] = ("bubblewrap", "landlock")
 
 needs_both = pytest.mark.skipif(
     support().bubblewrap is None or not support().has_landlock,
@@ -101,7 +101,7 @@ def reads(*paths: Path | str) -> str:
 
 
 def run_inside(
-    asked: Asked,
+    asked: RequestedLevel,
     argv: list[str],
     *,
     workspace: Path | None,
@@ -138,7 +138,7 @@ def run_inside(
         argv,
         env,
         cwd=str(cwd),
-        order=SandboxOrder(
+        order=SandboxRequest(
             asked=asked,
             workspaces=tuple(map(str, (*own, *more_workspaces))),
             protect=protect,
@@ -186,7 +186,7 @@ def _at(fd: int, number: int, stack: ExitStack) -> int:
     return os.dup2(fd, number)
 
 
-def python_inside(asked: Asked, code: str, *, workspace: Path, **named: object) -> str:
+def python_inside(asked: RequestedLevel, code: str, *, workspace: Path, **named: object) -> str:
     """What a Python program printed inside; its errors if it failed."""
     done = run_inside(asked, [PYTHON, "-I", "-c", code], workspace=workspace, **named)  # type: ignore[arg-type]
     return done.stdout.strip() if done.returncode == 0 else f"{done.returncode}: {done.stderr}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked
+from duetty.sandbox import RequestedLevel
 from duetty.sandbox.caches import VARIABLES
 from tests.sandbox.inside import LEVELS, PYTHON, lasting_home, needs_both, run_inside
 
@@ -38,7 +38,9 @@ def place() -> Generator[Path]:
         yield home
 
 
-def inside(level: Asked, home: Path, line: str, **env: str) -> "subprocess.CompletedProcess[str]":
+def inside(
+    level: RequestedLevel, home: Path, line: str, **env: str
+) -> "subprocess.CompletedProcess[str]":
     return run_inside(
         level,
         ["/bin/sh", "-ec", line],
@@ -72,7 +74,7 @@ def write_sdist(directory: Path) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_pip_keeps_what_it_built_for_the_next_sandbox_of_the_workspace(
-    place: Path, level: Asked
+    place: Path, level: RequestedLevel
 ) -> None:
     write_sdist(place / "ws/wheels")
     install = "{0}/bin/pip install --no-index --find-links wheels --disable-pip-version-check tiny"
@@ -98,7 +100,7 @@ def test_pip_keeps_what_it_built_for_the_next_sandbox_of_the_workspace(
     shutil.which("npm", path="/usr/local/bin:/usr/bin:/bin") is None, reason="no npm"
 )
 @pytest.mark.parametrize("level", LEVELS)
-def test_npm_installs_and_caches(place: Path, level: Asked) -> None:
+def test_npm_installs_and_caches(place: Path, level: RequestedLevel) -> None:
     for name in ("dep", "app"):
         (place / "ws" / name).mkdir()
         (place / "ws" / name / "package.json").write_text(f'{{"name":"{name}","version":"1.0.0"}}')
@@ -125,7 +127,7 @@ def sysroot() -> str | None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_cargo_builds(place: Path, level: Asked) -> None:
+def test_cargo_builds(place: Path, level: RequestedLevel) -> None:
     if (toolchain := sysroot()) is None:
         pytest.skip("no cargo that works in this home")
     (place / "ws/src").mkdir()
@@ -142,7 +144,9 @@ def test_cargo_builds(place: Path, level: Asked) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_cache_can_be_written_and_nothing_beside_it(place: Path, level: Asked) -> None:
+def test_every_cache_can_be_written_and_nothing_beside_it(
+    place: Path, level: RequestedLevel
+) -> None:
     (place / "state/token").write_text("SECRET")
     other = place / "state/caches/other"
     other.mkdir(parents=True)
@@ -161,7 +165,7 @@ def test_every_cache_can_be_written_and_nothing_beside_it(place: Path, level: As
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_another_workspace_has_other_caches(place: Path, level: Asked) -> None:
+def test_another_workspace_has_other_caches(place: Path, level: RequestedLevel) -> None:
     inside(level, place, 'mkdir -p "$PIP_CACHE_DIR" && touch "$PIP_CACHE_DIR/mine"')
     (place / "elsewhere").mkdir()
 
@@ -179,7 +183,7 @@ def test_another_workspace_has_other_caches(place: Path, level: Asked) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_cache_in_the_workspace_stays_where_it_is(place: Path, level: Asked) -> None:
+def test_a_cache_in_the_workspace_stays_where_it_is(place: Path, level: RequestedLevel) -> None:
     mine = str(place / "ws/.cargo-home")
 
     done = inside(level, place, 'echo "$CARGO_HOME"', CARGO_HOME=mine)
@@ -188,7 +192,7 @@ def test_a_cache_in_the_workspace_stays_where_it_is(place: Path, level: Asked) -
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_without_a_workspace_caches_go_with_the_sandbox(place: Path, level: Asked) -> None:
+def test_without_a_workspace_caches_go_with_the_sandbox(place: Path, level: RequestedLevel) -> None:
     done = run_inside(
         level,
         ["/bin/sh", "-c", 'mkdir -p "$GOCACHE" && touch "$GOCACHE/x" && echo made'],

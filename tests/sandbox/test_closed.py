@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox import Asked, Places, SandboxOrder, wrap
+from duetty.sandbox import Places, RequestedLevel, SandboxRequest, wrap
 from duetty.sandbox.hidden_files import credentials, listening_sockets
 from duetty.sandbox.protected_files import protected
 from duetty.sandbox.stat_checks import check_absent
@@ -27,14 +27,14 @@ def home() -> Iterator[Path]:
         yield path
 
 
-def refused(level: Asked, home: Path) -> SandboxUnavailable:
+def refused(level: RequestedLevel, home: Path) -> SandboxUnavailable:
     """What a start says, by an ordinary user, with nothing started."""
     with ordinary_user(home), pytest.raises(SandboxUnavailable) as raised:
         wrap(
             ["/bin/true"],
             {},
             cwd=str(home / "ws"),
-            order=SandboxOrder(asked=level, workspaces=(str(home / "ws"),), home=str(home)),
+            order=SandboxRequest(asked=level, workspaces=(str(home / "ws"),), home=str(home)),
             places=Places(hidden=()),
         )
     return raised.value
@@ -54,7 +54,7 @@ def refused(level: Asked, home: Path) -> SandboxUnavailable:
     ],
 )
 def test_a_closed_directory_hides_nothing_from_the_next_start(
-    home: Path, level: Asked, closed: str, mode: int
+    home: Path, level: RequestedLevel, closed: str, mode: int
 ) -> None:
     subprocess.run(["git", "init", "-q", str(home / "ws/sub/deep")], check=True)
     (home / "ws/.config/fish").mkdir(parents=True)
@@ -67,7 +67,9 @@ def test_a_closed_directory_hides_nothing_from_the_next_start(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_hooks_that_cannot_be_made_now_cannot_be_made_later(home: Path, level: Asked) -> None:
+def test_hooks_that_cannot_be_made_now_cannot_be_made_later(
+    home: Path, level: RequestedLevel
+) -> None:
     subprocess.run(["git", "init", "-q", "--template=", str(home / "ws")], check=True)
     (home / "ws/.git").chmod(0o555)
 
@@ -76,7 +78,9 @@ def test_hooks_that_cannot_be_made_now_cannot_be_made_later(home: Path, level: A
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("closed", [".cargo", "dotfiles", ".local"])
-def test_a_closed_directory_hides_no_credentials(home: Path, level: Asked, closed: str) -> None:
+def test_a_closed_directory_hides_no_credentials(
+    home: Path, level: RequestedLevel, closed: str
+) -> None:
     for name in (".cargo", "dotfiles/aws", ".local/share/keyrings"):
         (home / name).mkdir(parents=True)
     (home / ".cargo/credentials.toml").write_text("SECRET")
@@ -120,7 +124,7 @@ def test_what_others_closed_keeps_no_sandbox_from_starting(home: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_lease_hides_no_configuration(home: Path, level: Asked) -> None:
+def test_a_lease_hides_no_configuration(home: Path, level: RequestedLevel) -> None:
     """Whoever opens the file, and does not wait, is told to come again."""
     subprocess.run(["git", "init", "-q", str(home / "ws")], check=True)
     before = signal.signal(signal.SIGIO, signal.SIG_IGN)

@@ -14,7 +14,7 @@ from threading import Thread
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, hidden_files, support
+from duetty.sandbox import Limits, RequestedLevel, hidden_files, support
 from tests.sandbox.inside import (
     ATTEMPT,
     LEVELS,
@@ -50,7 +50,7 @@ def outside() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_workspace_can_be_written(level: Asked, ws: Path) -> None:
+def test_the_workspace_can_be_written(level: RequestedLevel, ws: Path) -> None:
     (ws / "old").write_text("x")
 
     said = python_inside(
@@ -64,7 +64,7 @@ def test_the_workspace_can_be_written(level: Asked, ws: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_nothing_outside_can_be_written(level: Asked, ws: Path, outside: Path) -> None:
+def test_nothing_outside_can_be_written(level: RequestedLevel, ws: Path, outside: Path) -> None:
     (outside / "kept").write_text("kept")
     code = f"""{ATTEMPT}
 outside = {str(outside)!r}
@@ -99,7 +99,7 @@ print([attempt(act) for act in (lambda: os.chmod(path, 0o777), lambda: os.utime(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_there_is_no_network(level: Asked, ws: Path) -> None:
+def test_there_is_no_network(level: RequestedLevel, ws: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = f"""{ATTEMPT}
@@ -120,7 +120,7 @@ print([attempt(act) for act in (tcp, udp, raw, vsock)])"""
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_network_is_there_when_it_is_allowed(level: Asked, ws: Path) -> None:
+def test_the_network_is_there_when_it_is_allowed(level: RequestedLevel, ws: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         code = f"import socket; socket.create_connection(('127.0.0.1', {port})); print('ok')"
@@ -129,7 +129,9 @@ def test_the_network_is_there_when_it_is_allowed(level: Asked, ws: Path) -> None
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_sockets_of_other_programs_cannot_be_reached(level: Asked, ws: Path, outside: Path) -> None:
+def test_sockets_of_other_programs_cannot_be_reached(
+    level: RequestedLevel, ws: Path, outside: Path
+) -> None:
     """A path to a unix socket leads around a read-only root: agents' keys, docker, ourselves."""
     with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as abstract:
         server.bind(str(outside / "agent.sock"))
@@ -149,7 +151,7 @@ print([attempt(act) for act in (path, abstract)])"""
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_server_can_be_neither_traced_nor_signalled(level: Asked, ws: Path) -> None:
+def test_the_server_can_be_neither_traced_nor_signalled(level: RequestedLevel, ws: Path) -> None:
     victim = subprocess.Popen(["sleep", "60"])
     try:
         code = f"""{ATTEMPT}
@@ -178,7 +180,7 @@ print([attempt(act) for act in (
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_the_token_cannot_be_read(level: Asked, ws: Path, outside: Path) -> None:
+def test_the_token_cannot_be_read(level: RequestedLevel, ws: Path, outside: Path) -> None:
     state = outside / "state"
     state.mkdir()
     (state / "token").write_text("SECRET")
@@ -197,7 +199,7 @@ print(glob.glob({str(state)!r} + '/*'))"""
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_credentials_in_the_home_directory_are_hidden(
-    level: Asked, ws: Path, outside: Path
+    level: RequestedLevel, ws: Path, outside: Path
 ) -> None:
     (outside / ".ssh").mkdir()
     (outside / ".ssh/id_ed25519").write_text("SECRET")
@@ -214,7 +216,7 @@ for name in ('.ssh/id_ed25519', '.netrc', 'notes'):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_proc_is_no_way_out(level: Asked, ws: Path, outside: Path) -> None:
+def test_proc_is_no_way_out(level: RequestedLevel, ws: Path, outside: Path) -> None:
     code = f"""{ATTEMPT}
 print([attempt(act) for act in (
     lambda: open('/proc/sys/kernel/core_pattern', 'a'),  # opened only: this is the machine's own
@@ -240,7 +242,7 @@ def test_other_processes_cannot_be_seen(ws: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_namespaces_and_mounts_are_refused(level: Asked, ws: Path) -> None:
+def test_namespaces_and_mounts_are_refused(level: RequestedLevel, ws: Path) -> None:
     code = f"""{ATTEMPT}
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -262,7 +264,9 @@ print([attempt(act) for act in (
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_hooks_and_rc_files_in_the_workspace_cannot_be_changed(level: Asked, ws: Path) -> None:
+def test_hooks_and_rc_files_in_the_workspace_cannot_be_changed(
+    level: RequestedLevel, ws: Path
+) -> None:
     subprocess.run(["git", "init", "-q", str(ws)], check=True)
     (ws / ".envrc").write_text("safe")
     (ws / ".vscode").mkdir()
@@ -338,7 +342,7 @@ except BlockingIOError:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_memory_bomb_ends_itself_only(level: Asked, ws: Path) -> None:
+def test_a_memory_bomb_ends_itself_only(level: RequestedLevel, ws: Path) -> None:
     code = """
 held = []
 try:
@@ -354,7 +358,7 @@ except MemoryError:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_files_and_descriptors_and_time_are_bounded(level: Asked, ws: Path) -> None:
+def test_files_and_descriptors_and_time_are_bounded(level: RequestedLevel, ws: Path) -> None:
     code = f"""{ATTEMPT}
 import resource, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -369,7 +373,7 @@ print(resource.getrlimit(resource.RLIMIT_CPU)[0])"""
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_program_is_told_that_its_processor_time_is_over(level: Asked, ws: Path) -> None:
+def test_a_program_is_told_that_its_processor_time_is_over(level: RequestedLevel, ws: Path) -> None:
     code = "import signal; signal.signal(signal.SIGXCPU, lambda *_: exit('over'))\nwhile True: pass"
 
     said = python_inside(level, code, workspace=ws, limits=Limits(cpu_s=1))
@@ -383,7 +387,7 @@ def test_a_program_is_told_that_its_processor_time_is_over(level: Asked, ws: Pat
     [("/bin/no such", 127, "No such file or directory"), ("/etc/passwd", 126, "Permission denied")],
 )
 def test_a_program_that_cannot_be_run_is_named(
-    level: Asked, ws: Path, program: str, code: int, why: str
+    level: RequestedLevel, ws: Path, program: str, code: int, why: str
 ) -> None:
     done = run_inside(level, [program], workspace=ws)
 
@@ -404,7 +408,7 @@ def test_nothing_lives_on_after_the_sandbox(ws: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_repository_without_hooks_gets_none(level: Asked, ws: Path) -> None:
+def test_a_repository_without_hooks_gets_none(level: RequestedLevel, ws: Path) -> None:
     subprocess.run(["git", "init", "-q", "--template=", str(ws / "below/it")], check=True)
     code = f"{ATTEMPT}\nprint(attempt(lambda: open('below/it/.git/hooks/pre-commit', 'w')))"
 
@@ -417,7 +421,7 @@ def test_a_repository_without_hooks_gets_none(level: Asked, ws: Path) -> None:
     ("level", "has_landlock"), [("bubblewrap", True), ("bubblewrap", False), ("landlock", True)]
 )
 def test_secrets_of_the_machine_are_hidden_where_root_runs_the_server(
-    level: Asked, has_landlock: bool, ws: Path
+    level: RequestedLevel, has_landlock: bool, ws: Path
 ) -> None:
     said = python_inside(
         level,
@@ -434,7 +438,7 @@ except OSError: print(0)""",
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_no_pressure_of_the_machine_is_watched(level: Asked, ws: Path) -> None:
+def test_no_pressure_of_the_machine_is_watched(level: RequestedLevel, ws: Path) -> None:
     code = f"{ATTEMPT}\nprint(attempt(lambda: os.open('/proc/pressure/cpu', os.O_RDWR)))"
 
     assert "DONE" not in python_inside(level, code, workspace=ws)
@@ -442,7 +446,7 @@ def test_no_pressure_of_the_machine_is_watched(level: Asked, ws: Path) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_version_of_a_file_outside_stays_as_it_is(
-    level: Asked, ws: Path, outside: Path
+    level: RequestedLevel, ws: Path, outside: Path
 ) -> None:
     (outside / "file").touch()
     code = f"""{ATTEMPT}
@@ -460,7 +464,7 @@ print([attempt(lambda: fcntl.ioctl(fd, request, (12345).to_bytes(8, 'little')))
 @pytest.mark.root
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_is_mounted_outside_after_the_start_cannot_be_written(
-    level: Asked, ws: Path, outside: Path
+    level: RequestedLevel, ws: Path, outside: Path
 ) -> None:
     """Mounts come in where they are shared; Landlock stands behind them."""
     stick = outside / "stick"
@@ -499,7 +503,7 @@ print(os.path.exists({str(stick / "there")!r}), attempt(lambda: open({str(stick 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("network", [False, True])
 def test_terminals_and_control_groups_of_the_machine_are_out_of_reach(
-    level: Asked, ws: Path, network: bool
+    level: RequestedLevel, ws: Path, network: bool
 ) -> None:
     groups = [str(each) for each in Path("/sys/fs/cgroup").glob("**/cgroup.procs")][:5]
     code = f"""{ATTEMPT}

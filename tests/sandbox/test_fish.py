@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from duetty.config import Settings
-from duetty.sandbox import Asked, support
+from duetty.sandbox import RequestedLevel, support
 from duetty.shell import confined
 from tests.engine import running_engine
 from tests.sandbox.inside import LEVELS, run_inside, settled_sockets
@@ -38,7 +38,7 @@ def person(place: Path) -> Path:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", [(), ("-i",)])
 def test_fish_complains_of_nothing_and_knows_what_the_person_has(
-    level: Asked, kind: tuple[str, ...], tmp_path: Path
+    level: RequestedLevel, kind: tuple[str, ...], tmp_path: Path
 ) -> None:
     workspace = tmp_path / "ws"
     workspace.mkdir()
@@ -64,7 +64,7 @@ def test_fish_complains_of_nothing_and_knows_what_the_person_has(
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_variables_for_the_persons_directories_are_as_they_were(
-    level: Asked, tmp_path: Path
+    level: RequestedLevel, tmp_path: Path
 ) -> None:
     workspace = tmp_path / "ws"
     workspace.mkdir()
@@ -102,7 +102,7 @@ def test_a_fish_that_can_write_its_directories_is_left_alone(tmp_path: Path) -> 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("bound", [{}, {"max_file_mib": 1}])
 async def test_a_command_in_fish_has_nothing_but_its_own_output(
-    home: Path, level: Asked, bound: dict[str, int]
+    home: Path, level: RequestedLevel, bound: dict[str, int]
 ) -> None:
     person(home)
     (home / "home").rename(home / "elsewhere")
@@ -132,7 +132,7 @@ def test_other_shells_are_started_as_ever() -> None:
 @pytest.mark.anyio
 @pytest.mark.pty
 @pytest.mark.parametrize("level", LEVELS)
-async def test_a_session_of_fish_complains_of_nothing(home: Path, level: Asked) -> None:
+async def test_a_session_of_fish_complains_of_nothing(home: Path, level: RequestedLevel) -> None:
     (home / "ws").mkdir()
     settings = Settings(
         session_grace_ms=300,

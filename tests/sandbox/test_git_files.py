@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox import Asked
+from duetty.sandbox import RequestedLevel
 from duetty.sandbox.bounded_reads import bytes_of
 from duetty.sandbox.git_config import Named, parse_named
 from duetty.sandbox.protected_files import protected
@@ -62,7 +62,7 @@ def not_text(file: Path) -> None:
     [a_fifo, a_link_without_end, a_large_file, a_name_with_a_nul, a_long_name, not_text],
 )
 def test_whatever_a_file_of_git_is_a_sandbox_starts(
-    home: Path, level: Asked, place: str, made: Callable[[Path], None]
+    home: Path, level: RequestedLevel, place: str, made: Callable[[Path], None]
 ) -> None:
     file = home / "ws" / place
     file.parent.mkdir(parents=True)
@@ -155,7 +155,7 @@ def test_more_configuration_than_a_person_writes_is_refused(home: Path) -> None:
     ],
 )
 def test_what_a_configuration_names_is_protected(
-    home: Path, level: Asked, text: str, target: str
+    home: Path, level: RequestedLevel, text: str, target: str
 ) -> None:
     ws = home / "ws"
     git("init", "-q", ws / "repo")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import BadArguments
-from duetty.sandbox import Asked, Places, SandboxOrder, protected_paths, wrap
+from duetty.sandbox import Places, RequestedLevel, SandboxRequest, protected_paths, wrap
 from duetty.sandbox.own_code import PACKAGE
 from tests.sandbox.inside import ATTEMPT, LEVELS, lasting_home, needs_both, python_inside
 
@@ -43,7 +43,7 @@ def project(home: Path) -> Path:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("protect", [True, False])
 def test_the_code_of_the_server_cannot_be_written(
-    project: Path, level: Asked, protect: bool
+    project: Path, level: RequestedLevel, protect: bool
 ) -> None:
     [packages] = (project / ".venv/lib").glob("*/site-packages")
     paths = [
@@ -86,7 +86,7 @@ print(python_inside({level!r}, {code!r}, workspace=Path({str(project)!r}), prote
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("protect", [True, False])
 def test_modules_and_programs_of_the_person_are_protected_in_their_home(
-    home: Path, level: Asked, protect: bool, monkeypatch: pytest.MonkeyPatch
+    home: Path, level: RequestedLevel, protect: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the first module is there, too: the next server would load what comes."""
     packages = home / ".local/lib/python3.11/site-packages"
@@ -113,6 +113,6 @@ def test_what_the_server_runs_is_no_workspace() -> None:
                 ["/bin/true"],
                 {},
                 cwd="/",
-                order=SandboxOrder(asked="any", workspaces=(str(place),)),
+                order=SandboxRequest(asked="any", workspaces=(str(place),)),
                 places=Places(hidden=()),
             )

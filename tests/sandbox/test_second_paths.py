@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import BadArguments
-from duetty.sandbox import Asked, support
+from duetty.sandbox import RequestedLevel, support
 from duetty.sandbox.mounts import MountTable
 from tests.sandbox.inside import (
     ATTEMPT,
@@ -61,7 +61,7 @@ def mounted(*words: str | Path) -> Generator[None]:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_hidden_places_are_hidden_by_a_second_path_too(
-    home: Path, second: Path, level: Asked
+    home: Path, second: Path, level: RequestedLevel
 ) -> None:
     paths = [second / name for name in (".ssh/keys/id", "state/token", "notes")]
     with mounted("--bind", home, second):
@@ -74,7 +74,7 @@ def test_hidden_places_are_hidden_by_a_second_path_too(
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_part_of_a_hidden_place_that_is_mounted_elsewhere_is_hidden(
-    home: Path, second: Path, level: Asked
+    home: Path, second: Path, level: RequestedLevel
 ) -> None:
     with mounted("--bind", home / ".ssh/keys", second):
         said = python_inside(level, reads(second / "id"), workspace=home / "ws", home=home)
@@ -84,7 +84,7 @@ def test_a_part_of_a_hidden_place_that_is_mounted_elsewhere_is_hidden(
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_is_mounted_in_a_hidden_place_is_hidden_where_it_came_from(
-    home: Path, second: Path, level: Asked
+    home: Path, second: Path, level: RequestedLevel
 ) -> None:
     with mounted("-t", "tmpfs", "-o", "size=64k", "tmpfs", second):
         (second / "id").write_text("SECRET")
@@ -96,7 +96,7 @@ def test_what_is_mounted_in_a_hidden_place_is_hidden_where_it_came_from(
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_is_mounted_over_a_second_path_stays_as_it_is(
-    home: Path, second: Path, level: Asked
+    home: Path, second: Path, level: RequestedLevel
 ) -> None:
     with (
         mounted("--bind", home, second),
@@ -112,7 +112,7 @@ def test_what_is_mounted_over_a_second_path_stays_as_it_is(
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_second_path_in_a_workspace_opens_nothing_that_is_protected(
-    home: Path, level: Asked
+    home: Path, level: RequestedLevel
 ) -> None:
     for name in (".vscode", "free", "other"):
         (home / "ws" / name).mkdir()

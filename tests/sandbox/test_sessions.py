@@ -22,7 +22,7 @@ from duetty.errors import (
 )
 from duetty.events import Degraded, Entry
 from duetty.ops.oversight import of_every_instance
-from duetty.sandbox import Asked, Places, SandboxOrder, Support, support, wrap
+from duetty.sandbox import Places, RequestedLevel, SandboxRequest, Support, support, wrap
 from tests.engine import Engine, running_engine
 from tests.sandbox.inside import LEVELS, settled_sockets
 
@@ -65,7 +65,9 @@ async def run_by_a_person(engine: Engine, line: str) -> Any:
 @pytest.mark.shells
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "dash"])
 @pytest.mark.parametrize("level", LEVELS)
-async def test_exit_codes_and_output_are_exact_inside(home: Path, level: Asked, shell: str) -> None:
+async def test_exit_codes_and_output_are_exact_inside(
+    home: Path, level: RequestedLevel, shell: str
+) -> None:
     async with sandboxed(home, session_sandbox=level) as engine:
         await engine.open(command=shell, cwd=str(home / "ws"))
 
@@ -81,7 +83,7 @@ async def test_exit_codes_and_output_are_exact_inside(home: Path, level: Asked, 
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_only_the_workspace_is_written(home: Path, level: Asked) -> None:
+async def test_only_the_workspace_is_written(home: Path, level: RequestedLevel) -> None:
     async with sandboxed(home, session_sandbox=level) as engine:
         await engine.open(cwd=str(home / "ws"))
 
@@ -94,7 +96,9 @@ async def test_only_the_workspace_is_written(home: Path, level: Asked) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_tokens_and_sockets_of_the_server_are_hidden(home: Path, level: Asked) -> None:
+async def test_tokens_and_sockets_of_the_server_are_hidden(
+    home: Path, level: RequestedLevel
+) -> None:
     async with sandboxed(home, session_sandbox=level) as engine:
         (engine.paths.state / "token").write_text("SECRET")
         await engine.open(cwd=str(home / "ws"))
@@ -109,7 +113,9 @@ async def test_tokens_and_sockets_of_the_server_are_hidden(home: Path, level: As
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_a_terminal_cannot_be_typed_into_from_inside(home: Path, level: Asked) -> None:
+async def test_a_terminal_cannot_be_typed_into_from_inside(
+    home: Path, level: RequestedLevel
+) -> None:
     """TIOCSTI: CVE-2017-5226."""
     (home / "ws").mkdir()
     (home / "ws/push.py").write_text(
@@ -130,7 +136,9 @@ async def test_a_terminal_cannot_be_typed_into_from_inside(home: Path, level: As
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_interrupts_job_control_and_resizing_work_inside(home: Path, level: Asked) -> None:
+async def test_interrupts_job_control_and_resizing_work_inside(
+    home: Path, level: RequestedLevel
+) -> None:
     async with sandboxed(home, session_sandbox=level) as engine:
         session = await engine.open(cwd=str(home / "ws"))
         await engine.run("true")
@@ -230,14 +238,14 @@ async def test_what_cannot_be_had_is_an_error_and_nothing_runs(home: Path) -> No
         landlock=0,
         machine="x86_64",
     )
-    every: tuple[Asked, ...] = ("any", "bubblewrap", "landlock")
+    every: tuple[RequestedLevel, ...] = ("any", "bubblewrap", "landlock")
     for asked in every:
         with pytest.raises(SandboxUnavailable):
             wrap(
                 ["/bin/true"],
                 {},
                 cwd="/",
-                order=SandboxOrder(asked=asked),
+                order=SandboxRequest(asked=asked),
                 places=Places(hidden=()),
                 offered=nothing,
             )
@@ -248,8 +256,8 @@ async def test_where_user_namespaces_are_off_the_best_is_landlock_and_it_says_so
 ) -> None:
     without = replace(support(), bubblewrap=None, bubblewrap_reason="no user namespaces")
 
-    def wrapped(asked: Asked) -> str:
-        order, places = SandboxOrder(asked=asked), Places(hidden=())
+    def wrapped(asked: RequestedLevel) -> str:
+        order, places = SandboxRequest(asked=asked), Places(hidden=())
         return wrap(["/bin/true"], {}, cwd="/", order=order, places=places, offered=without).level
 
     assert wrapped("any") == "landlock"
@@ -272,7 +280,7 @@ async def test_where_user_namespaces_are_off_the_best_is_landlock_and_it_says_so
 )
 @pytest.mark.parametrize("level", LEVELS)
 async def test_a_workspace_is_a_directory_for_files_and_not_all_there_is(
-    home: Path, level: Asked, workspace: str, why: str
+    home: Path, level: RequestedLevel, workspace: str, why: str
 ) -> None:
     async with sandboxed(home, session_sandbox=level, sandbox_workspaces=(workspace,)) as engine:
         with pytest.raises(BadArguments, match=why):
@@ -280,7 +288,9 @@ async def test_a_workspace_is_a_directory_for_files_and_not_all_there_is(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_a_server_that_is_started_later_is_hidden_too(home: Path, level: Asked) -> None:
+async def test_a_server_that_is_started_later_is_hidden_too(
+    home: Path, level: RequestedLevel
+) -> None:
     """By its usual places: this one was told of others."""
     token = home / ".local/state/duetty/default/token"
     settings = home / ".config/duetty/config.toml"
@@ -337,7 +347,9 @@ async def test_a_directory_that_is_not_there_inside_is_told(home: Path, tmp_path
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_a_command_inside_reads_the_stdin_it_was_given(home: Path, level: Asked) -> None:
+async def test_a_command_inside_reads_the_stdin_it_was_given(
+    home: Path, level: RequestedLevel
+) -> None:
     async with sandboxed(home, session_sandbox=level) as engine:
         await engine.open(cwd=str(home / "ws"))
 
@@ -360,7 +372,9 @@ async def test_closing_ends_everything_inside(home: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_commands_without_a_terminal_are_confined_too(home: Path, level: Asked) -> None:
+async def test_commands_without_a_terminal_are_confined_too(
+    home: Path, level: RequestedLevel
+) -> None:
     async with sandboxed(home, session_sandbox=level) as engine:
         where = {"cwd": str(home / "ws"), "max_file_mib": 1}
         wrote = await engine.call("process.run", command="echo x > made; cat", stdin="in", **where)
@@ -386,7 +400,9 @@ async def test_a_confined_command_can_be_stopped_with_all_it_started(home: Path)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_a_line_typed_by_an_agent_is_judged_inside_too(home: Path, level: Asked) -> None:
+async def test_a_line_typed_by_an_agent_is_judged_inside_too(
+    home: Path, level: RequestedLevel
+) -> None:
     async with sandboxed(home, session_sandbox=level, policy_profile="guarded") as engine:
         await engine.open(cwd=str(home / "ws"))
         await engine.run("true")
@@ -483,7 +499,9 @@ async def test_what_a_confined_connection_runs_is_judged_as_confined(home: Path)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-async def test_the_guardrail_asks_only_at_the_edge_of_a_sandbox(home: Path, level: Asked) -> None:
+async def test_the_guardrail_asks_only_at_the_edge_of_a_sandbox(
+    home: Path, level: RequestedLevel
+) -> None:
     async with sandboxed(home, session_sandbox=level, policy_profile="guarded") as engine:
         await engine.open(command="bash", cwd=str(home / "ws"))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, support
+from duetty.sandbox import RequestedLevel, support
 from duetty.sandbox.seccomp import (
     ATTRIBUTES,
     OF_EVERY_FILE_SYSTEM,
@@ -166,7 +166,7 @@ for each in (
     ],
 )
 def test_programs_set_limits_and_priority_of_their_own(
-    level: Asked, command: str, ws: Path
+    level: RequestedLevel, command: str, ws: Path
 ) -> None:
     done = run_inside(level, ["/bin/sh", "-c", command], workspace=ws)
 
@@ -249,7 +249,7 @@ print(made(libc.msgget(0, 0o600)))
 @needs_both
 @pytest.mark.parametrize("level", LEVELS)
 def test_no_file_is_made_that_gives_its_owners_rights_to_whoever_runs_it(
-    level: Asked, ws: Path
+    level: RequestedLevel, ws: Path
 ) -> None:
     """It would stay: with a server of root, whoever runs it outside is root."""
     attempts = {
@@ -289,7 +289,7 @@ for mode in (0o4755, 0o2755, 0o6755, 0o2755 | 1 << 32):
 
 @needs_both
 @pytest.mark.parametrize("level", LEVELS)
-def test_modes_are_set_and_files_are_opened_as_ever(level: Asked, ws: Path) -> None:
+def test_modes_are_set_and_files_are_opened_as_ever(level: RequestedLevel, ws: Path) -> None:
     """A mode that nobody reads may have any bits."""
     (ws / "file").touch()
     (ws / "d").mkdir()
@@ -328,7 +328,9 @@ os.close(os.open('new', os.O_CREAT | os.O_WRONLY, 0o640))
         "sed -i s/x/y/ d/b && sort -o d/b d/b",
     ],
 )
-def test_everyday_programs_make_and_copy_files(level: Asked, command: str, ws: Path) -> None:
+def test_everyday_programs_make_and_copy_files(
+    level: RequestedLevel, command: str, ws: Path
+) -> None:
     (ws / "a").write_text("x")
     (ws / "d").mkdir()
     (ws / "d/b").write_text("x")
@@ -382,7 +384,7 @@ SNAPSHOTS = {
 
 @needs_both
 @pytest.mark.parametrize("level", LEVELS)
-def test_file_systems_make_no_snapshots_inside(level: Asked, ws: Path) -> None:
+def test_file_systems_make_no_snapshots_inside(level: RequestedLevel, ws: Path) -> None:
     requests = [each for kind in SNAPSHOTS.values() for each in kind]
     requests += [request | 1 << 32 for request in requests]  # the kernel reads the low half
     said = python_inside(
@@ -427,7 +429,7 @@ os.close(os.open('/proc/self/mem', os.O_RDWR))
 
 @needs_both
 @pytest.mark.parametrize("level", LEVELS)
-def test_files_cannot_be_leased(level: Asked, ws: Path) -> None:
+def test_files_cannot_be_leased(level: RequestedLevel, ws: Path) -> None:
     """Whoever opens one outside would wait for most of a minute, or take it for empty."""
     said = python_inside(
         level,
@@ -483,7 +485,7 @@ for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET, socket.SOCK_STREAM | soc
 
 @needs_both
 @pytest.mark.parametrize("level", LEVELS)
-def test_paths_without_links_are_told_inside_a_sandbox_too(level: Asked, ws: Path) -> None:
+def test_paths_without_links_are_told_inside_a_sandbox_too(level: RequestedLevel, ws: Path) -> None:
     """There openat2 is missing, as on an old kernel: a server in a sandbox is as careful as any."""
     (ws / "link").symlink_to("/etc")
     paths = ["/", "/etc/passwd", f"{ws}", f"{ws}/link", f"{ws}/link/passwd", f"{ws}/none"]
@@ -510,7 +512,7 @@ for path in {paths!r}:
 
 @needs_both
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_call_that_is_refused_is_refused(level: Asked, ws: Path) -> None:
+def test_every_call_that_is_refused_is_refused(level: RequestedLevel, ws: Path) -> None:
     calls = {name: number(name) for name in (*REFUSED, *(SHARED if level == "landlock" else ()))}
     said = python_inside(
         level,

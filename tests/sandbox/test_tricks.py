@@ -11,7 +11,7 @@ from threading import Thread
 
 import pytest
 
-from duetty.sandbox import Asked, Limits, Places, SandboxOrder, hidden_files, wrap
+from duetty.sandbox import Limits, Places, RequestedLevel, SandboxRequest, hidden_files, wrap
 from duetty.sandbox.landlock import beside
 from tests.sandbox.inside import (
     ATTEMPT,
@@ -40,7 +40,7 @@ def home() -> Iterator[Path]:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("target", ["..", "ABSOLUTE"])
 def test_a_link_to_what_is_protected_elsewhere_opens_nothing(
-    home: Path, level: Asked, target: str
+    home: Path, level: RequestedLevel, target: str
 ) -> None:
     (home / "bin").mkdir()
     (home / ".bashrc").write_text("safe")
@@ -70,7 +70,7 @@ def exchanged_for_a_link(place: Path, target: Path) -> Callable[[], None]:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_directory_exchanged_for_a_link_at_the_last_moment_opens_nothing(
-    home: Path, level: Asked
+    home: Path, level: RequestedLevel
 ) -> None:
     for repository in (home / "ws/sub", home / "outside"):
         subprocess.run(["git", "init", "-q", str(repository)], check=True)
@@ -127,7 +127,7 @@ def test_what_is_hidden_in_a_workspace_cannot_be_renamed_away(home: Path) -> Non
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("claimed", ["/nonexistent", "/run", "/tmp"])
 def test_another_home_in_the_environment_shows_no_credentials(
-    home: Path, level: Asked, claimed: str
+    home: Path, level: RequestedLevel, claimed: str
 ) -> None:
     (home / ".ssh").mkdir()
     (home / ".ssh/id_ed25519").write_text("SECRET")
@@ -141,7 +141,7 @@ def test_another_home_in_the_environment_shows_no_credentials(
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("known", ["", "OTHER"])
 def test_a_server_with_another_home_shows_no_credentials(
-    home: Path, level: Asked, known: str, monkeypatch: pytest.MonkeyPatch
+    home: Path, level: RequestedLevel, known: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """HOME may be missing, or another one, where a server is started by a service or by sudo."""
 
@@ -172,7 +172,9 @@ while not os.path.exists('go'):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_credentials_that_come_after_the_start_are_hidden(home: Path, level: Asked) -> None:
+def test_credentials_that_come_after_the_start_are_hidden(
+    home: Path, level: RequestedLevel
+) -> None:
     """A cover goes with the file that it covers, and what is not there has none."""
     new = [".netrc", ".kube/config", ".cargo/credentials.toml", ".config/gh/hosts.yml"]
     new.append("servers/config.toml")
@@ -226,7 +228,7 @@ def test_a_home_in_a_directory_that_cannot_be_listed_can_be_read(home: Path) -> 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_home_that_a_caller_names_shows_no_private_place(
-    tmp_path: Path, home: Path, level: Asked
+    tmp_path: Path, home: Path, level: RequestedLevel
 ) -> None:
     (tmp_path / "of-others").write_text("SECRET")
     code = f"{ATTEMPT}\nattempt(lambda: print(open({str(tmp_path / 'of-others')!r}).read()))"
@@ -237,7 +239,9 @@ def test_a_home_that_a_caller_names_shows_no_private_place(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_credentials_behind_a_link_are_hidden_where_they_are(home: Path, level: Asked) -> None:
+def test_credentials_behind_a_link_are_hidden_where_they_are(
+    home: Path, level: RequestedLevel
+) -> None:
     (home / "dotfiles/aws").mkdir(parents=True)
     (home / "dotfiles/aws/credentials").write_text("SECRET")
     (home / ".aws").symlink_to(home / "dotfiles/aws")
@@ -251,7 +255,9 @@ def test_credentials_behind_a_link_are_hidden_where_they_are(home: Path, level: 
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_callers_variables_are_the_commands_and_nobody_elses(home: Path, level: Asked) -> None:
+def test_a_callers_variables_are_the_commands_and_nobody_elses(
+    home: Path, level: RequestedLevel
+) -> None:
     """LD_PRELOAD would run its code in bubblewrap, or in the launcher, before anything is confined."""
     env = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LD_PRELOAD": "/nowhere.so", "SECRET": "s3"}
 
@@ -259,7 +265,7 @@ def test_a_callers_variables_are_the_commands_and_nobody_elses(home: Path, level
         ["/usr/bin/env"],
         env,
         cwd="/",
-        order=SandboxOrder(asked=level, home=str(home)),
+        order=SandboxRequest(asked=level, home=str(home)),
         places=Places(hidden=()),
     )
     done = run_inside(level, ["/usr/bin/env"], workspace=home / "ws", env={"SECRET": "s3"})
@@ -273,7 +279,7 @@ def test_a_callers_variables_are_the_commands_and_nobody_elses(home: Path, level
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_git_files_modules_and_worktrees_are_protected(home: Path, level: Asked) -> None:
+def test_git_files_modules_and_worktrees_are_protected(home: Path, level: RequestedLevel) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
     repository, other = home / "ws/repo", home / "outside/other"
     for each in (repository, other):
@@ -337,7 +343,7 @@ def test_what_is_hidden_in_something_protected_opens_nothing_on_the_way(home: Pa
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("made", ["many files", "many repositories"])
-def test_many_files_do_not_hide_a_repository(home: Path, level: Asked, made: str) -> None:
+def test_many_files_do_not_hide_a_repository(home: Path, level: RequestedLevel, made: str) -> None:
     subprocess.run(["git", "init", "-q", str(home / "ws/zzz")], check=True)
     for number in range(6_000 if made == "many files" else 60):
         if made == "many files":
@@ -362,7 +368,7 @@ def test_long_names_beside_a_repository_do_not_keep_landlock_from_starting(home:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_git_directory_of_another_name_is_protected(home: Path, level: Asked) -> None:
+def test_a_git_directory_of_another_name_is_protected(home: Path, level: RequestedLevel) -> None:
     for name in ("p/.bare", "alone.git"):
         subprocess.run(["git", "init", "-q", "--bare", str(home / "ws" / name)], check=True)
     (home / "ws/p/.git").write_text("gitdir: ./.bare\n")
@@ -387,7 +393,9 @@ def test_a_git_directory_of_another_name_is_protected(home: Path, level: Asked) 
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_what_is_hidden_stays_so_where_it_is_protected_too(home: Path, level: Asked) -> None:
+def test_what_is_hidden_stays_so_where_it_is_protected_too(
+    home: Path, level: RequestedLevel
+) -> None:
     (home / ".npmrc").write_text("SECRET")
     subprocess.run(["git", "init", "-q", str(home / ".password-store")], check=True)
     (home / ".password-store/.envrc").write_text("SECRET")

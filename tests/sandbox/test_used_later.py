@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from duetty.sandbox import Asked, disorders
+from duetty.sandbox import RequestedLevel, disorders
 from duetty.sandbox.git_config import parse_named
 from duetty.sandbox.protected_files import protected
 from tests.sandbox.inside import LEVELS, lasting_home, needs_both, run_inside
@@ -38,7 +38,7 @@ def git(home: Path, *words: str | Path) -> str:
     return done.stdout + done.stderr
 
 
-def inside(level: Asked, home: Path, script: str, *, whole_git: bool = False) -> str:
+def inside(level: RequestedLevel, home: Path, script: str, *, whole_git: bool = False) -> str:
     """What each line did is shown by what the person's git does afterwards."""
     script = script.replace("RAN", f"{home}/ran")
     done = run_inside(
@@ -106,7 +106,7 @@ AT_A_COMMIT = [
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("files", "target"), AT_A_COMMIT)
 def test_no_hook_leads_to_what_was_written_inside(
-    home: Path, level: Asked, files: dict[str, str], target: str
+    home: Path, level: RequestedLevel, files: dict[str, str], target: str
 ) -> None:
     set_up(home, files)
     above = os.path.dirname(target)
@@ -122,7 +122,7 @@ def test_no_hook_leads_to_what_was_written_inside(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_hooks_that_are_a_link_are_not_exchanged(home: Path, level: Asked) -> None:
+def test_hooks_that_are_a_link_are_not_exchanged(home: Path, level: RequestedLevel) -> None:
     subprocess.run(["rm", "-rf", str(home / "ws/.git/hooks")], check=True)
     set_up(home, {"tools/hooks/commit-msg": PLAIN, ".git/hooks": "-> ../tools/hooks"})
 
@@ -161,7 +161,7 @@ def test_programs_in_the_workspace_that_git_is_told_to_run_are_protected(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_filter_is_not_written_inside(home: Path, level: Asked) -> None:
+def test_a_filter_is_not_written_inside(home: Path, level: RequestedLevel) -> None:
     set_up(home, {"tools/clean": "#!/bin/sh\ncat\n", ".gitattributes": "* filter=x\n"})
     set_up(home, {".git/config": '[filter "x"]\nclean = tools/clean %f\n'})
 
@@ -219,7 +219,7 @@ def test_words_of_a_configuration_are_those_that_could_be_files() -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("place", ["ws", "tree"])
 def test_no_configuration_of_a_worktree_is_made_inside(
-    home: Path, level: Asked, place: str
+    home: Path, level: RequestedLevel, place: str
 ) -> None:
     git(home, "-C", home / "ws", "config", "extensions.worktreeConfig", "true")
     git(home, "-C", home / "ws", "worktree", "add", "-q", "tree")
@@ -236,7 +236,7 @@ def test_no_configuration_of_a_worktree_is_made_inside(
 @pytest.mark.parametrize("condition", ["include", 'includeIf "onbranch:main"'])
 @pytest.mark.parametrize("name", [".gitconfig.local", "some/where/config"])
 def test_no_included_configuration_is_made_inside(
-    home: Path, level: Asked, condition: str, name: str
+    home: Path, level: RequestedLevel, condition: str, name: str
 ) -> None:
     set_up(home, {".git/config": f"[{condition}]\npath = ../{name}\n"})
 
@@ -267,7 +267,7 @@ NAMED = (
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_settings_of_other_programs_are_protected(home: Path, level: Asked) -> None:
+def test_settings_of_other_programs_are_protected(home: Path, level: RequestedLevel) -> None:
     set_up(home, {**dict.fromkeys(NAMED, "safe"), "dot/rc": "safe", ".zshrc": "-> dot/rc"})
     set_up(home, {"src/Makefile": "", "src/package.json": ""})
     paths = (*NAMED, "dot/rc", "src/Makefile", "src/package.json")
@@ -279,7 +279,7 @@ def test_settings_of_other_programs_are_protected(home: Path, level: Asked) -> N
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_settings_of_mercurial_are_not_made_inside(home: Path, level: Asked) -> None:
+def test_settings_of_mercurial_are_not_made_inside(home: Path, level: RequestedLevel) -> None:
     (home / "ws/part/.hg/store").mkdir(parents=True)
 
     inside(level, home, "echo '[hooks]' > part/.hg/hgrc")
@@ -338,7 +338,7 @@ def test_a_person_who_asks_for_it_is_safe_from_repositories_within(
 @pytest.mark.parametrize(("script", "where", "told"), OUT_OF_USE)
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_repository_that_is_kept_whole_stays_in_use(
-    home: Path, level: Asked, script: str, where: str, told: str
+    home: Path, level: RequestedLevel, script: str, where: str, told: str
 ) -> None:
     (home / "ws/docs").mkdir()
     inside(level, home, script, whole_git=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 
-from duetty.sandbox import SandboxOrder
+from duetty.sandbox import SandboxRequest
 from duetty.upstreams import Surroundings, Timing, Upstream, UpstreamOrder, Upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.upstream_settings import Program, parse_order
@@ -66,14 +66,14 @@ class Home:
         self,
         *,
         timing: Timing = SOON,
-        sandbox: Callable[[Program], SandboxOrder] | None = None,
+        sandbox: Callable[[Program], SandboxRequest] | None = None,
         **tables: dict[str, Any],
     ) -> AsyncGenerator[Upstreams]:
         self.tables = {name.replace("_", "-"): table for name, table in tables.items()}
         surroundings = Surroundings(
             environment=self.environment,
             logs=self.directory / "logs",
-            sandbox=sandbox or (lambda program: SandboxOrder(asked=program.sandbox or "none")),
+            sandbox=sandbox or (lambda program: SandboxRequest(asked=program.sandbox or "none")),
         )
         upstreams = Upstreams(
             self.orders(),

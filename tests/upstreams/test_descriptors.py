@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from duetty.sandbox import Asked, SandboxOrder, support
+from duetty.sandbox import RequestedLevel, SandboxRequest, support
 from duetty.upstreams import Program, Surroundings
 from duetty.upstreams.child import started
 from tests.sandbox.inside import settled_sockets
@@ -31,7 +31,7 @@ def inherited(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.parametrize("level", ["none", "bubblewrap", "landlock"])
 async def test_a_program_inherits_no_descriptor_of_the_server(
-    tmp_path: Path, inherited: Path, level: Asked
+    tmp_path: Path, inherited: Path, level: RequestedLevel
 ) -> None:
     offered = support()
     if (level == "bubblewrap" and offered.bubblewrap is None) or (
@@ -43,7 +43,7 @@ async def test_a_program_inherits_no_descriptor_of_the_server(
     around = Surroundings(
         environment={"PATH": "/usr/bin:/bin", "HOME": "/"},
         logs=tmp_path / "logs",
-        sandbox=lambda _: SandboxOrder(asked=level, workspaces=(str(workspace),)),
+        sandbox=lambda _: SandboxRequest(asked=level, workspaces=(str(workspace),)),
     )
     looking = "ls -l /proc/self/fd | sed -n 's/.* \\([0-9]* -> .*\\)/\\1/p'"
     program = Program(command="/bin/sh", args=("-c", looking), cwd=str(workspace))

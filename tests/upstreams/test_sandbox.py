@@ -7,14 +7,14 @@ import pytest
 
 import duetty
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox import SandboxOrder, support
+from duetty.sandbox import SandboxRequest, support
 from duetty.upstreams import Program
 from tests.sandbox.inside import settled_sockets
 from tests.upstreams.running import HERE, WAIT_S, Home, named, plain, trusted, until
 
 
-def ordered(workspace: Path) -> SandboxOrder:
-    return SandboxOrder(asked="bubblewrap", workspaces=(str(workspace),))
+def ordered(workspace: Path) -> SandboxRequest:
+    return SandboxRequest(asked="bubblewrap", workspaces=(str(workspace),))
 
 
 @pytest.mark.skipif(support().bubblewrap is None, reason="bubblewrap may make no namespaces here")
@@ -31,7 +31,7 @@ async def test_a_program_in_a_sandbox_writes_its_workspace_and_nothing_else(
     home.environment["HOME"] = "/"
     table = plain(tools=named("write", "echo")) | {"cwd": str(workspace)}
 
-    def sandbox(program: Program) -> SandboxOrder:
+    def sandbox(program: Program) -> SandboxRequest:
         return ordered(workspace)
 
     async with home.running(it=table, sandbox=sandbox) as upstreams:
@@ -54,7 +54,7 @@ async def test_a_sandbox_that_cannot_be_had_is_an_error_and_nothing_starts(
 ) -> None:
     home = Home(tmp_path)
 
-    def sandbox(program: Program) -> SandboxOrder:
+    def sandbox(program: Program) -> SandboxRequest:
         raise SandboxUnavailable("no sandbox can be had")
 
     async with home.running(it=plain(), sandbox=sandbox) as upstreams:

@@ -20,7 +20,7 @@ from duetty.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from duetty.sandbox import SandboxOrder
+from duetty.sandbox import SandboxRequest
 from duetty.upstreams import Surroundings, Upstreams
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.upstreams import connecting
@@ -439,7 +439,7 @@ async def test_one_that_is_on_says_so_before_anything_of_it_has_begun(home: Home
             Surroundings(
                 environment=home.environment,
                 logs=home.directory / "logs",
-                sandbox=lambda program: SandboxOrder(asked="none"),
+                sandbox=lambda program: SandboxRequest(asked="none"),
             )
         ),
         reload=home.orders,

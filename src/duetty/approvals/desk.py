@@ -254,7 +254,7 @@ class Approvals:
             Exhausted: too many questions wait already.
         """
         if (kept := self._kept.pop(question.digest, None)) is not None:
-            return self._taken(kept, call)
+            return self._spend(kept, call)
         waiting = self._left_behind(question) or self._put(question, call)
         waiting.call = call
         id_ = waiting.record.id
@@ -368,7 +368,7 @@ class Approvals:
         if waiting.record.id in self._waiting:
             self._tell(waiting.record)
 
-    def _taken(self, kept: ApprovalRecord, call: str | None) -> Granted:
+    def _spend(self, kept: ApprovalRecord, call: str | None) -> Granted:
         used = replace(kept, used=True)
         self._store.save_approval(used)
         self._trail.record("approval", event="used", approval=kept.id, call=call)

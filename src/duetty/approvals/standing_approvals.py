@@ -19,7 +19,7 @@ MAX_STANDING = 1_000
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Entry:
     record: StandingRecord
     until_s: float | None
     """On the monotonic clock, which nobody sets back; the time of day bounds it too."""
@@ -30,7 +30,7 @@ class Standing:
         self._store = store
         self._trail = trail
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _Entry] = {}
         self.changed = anyio.Event()
         """Set, and replaced, with each change: given, used, ended."""
 
@@ -38,12 +38,12 @@ class Standing:
         now_ns = self._clock.wall_ns()
         for record in found:
             if record.expires_at_ns is None:
-                self._kept[record.id] = _Kept(record, None)
+                self._kept[record.id] = _Entry(record, None)
                 continue
             # A clock that went back does not make an hour longer: what is not surely left is over.
             began_ns = max(record.created_at_ns, record.used_at_ns or 0)
             left_s = (record.expires_at_ns - now_ns) / 1e9 if began_ns <= now_ns else 0.0
-            self._kept[record.id] = _Kept(record, self._clock.monotonic_s() + left_s)
+            self._kept[record.id] = _Entry(record, self._clock.monotonic_s() + left_s)
         self.expire()
 
     def covering(self, question: Question) -> StandingRecord | None:
@@ -111,7 +111,7 @@ class Standing:
         if record.expires_at_ns is not None:
             for_s = (record.expires_at_ns - record.created_at_ns) / 1e9
             until_s = self._clock.monotonic_s() + for_s
-        self._kept[record.id] = _Kept(record, until_s)
+        self._kept[record.id] = _Entry(record, until_s)
         self._trail.record(
             "standing",
             event="saved",

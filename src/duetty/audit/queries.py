@@ -212,7 +212,7 @@ class _Reading:
             self.complain(file, place, record.seq, what)
         if damage is None:
             return
-        said = f"{damage.said()} {damage.found} {_at(record)}"
+        said = f"{damage.sentence()} {damage.when} {_at(record)}"
         if damage.what == "beginning_missing":
             self._beginnings.append((damage, said))
         elif damage.what not in ("end_missing", "end_taken") or not follows:

@@ -61,7 +61,7 @@ class Damage:
         return {"event": "damaged", "what": self.what, "first": self.first, "last": self.last}
 
     @property
-    def found(self) -> str:
+    def when(self) -> str:
         return (
             "while the server ran, at" if self.what == "end_taken" else "when the server started at"
         )
@@ -75,7 +75,7 @@ class Damage:
             and self.last == found - 1
         )
 
-    def said(self) -> str:
+    def sentence(self) -> str:
         one = self.first == self.last
         those = f"record {self.first} was" if one else f"records {self.first} to {self.last} were"
         match self.what:

@@ -308,8 +308,8 @@ class Trail:
     def _tell(self, damage: Damage) -> None:
         self._append("trail", damage.fields())
         log.error("audit_damaged", extra=damage.fields())
-        when = damage.found.removesuffix(" at").removesuffix(",")
-        self._damage = self._damage or f"{damage.said()} {when}: `duetty audit verify`"
+        when = damage.when.removesuffix(" at").removesuffix(",")
+        self._damage = self._damage or f"{damage.sentence()} {when}: `duetty audit verify`"
 
     # --- the thread ----------------------------------------------------------------
 

@@ -162,7 +162,7 @@ class BlockTracker:
         )
         match mark.kind:
             case MarkKind.PROMPT:
-                return self._lost(before, mark)
+                return self._close_unended(before, mark)
             case MarkKind.INPUT:
                 return ()
             case MarkKind.OUTPUT:
@@ -248,7 +248,7 @@ class BlockTracker:
             ),
         )
 
-    def _lost(self, before: Progress, mark: Mark) -> tuple[Closed, ...]:
+    def _close_unended(self, before: Progress, mark: Mark) -> tuple[Closed, ...]:
         if before.phase is Phase.RUNNING:
             return (self._closed(before, end=mark.start, exit_code=None, mark=mark),)
         return ()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from duetty.cli.rpc import BATCHING, Batch, Lines, Seen, error_line, look_at, parts_of
+from duetty.cli.rpc import BATCHING, Batch, Lines, MessageFacts, error_line, look_at, parts_of
 from duetty.cli.server_start import SPAWN_S, SpawnedServer
 from duetty.errors import BadSetting, DuettyError
 
@@ -104,7 +104,7 @@ class Bridge:
             if self._server is not None and self._server.fileno() in ready:
                 self._pump_server()
             if self._stdin in ready:
-                for line in self._heard():
+                for line in self._messages_of_host():
                     self._forward(line)
         self._wait_last_answers()
 
@@ -118,7 +118,7 @@ class Bridge:
 
     # --- host → server --------------------------------------------------------
 
-    def _heard(self) -> Iterator[bytes]:
+    def _messages_of_host(self) -> Iterator[bytes]:
         """What the host said."""
         chunk = bytes(self._room[: os.readv(self._stdin, [self._room])])
         self._has_host = bool(chunk)
@@ -140,7 +140,7 @@ class Bridge:
                 batch.waiting.add(seen.key)
                 self._batches[seen.key] = batch
         for part in parts:
-            if look_at(part) == Seen():
+            if look_at(part) == MessageFacts():
                 batch.answers.append(error_line(None, INVALID_REQUEST, NO_MESSAGE))
             else:
                 self._forward_one(part)
@@ -162,7 +162,7 @@ class Bridge:
             self._pending[seen.key] = (seen.method, line)
         self._send(line)
 
-    def _remember(self, seen: Seen, line: bytes) -> None:
+    def _remember(self, seen: MessageFacts, line: bytes) -> None:
         """What the next server has to be told of this one's past."""
         if seen.method == "initialize":
             self._initialize, self._initialized = line, None
@@ -317,7 +317,7 @@ class Bridge:
     def _unanswered(self) -> list[bytes]:
         """Answer what can be answered without a server; what is left is for that."""
         left: list[bytes] = []
-        for line in self._heard():
+        for line in self._messages_of_host():
             answer, seen = self._first_answer(line), look_at(line)
             if answer is not None:
                 self._remember(seen, line)

@@ -32,7 +32,7 @@ class FirstAnswers:
         """The whole answer to this message; None, if the server has to give it."""
         if self._is_over:
             return None
-        asked = _asked(line)
+        asked = _parse_request(line)
         if asked is None:
             return None
         key, method, params = asked
@@ -45,19 +45,19 @@ class FirstAnswers:
             version = self._agreed
         else:
             version = MODERN if self._agreed is None and _is_modern(meta) else None
-        return None if version is None else self._found(key, version, method)
+        return None if version is None else self._stored_answer(key, version, method)
 
     def _agree(self, key: bytes, params: Json) -> bytes | None:
         version = params.get("protocolVersion")
         fits = self._agreed is None and version != MODERN and _is_handshake(params)
-        answer = self._found(key, str(version), "initialize") if fits else None
+        answer = self._stored_answer(key, str(version), "initialize") if fits else None
         if answer is None:
             self._is_over = True  # what holds from here on, the server has to say
         else:
             self._agreed = str(version)
         return answer
 
-    def _found(self, key: bytes, version: str, method: str) -> bytes | None:
+    def _stored_answer(self, key: bytes, version: str, method: str) -> bytes | None:
         wanted = f"{self._dialect()}\t{version}\t{method}\t".encode()
         try:
             with FILE.open("rb") as file:
@@ -70,7 +70,7 @@ class FirstAnswers:
         return None
 
 
-def _asked(line: bytes) -> tuple[bytes, str, Json] | None:
+def _parse_request(line: bytes) -> tuple[bytes, str, Json] | None:
     """Id as JSON, method and params of a plain request."""
     try:
         parsed: object = json.loads(line)

@@ -39,7 +39,7 @@ def with_entry(text: str, path: list[str], value: object) -> str:
             return _inserted(text, open_, close, members, key, _nested(rest, value))
         if not rest:
             indent = _indent_of(text, found.start)
-            return text[: found.value] + _shown(value, indent) + text[found.end :]
+            return text[: found.value] + _indented(value, indent) + text[found.end :]
         if text[found.value] != "{":
             raise NotJson(f"{key!r} is not an object")
         open_ = found.value
@@ -166,7 +166,7 @@ def _nested(path: list[str], value: object) -> object:
     return value
 
 
-def _shown(value: object, indent: str, step: str = "  ") -> str:
+def _indented(value: object, indent: str, step: str = "  ") -> str:
     shown = json.dumps(value, indent=step if step.strip(" ") else len(step), ensure_ascii=False)
     return shown.replace("\n", f"\n{indent}")
 
@@ -176,7 +176,7 @@ def _inserted(
 ) -> str:
     step = _step(text)
     indent = _indent_of(text, members[-1].start) if members else _indent_of(text, open_) + step
-    new = f"{json.dumps(key)}: {_shown(value, indent, step)}"
+    new = f"{json.dumps(key)}: {_indented(value, indent, step)}"
     if not members:
         inner = text[open_ + 1 : close].rstrip()
         return f"{text[: open_ + 1]}{inner}\n{indent}{new}\n{_indent_of(text, open_)}{text[close:]}"

@@ -124,7 +124,7 @@ def _options_first(actions: Sequence[argparse.Action], words: list[str]) -> list
 
 def _choice(actions: Sequence[argparse.Action], word: str) -> argparse.Action | None:
     """The option, if it takes one of a few words, or none."""
-    if "=" in word or len(named := _named(actions, word)) != 1 or named[0].choices is None:
+    if "=" in word or len(named := _options_meant(actions, word)) != 1 or named[0].choices is None:
         return None
     return named[0] if named[0].nargs == "?" else None
 
@@ -135,17 +135,17 @@ def _is_plain(actions: Sequence[argparse.Action], word: str) -> bool:
         return True
     if word[1:].replace(".", "", 1).isdecimal():
         return True
-    return " " in word and not _named(actions, word)
+    return " " in word and not _options_meant(actions, word)
 
 
 def _takes_next(actions: Sequence[argparse.Action], word: str) -> bool:
     """Whether the word after this option is its value."""
     if "=" in word or (not word.startswith("--") and len(word) > 2):
         return False  # -sTERM has it already
-    return any(action.nargs is None for action in _named(actions, word))
+    return any(action.nargs is None for action in _options_meant(actions, word))
 
 
-def _named(actions: Sequence[argparse.Action], word: str) -> list[argparse.Action]:
+def _options_meant(actions: Sequence[argparse.Action], word: str) -> list[argparse.Action]:
     """The options that a word means: by name, or by the beginning of a long one."""
     name = word.partition("=")[0] if word.startswith("--") else word[:2]
     exact = [action for action in actions if name in action.option_strings]

@@ -111,7 +111,7 @@ def last_screen(recording: Recording) -> list[str]:
     mirror = Mirror(cols=recording.cols, rows=recording.rows)
     for event in recording.events:
         _apply(mirror, event)
-    rows = [visible("".join(piece.text for piece in row)).rstrip() for row in mirror.seen().rows]
+    rows = [visible("".join(piece.text for piece in row)).rstrip() for row in mirror.screen().rows]
     mirror.close()
     while rows and not rows[-1]:
         rows.pop()
@@ -174,7 +174,9 @@ class Player:
                 self._is_paused = True
             self._mirror.forget_scrolled()
             self._outer.write(
-                self._painter.paint(self._surface.frame(self._mirror.seen(), notice=self._notice()))
+                self._painter.paint(
+                    self._surface.frame(self._mirror.screen(), notice=self._notice())
+                )
             )
             self._wait()
 

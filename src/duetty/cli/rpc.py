@@ -9,7 +9,7 @@ BATCHING = ("2024-11-05", "2025-03-26")
 MAX_BATCH = 100
 
 
-class Seen(NamedTuple):
+class MessageFacts(NamedTuple):
     """What the bridge has to know of a message."""
 
     method: str | None = None
@@ -81,28 +81,28 @@ class Lines:
         return self._limit is not None and size > self._limit
 
 
-def look_at(line: bytes) -> Seen:
+def look_at(line: bytes) -> MessageFacts:
     """What matters of a message; nothing, where it is none. The server answers for those."""
     try:
         parsed: object = json.loads(line)
     except (ValueError, RecursionError):
-        return Seen()
+        return MessageFacts()
     match parsed:
         case {"method": "notifications/cancelled", "params": {"requestId": str() | int() as gone}}:
-            return Seen(method="notifications/cancelled", cancels=json.dumps(gone))
+            return MessageFacts(method="notifications/cancelled", cancels=json.dumps(gone))
         case {
             "method": str() as method,
             "id": str() | int() as request_id,
             "params": {"uri": str() as uri},
         } if method in ("resources/subscribe", "resources/unsubscribe"):
-            return Seen(method=method, key=json.dumps(request_id), uri=uri)
+            return MessageFacts(method=method, key=json.dumps(request_id), uri=uri)
         case {"method": str() as method, "id": str() | int() as request_id}:
-            return Seen(method=method, key=json.dumps(request_id))
+            return MessageFacts(method=method, key=json.dumps(request_id))
         case {"method": str() as method}:
-            return Seen(method=method)
+            return MessageFacts(method=method)
         case {"id": str() | int() as request_id, "result": {"protocolVersion": str() as version}}:
-            return Seen(key=json.dumps(request_id), version=version)
+            return MessageFacts(key=json.dumps(request_id), version=version)
         case {"id": str() | int() as request_id}:
-            return Seen(key=json.dumps(request_id))
+            return MessageFacts(key=json.dumps(request_id))
         case _:
-            return Seen()
+            return MessageFacts()

@@ -161,7 +161,7 @@ class KeeperClient:
             KeeperUnavailable: if the connection is over, or the keeper has not read for long.
         """
         if self._lost:
-            raise _gone("the connection is closed")
+            raise _unavailable("the connection is closed")
         self._last_request += 1
         number = self._last_request
         self._channel.send({**arguments, "id": number, "op": op}, fds)
@@ -202,7 +202,7 @@ class KeeperClient:
             self.wait(deadline_s - time.monotonic())
             if not outcomes and time.monotonic() >= deadline_s:
                 self._pending.pop(number, None)
-                raise _gone(f"no answer to {op!r} within {timeout_s:.0f} s")
+                raise _unavailable(f"no answer to {op!r} within {timeout_s:.0f} s")
         outcome = outcomes[0]
         if isinstance(outcome, DuettyError):
             raise outcome
@@ -260,7 +260,7 @@ class KeeperClient:
         if self._channel.lost is None or self._lost:
             return
         self._lost = True
-        error = _gone(self._channel.lost)
+        error = _unavailable(self._channel.lost)
         pending, self._pending = self._pending, {}
         for on_reply in pending.values():
             on_reply(error)
@@ -450,13 +450,13 @@ def _connected(path: str | Path) -> socket.socket:
     try:
         sock = socket.socket(socket.AF_UNIX)
     except OSError as error:
-        raise _gone(str(error)) from None
+        raise _unavailable(str(error)) from None
     sock.settimeout(CONNECT_S)
     try:
         sock.connect(str(path))
     except OSError as error:
         sock.close()
-        raise _gone(str(error)) from None
+        raise _unavailable(str(error)) from None
     return sock
 
 
@@ -489,5 +489,5 @@ def _error_classes() -> dict[str, type[DuettyError]]:
     return found
 
 
-def _gone(reason: str) -> KeeperUnavailable:
+def _unavailable(reason: str) -> KeeperUnavailable:
     return KeeperUnavailable(f"the keeper does not answer: {reason}")

@@ -20,7 +20,7 @@ _TIOCGSID = 0x5429
 _INT = struct.Struct("i")
 
 
-class Kept:
+class HeldSession:
     """One session as the keeper has it."""
 
     __slots__ = ("exit_code", "exited", "master", "name", "pid", "pidfd", "signal", "tty")
@@ -144,7 +144,7 @@ def _send_groups(pids: list[int], number: int) -> None:
     send_each(pids, number)  # some may have gone to a group that others had no part in
 
 
-def taken(name: str, *, pid: int, tty: str, master: int) -> Kept:
+def adopt(name: str, *, pid: int, tty: str, master: int) -> HeldSession:
     """A session whose child another keeper forked. Owns `master` when it returns.
 
     Raises:
@@ -156,7 +156,7 @@ def taken(name: str, *, pid: int, tty: str, master: int) -> Kept:
         raise BadArguments("the descriptor is not a PTY master") from None
     if tty != f"/dev/pts/{number}":
         raise BadArguments(f"the descriptor is the master of /dev/pts/{number}, not of {tty}")
-    kept = Kept(name, pid=pid, tty=tty, master=master)
+    kept = HeldSession(name, pid=pid, tty=tty, master=master)
     try:
         kept.pidfd = os.pidfd_open(pid)
     except OSError as error:

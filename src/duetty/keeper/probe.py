@@ -151,13 +151,13 @@ def group_members(pgid: int) -> list[int]:
     Not a walk over children: that loses a process whose parent has ended, and most
     containers' kernels do not list children. About 1 µs for each process of the machine.
     """
-    found = [pid for pid in _all_pids() if _asked(os.getpgid, pid) == pgid]
+    found = [pid for pid in _all_pids() if _answer_or_none(os.getpgid, pid) == pgid]
     return [pid for pid in found if not _is_zombie(pid)]
 
 
 def session_members(sids: frozenset[int]) -> list[int]:
     """Every process of these kernel sessions, without the dead ones nobody has reaped."""
-    found = [pid for pid in _all_pids() if _asked(os.getsid, pid) in sids]
+    found = [pid for pid in _all_pids() if _answer_or_none(os.getsid, pid) in sids]
     return [pid for pid in found if not _is_zombie(pid)]
 
 
@@ -175,7 +175,7 @@ def _all_pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
 
-def _asked(question: Callable[[int], int], pid: int) -> int | None:
+def _answer_or_none(question: Callable[[int], int], pid: int) -> int | None:
     try:
         return question(pid)
     except OSError:

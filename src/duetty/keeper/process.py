@@ -31,7 +31,7 @@ from duetty.errors import (
 )
 from duetty.keeper import fields, spawn
 from duetty.keeper.claim import claim
-from duetty.keeper.held_session import HANGUP, Kept, send_each, taken
+from duetty.keeper.held_session import HANGUP, HeldSession, adopt, send_each
 from duetty.keeper.probe import session_members
 from duetty.keeper.wire import PROTOCOL, Channel, Frame, Message
 from duetty.orphans import adopt_orphans
@@ -134,7 +134,7 @@ class Keeper:
         self._orphan_s = orphan_s
         self._own = spawn.surroundings()
         self._selector = selectors.DefaultSelector()
-        self._kept: dict[str, Kept] = {}
+        self._kept: dict[str, HeldSession] = {}
         self._pending: dict[str, Pending] = {}
         self._guests: list[Peer] = []
         self._server: Peer | None = None
@@ -384,7 +384,7 @@ class Keeper:
             os.close(child.master)
             self._refuse(pending.ticket, error)
             return
-        kept = Kept(pending.name, pid=child.pid, tty=child.tty, master=child.master)
+        kept = HeldSession(pending.name, pid=child.pid, tty=child.tty, master=child.master)
         self._kept[kept.name] = kept
         self._reply(pending.ticket, _handed_over(kept))
 
@@ -406,7 +406,7 @@ class Keeper:
         os.close(pending.child.report)
 
     def _adopt(self, _: Ticket, message: Message, __: tuple[int, ...]) -> Answer:
-        return _handed_over(self._known(message))
+        return _handed_over(self._find(message))
 
     def _take(self, _: Ticket, message: Message, fds: tuple[int, ...]) -> Answer:
         name = self._new_name(message)
@@ -415,16 +415,18 @@ class Keeper:
         pid = fields.number(message, "pid", low=2, high=1 << 30)
         master = os.dup(fds[0])
         try:
-            kept = taken(name, pid=pid, tty=fields.text(message, "tty"), master=master)
+            kept = adopt(name, pid=pid, tty=fields.text(message, "tty"), master=master)
         except DuettyError:
             os.close(master)
             raise
         self._kept[name] = kept
         if kept.pidfd is not None and not kept.exited:
-            self._selector.register(kept.pidfd, selectors.EVENT_READ, lambda: self._end_taken(kept))
+            self._selector.register(
+                kept.pidfd, selectors.EVENT_READ, lambda: self._end_adopted(kept)
+            )
         return Answer(kept.as_message())
 
-    def _end_taken(self, kept: Kept) -> None:
+    def _end_adopted(self, kept: HeldSession) -> None:
         if kept.pidfd is not None:
             self._selector.unregister(kept.pidfd)
         self._end(kept, None)
@@ -433,7 +435,7 @@ class Keeper:
         return Answer(self._sessions())
 
     def _forget(self, _: Ticket, message: Message, __: tuple[int, ...]) -> Answer:
-        kept = self._known(message)
+        kept = self._find(message)
         del self._kept[kept.name]
         if kept.pidfd is not None and kept.pidfd in self._selector.get_map():
             self._selector.unregister(kept.pidfd)
@@ -441,13 +443,13 @@ class Keeper:
         return Answer({})
 
     def _signal(self, _: Ticket, message: Message, __: tuple[int, ...]) -> Answer:
-        kept = self._known(message)
+        kept = self._find(message)
         number = fields.number(message, "signal", low=1, high=64)
         kept.send(number, fields.text(message, "whom"))
         return Answer({})
 
     def _probe(self, _: Ticket, message: Message, __: tuple[int, ...]) -> Answer:
-        found = self._known(message).probe()
+        found = self._find(message).probe()
         reader = None if found.reader is None else found.reader._asdict()
         return Answer({**found._asdict(), "reader": reader})
 
@@ -457,7 +459,7 @@ class Keeper:
     def _sessions(self) -> Message:
         return {"sessions": [kept.as_message() for kept in self._kept.values()]}
 
-    def _known(self, message: Message) -> Kept:
+    def _find(self, message: Message) -> HeldSession:
         name = fields.text(message, "session")
         if name not in self._kept:
             raise SessionNotFound(name)
@@ -493,7 +495,7 @@ class Keeper:
                 self._end(kept, code)
                 return
 
-    def _end(self, kept: Kept, code: int | None) -> None:
+    def _end(self, kept: HeldSession, code: int | None) -> None:
         kept.end(code)
         if self._server is not None:
             self._tell(self._server, {"event": "exited", **kept.status()})
@@ -531,7 +533,7 @@ def _wake_only(*_: object) -> None:
     """A signal with a function behind it is one that reaches the wakeup descriptor."""
 
 
-def _handed_over(kept: Kept) -> Answer:
+def _handed_over(kept: HeldSession) -> Answer:
     return Answer(kept.as_message(), (kept.master,))
 
 

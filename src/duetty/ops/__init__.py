@@ -4,7 +4,7 @@ from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
 from duetty.hub import RemoteNode
 from duetty.ops.access import BROWSER_S, Access, Live
-from duetty.ops.approval_feed import Asked, approval_shape
+from duetty.ops.approval_feed import ApprovalFeed, approval_shape
 from duetty.ops.bounds import Bounds
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
@@ -29,8 +29,8 @@ __all__ = [
     "UNUSABLE",
     "Access",
     "Answer",
+    "ApprovalFeed",
     "ApprovalRecord",
-    "Asked",
     "Bounds",
     "Captures",
     "Deciding",

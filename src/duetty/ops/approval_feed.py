@@ -13,7 +13,7 @@ from duetty.store import ApprovalRecord
 from duetty.wire.approval_shapes import ApprovalInfo, StandingInfo
 
 
-class Asked:
+class ApprovalFeed:
     """What waits now, and each question as it is asked or settled."""
 
     def __init__(
@@ -64,10 +64,10 @@ def approval_shape(approval: ApprovalInfo) -> dict[str, object]:
 
 
 @contextmanager
-def follow_approvals(services: Services, actor: Actor) -> Generator[Asked]:
+def follow_approvals(services: Services, actor: Actor) -> Generator[ApprovalFeed]:
     """Raises:
     ScopeMissing: if the actor may not read.
     """
     permit(actor, Scope.READ)
     with services.approvals.subscribe() as entries:
-        yield Asked(services, actor, entries)
+        yield ApprovalFeed(services, actor, entries)

@@ -6,11 +6,13 @@ machine, and some kept for people.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from duetty.descriptors import connections, strangers
 from duetty.ops.shares import Shares
 from duetty.session import MAX_VIEWERS
 
+MCP_SESSIONS = 1_000
 MIB = 1024 * 1024
 
 
@@ -61,7 +63,7 @@ TABLE = (
         for_people=1 / 3,
     ),
     Bound(name="tickets", what="tickets that wait to be used", most=_fixed(1_024), each=1 / 8),
-    Bound(name="mcp_sessions", what="MCP sessions", most=_fixed(1_000)),
+    Bound(name="mcp_sessions", what="MCP sessions", most=lambda: MCP_SESSIONS),
     Bound(name="subscriptions", what="MCP subscriptions", most=_fixed(1_024), each=1 / 2),
     Bound(name="tasks", what="MCP tasks", most=_fixed(1_000)),
     Bound(name="waits", what="calls that wait", most=_fixed(1_024)),
@@ -74,6 +76,11 @@ class Bounds:
 
     def __init__(self) -> None:
         self._shares = {bound.name: bound.shares() for bound in TABLE}
+        self.strangers: dict[Any, str] = {}
+        """Connections that have shown no credential yet, oldest first, and their sources."""
+
+    def held(self, name: str) -> int:
+        return len(self.strangers) if name == "strangers" else self._shares[name].held
 
     def __getitem__(self, name: str) -> Shares:
         return self._shares[name]

@@ -4,7 +4,12 @@ No edge can reach a session around it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -14,8 +19,9 @@ from pydantic import ValidationError
 from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound, Refused
+from duetty.hosts import HostClient, Hosts
 from duetty.hub import RemoteNode
-from duetty.ops.approval_feed import Asked, follow_approvals
+from duetty.ops.approval_feed import ApprovalFeed, follow_approvals
 from duetty.ops.bounds import Bounds
 from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
@@ -61,11 +67,13 @@ class Dispatcher:
         *,
         streaming: bool = False,
         host: HostAsk | None = None,
+        client: HostClient | None = None,
         progress: Progress | None = None,
     ) -> Any:
         """Run the operation for this actor; `streaming` takes a document as a `Stream`.
 
-        `host` puts a question to the person at the caller's own host, where that can be done;
+        `host` puts a question of ours to the person at the caller's own host, where that can be done;
+        `client` is that host, for an operation that asks it for something;
         `progress` is told how far an operation is that knows.
 
         Raises:
@@ -96,9 +104,10 @@ class Dispatcher:
             result = await forward(node, call, operation, params, self._services)
             return result if streaming or not isinstance(result, Stream) else await whole(result)
         if operation.composed:
-            steps = self._steps_of(call, host)
+            steps = self._steps_of(call, host, client)
+            services = replace(self._services, steps=steps, client=client)
             try:
-                return await operation.run(params, replace(self._services, steps=steps), call.actor)
+                return await operation.run(params, services, call.actor)
             except DuettyError as error:
                 # Its steps are recorded each; what it refuses itself, and by which name, is so only here.
                 deciding.refused(call, operation, error)
@@ -107,8 +116,8 @@ class Dispatcher:
         result: Any = None  # to the checker, a scope may end without a word
         async with deciding.passing(call, operation, params, host, check) as passage:
             services = self._services
-            if progress is not None:
-                services = replace(services, progress=progress)
+            if progress is not None or client is not None:
+                services = replace(services, progress=progress, client=client)
             doing = operation.run(passage.params, services, call.actor)
             if operation.waits:
                 result = await doing
@@ -157,20 +166,23 @@ class Dispatcher:
         dialect: str = "",
         mode: Literal["interactive", "headless"] = "interactive",
         host: HostAsk | None = None,
+        client: HostClient | None = None,
         progress: Progress | None = None,
     ) -> Any:
         call = Call(actor=actor, operation=name, arguments=arguments, dialect=dialect, mode=mode)
         operation = OPERATIONS.get(name)
         waits = operation is not None and operation.waits
         with self.bounds["waits"].taken(actor) if waits else nullcontext():
-            return await self.dispatch(call, streaming=streaming, host=host, progress=progress)
+            return await self.dispatch(
+                call, streaming=streaming, host=host, client=client, progress=progress
+            )
 
     @property
     def bounds(self) -> Bounds:
         """What callers share."""
         return self._services.access.bounds
 
-    def _steps_of(self, call: Call, host: HostAsk | None) -> Steps:
+    def _steps_of(self, call: Call, host: HostAsk | None, client: HostClient | None) -> Steps:
         async def step(
             operation: str,
             arguments: Mapping[str, object],
@@ -187,9 +199,13 @@ class Dispatcher:
                 mode=mode,
                 patience_s=patience_s,
             )
-            return await self.dispatch(made, host=host)
+            return await self.dispatch(made, host=host, client=client)
 
         return step
+
+    @property
+    def hosts(self) -> Hosts:
+        return self._services.hosts
 
     @property
     def node(self) -> Node:
@@ -247,7 +263,7 @@ class Dispatcher:
         """Look at all sessions; entering it raises what `watch_sessions` says."""
         return self._attended(watch_sessions(self._services, actor), actor)
 
-    def asked(self, actor: Actor) -> AbstractContextManager[Asked]:
+    def approval_feed(self, actor: Actor) -> AbstractContextManager[ApprovalFeed]:
         """Look at the questions to a person; entering it raises what `follow_approvals` says."""
         return follow_approvals(self._services, self._now(actor))
 

@@ -184,7 +184,7 @@ def _make(stand_in: Path, repository: Repository, config: str, excludes: str) ->
     for shared in repository.private.glob("sharedindex.*"):
         (stand_in / shared.name).symlink_to(shared)
     lines: list[str] = []
-    for key, value in _kept(config):
+    for key, value in _storage_settings(config):
         section, _, rest = key.partition(".")
         subsection, _, name = rest.rpartition(".")
         head = f'[{section} "{_escaped(subsection)}"]' if subsection else f"[{section}]"
@@ -194,7 +194,7 @@ def _make(stand_in: Path, repository: Repository, config: str, excludes: str) ->
     (stand_in / "config").write_text("".join(lines), errors="surrogateescape")
 
 
-def _kept(config: str) -> Iterator[tuple[str, str]]:
+def _storage_settings(config: str) -> Iterator[tuple[str, str]]:
     """Of the repository's configuration what says how it is stored, and which branch follows which."""
     for entry in config.split("\0"):
         key, _, value = entry.partition("\n")

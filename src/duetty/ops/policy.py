@@ -107,7 +107,7 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
             for rule in made.rules.rules
             if rule.applies(judged)
         ],
-        **_read(analysis),  # type: ignore[arg-type]  # the fields that tell how the line was read
+        **_reading_facts(analysis),  # type: ignore[arg-type]  # the fields that tell how the line was read
     )
 
 
@@ -151,7 +151,7 @@ def _rules_of(text: str, services: Services) -> RuleSet:
     return SHIPPED_RULES + judged.rules
 
 
-def _read(analysis: Analysis | None) -> dict[str, object]:
+def _reading_facts(analysis: Analysis | None) -> dict[str, object]:
     """How the line was read."""
     words, not_literal, not_proven = None, None, None
     if analysis is None:

@@ -171,14 +171,14 @@ async def _result(
     params: Any,
     services: Services,
 ) -> Any:
-    async with _asked(node, call, operation, params, services) as answer:
+    async with _exchange(node, call, operation, params, services) as answer:
         body = await answer.body()
         if answer.status >= 400:
             raise told_error(node, answer.status, body)
         return _shaped(node, operation, body)
 
 
-def _asked(
+def _exchange(
     node: RemoteNode,
     call: Call,
     operation: Operation[Any, Any],
@@ -342,7 +342,7 @@ async def _document(
     try:
         with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
             answer = await stack.enter_async_context(
-                _asked(node, call, operation, params, services)
+                _exchange(node, call, operation, params, services)
             )
             if answer.status >= 400:
                 raise told_error(node, answer.status, await answer.body())

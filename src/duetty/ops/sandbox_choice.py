@@ -11,7 +11,7 @@ from duetty.config import Settings
 from duetty.errors import NotFound, PolicyDenied
 from duetty.ops.operation import Operation
 from duetty.ops.services import Services
-from duetty.sandbox import ASKED, Asked, Level, Limits, SandboxOrder, support
+from duetty.sandbox import REQUESTED_LEVELS, Level, Limits, RequestedLevel, SandboxRequest, support
 from duetty.session import Registry
 
 CONNECTION = "mcp --sandbox"
@@ -22,27 +22,27 @@ class Confinable(Protocol):
     """Arguments that say what something new runs in."""
 
     @property
-    def sandbox(self) -> Asked | None: ...
+    def sandbox(self) -> RequestedLevel | None: ...
     @property
     def workspaces(self) -> list[str] | None: ...
 
 
 def sandbox_order(
     params: Confinable, settings: Settings, actor: Actor, registry: Registry
-) -> SandboxOrder:
+) -> SandboxRequest:
     """Raises:
     PolicyDenied: if an agent asks for more room than the settings, or its connection, give.
     """
-    return SandboxOrder(
-        asked=_asked(params, settings, actor),
+    return SandboxRequest(
+        asked=_request(params, settings, actor),
         workspaces=_workspaces(params, settings, actor),
         network=settings.sandbox_network,
         # The person's home, whatever the call says.
-        **_of_settings(settings, registry.home, registry.caches),
+        **_common(settings, registry.home, registry.caches),
     )
 
 
-def _asked(params: Confinable, settings: Settings, actor: Actor) -> Asked:
+def _request(params: Confinable, settings: Settings, actor: Actor) -> RequestedLevel:
     asked, rule = _level(settings.session_sandbox), "session.sandbox"
     if actor.confined is not None and (asked == "none" or actor.confined.sandbox != "any"):
         asked, rule = actor.confined.sandbox, CONNECTION
@@ -112,20 +112,20 @@ def boundary_of(settings: Settings) -> Level | Literal["unavailable"]:
 
 
 def upstream_order(
-    asked: Asked | None,
+    asked: RequestedLevel | None,
     workspaces: tuple[str, ...] | None,
     network: bool | None,
     settings: Settings,
     *,
     home: str,
     caches: Path,
-) -> SandboxOrder:
+) -> SandboxRequest:
     """As an upstream's table says, and where that says nothing, as the settings say for sessions."""
-    return SandboxOrder(
+    return SandboxRequest(
         asked=asked or _level(settings.session_sandbox),
         workspaces=settings.sandbox_workspaces if workspaces is None else workspaces,
         network=settings.sandbox_network if network is None else network,
-        **_of_settings(settings, home, caches),
+        **_common(settings, home, caches),
     )
 
 
@@ -138,7 +138,7 @@ class _Common(TypedDict):
     limits: Limits
 
 
-def _of_settings(settings: Settings, home: str, caches: Path) -> _Common:
+def _common(settings: Settings, home: str, caches: Path) -> _Common:
     return _Common(
         protect=settings.sandbox_protect,
         whole_git=settings.sandbox_git == "read-only",
@@ -155,8 +155,8 @@ def _of_settings(settings: Settings, home: str, caches: Path) -> _Common:
     )
 
 
-def _level(setting: str) -> Asked:
-    return next(each for each in ASKED if each == setting)
+def _level(setting: str) -> RequestedLevel:
+    return next(each for each in REQUESTED_LEVELS if each == setting)
 
 
 def _workspaces(params: Confinable, settings: Settings, actor: Actor) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from duetty.approvals import Approvals
 from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
+from duetty.hosts import HostClient, Hosts
 from duetty.hub import Hub
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
@@ -77,3 +78,7 @@ class Services:
 
     progress: Progress | None = None
     """Set for the run of a call whose caller wants to know how far it is."""
+
+    hosts: Hosts = field(default_factory=Hosts)
+    client: HostClient | None = None
+    """Set for the run of a call whose caller's own host can be asked: for a completion, or its person."""

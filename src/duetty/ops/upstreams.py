@@ -293,8 +293,8 @@ async def _complete(params: CompleteParams, services: Services, actor: Actor) ->
 async def _resources(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamResources:
     resources, templates = await services.upstreams.resources(params.upstream)
     return UpstreamResources(
-        resources=[_shown(each) for each in resources],
-        templates=[_shown(each) for each in templates],
+        resources=[_with_visible_texts(each) for each in resources],
+        templates=[_with_visible_texts(each) for each in templates],
     )
 
 
@@ -305,7 +305,7 @@ async def _read(params: ReadUpstreamParams, services: Services, actor: Actor) ->
 
 async def _prompts(params: UpstreamParams, services: Services, actor: Actor) -> UpstreamPrompts:
     found = await services.upstreams.prompts(params.upstream)
-    return UpstreamPrompts(prompts=[_shown(each) for each in found])
+    return UpstreamPrompts(prompts=[_with_visible_texts(each) for each in found])
 
 
 async def _prompt(params: PromptParams, services: Services, actor: Actor) -> PromptText:
@@ -317,7 +317,7 @@ async def _prompt(params: PromptParams, services: Services, actor: Actor) -> Pro
     )
 
 
-def _shown(listed: dict[str, Any]) -> dict[str, Any]:
+def _with_visible_texts(listed: dict[str, Any]) -> dict[str, Any]:
     """With texts that hide nothing; addresses and names are for machines, and stay."""
     texts = {key: listed[key] for key in ("title", "description") if key in listed}
     return listed | {key: shown(str(text)) for key, text in texts.items() if text is not None}

@@ -270,13 +270,13 @@ def _know_all(used: dict[Command, list[Rule]], call: Judged, scan: Scan) -> bool
         alone = scan_line(
             Line((command,), (), frozenset()), call.cwd, workspace=call.workspace, shell=call.shell
         )
-        if not _named(rules).issuperset(alone.classes):
+        if not _destructive_names(rules).issuperset(alone.classes):
             return False
     together = [rule for rules in used.values() for rule in rules]
-    return _named(together).issuperset(scan.classes)
+    return _destructive_names(together).issuperset(scan.classes)
 
 
-def _named(rules: list[Rule]) -> set[str]:
+def _destructive_names(rules: list[Rule]) -> set[str]:
     return {name for rule in rules for name in rule.even_destructive}
 
 

@@ -30,7 +30,7 @@ from duetty.errors import (
 from duetty.processes.descendants import descendants
 from duetty.processes.output import Output
 from duetty.removal import remove_trees
-from duetty.sandbox import Places, SandboxOrder, wrap
+from duetty.sandbox import Places, SandboxRequest, wrap
 from duetty.shell import confined
 
 CHUNK_BYTES = 64 * 1024
@@ -82,7 +82,7 @@ class Order:
     owner: str | None = None
     """Identity of the actor that asked for it."""
 
-    sandbox: SandboxOrder = field(default_factory=lambda: SandboxOrder(asked="none"))
+    sandbox: SandboxRequest = field(default_factory=lambda: SandboxRequest(asked="none"))
     hidden: tuple[Path, ...] = ()
     """Where the server keeps its own things, which no sandbox shows."""
 

@@ -8,17 +8,25 @@ for machines without user namespaces.
 
 from duetty.sandbox.detect import Support, inner_pid, support
 from duetty.sandbox.repository_checks import Disorder, disorders
-from duetty.sandbox.request import ASKED, Asked, Level, Limits, Places, SandboxOrder, Wrapped
+from duetty.sandbox.request import (
+    REQUESTED_LEVELS,
+    Level,
+    Limits,
+    Places,
+    RequestedLevel,
+    SandboxRequest,
+    Wrapped,
+)
 from duetty.sandbox.wrap import wrap
 
 __all__ = [
-    "ASKED",
-    "Asked",
+    "REQUESTED_LEVELS",
     "Disorder",
     "Level",
     "Limits",
     "Places",
-    "SandboxOrder",
+    "RequestedLevel",
+    "SandboxRequest",
     "Support",
     "Wrapped",
     "disorders",

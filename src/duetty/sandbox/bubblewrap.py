@@ -15,8 +15,8 @@ from duetty.sandbox.hidden_files import is_within
 from duetty.sandbox.launch import open_plain
 from duetty.sandbox.mounts import MountTable
 from duetty.sandbox.protected_paths import Hidden, guarded
-from duetty.sandbox.request import Places, SandboxOrder
-from duetty.sandbox.stat_checks import is_directory, seen
+from duetty.sandbox.request import Places, SandboxRequest
+from duetty.sandbox.stat_checks import is_directory, stat_of
 
 PROC_READONLY = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "pressure")
 """Settings of the whole machine: they belong to root, who may be running this server, or to everybody."""
@@ -91,7 +91,7 @@ def identity(path: Path) -> list[int]:
 
 
 def mounts_of(
-    order: SandboxOrder,
+    order: SandboxRequest,
     places: Places,
     table: MountTable,
     *,
@@ -159,7 +159,7 @@ def _hide(
     around = next((each for each in workspaces if is_within(path, [each])), None)
     if around is None and is_within(path, private) and not is_within(path, shown):
         return False  # gone with all the rest
-    if seen(path) is None:
+    if stat_of(path) is None:
         if around is not None:
             raise BadArguments(
                 f"workspace {str(around)!r} is where {str(path)!r} would be, which nobody inside may make",

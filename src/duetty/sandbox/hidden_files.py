@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
-from duetty.sandbox.stat_checks import real, seen
+from duetty.sandbox.stat_checks import real, stat_of
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
 """Where other programs leave sockets and files: each sandbox has its own, empty."""
@@ -100,8 +100,8 @@ def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[str]]:
     led_to = {
         above: str(Path(above).resolve()).rstrip("/") for above in {_above(name) for name in names}
     }
-    found = {real(Path(name)) for name in names if seen(name) is not None}
-    existing = {path for path in found if seen(path) is not None}
+    found = {real(Path(name)) for name in names if stat_of(name) is not None}
+    existing = {path for path in found if stat_of(path) is not None}
     later = {f"{led_to[_above(name)]}{name.removeprefix(_above(name))}" for name in names}
     return sorted(existing), sorted((later | {*map(str, found)}) - {*map(str, existing)})
 
@@ -114,7 +114,7 @@ def secrets_of_root() -> list[Path]:
     """
     if os.geteuid() != 0:
         return []
-    return [real(Path(name)) for name in OF_ROOT if seen(name) is not None]
+    return [real(Path(name)) for name in OF_ROOT if stat_of(name) is not None]
 
 
 def _above(name: str) -> str:
@@ -209,7 +209,7 @@ def _real(path: Path) -> Path:
 
 def _is_reachable(path: Path) -> bool:
     """Whether it is a socket that can be reached without powers of root, which nobody has inside."""
-    found = seen(path)
+    found = stat_of(path)
     if found is None or not stat.S_ISSOCK(found.st_mode):
         return False
     # Who has no such powers just came there.
@@ -217,7 +217,7 @@ def _is_reachable(path: Path) -> bool:
 
 
 def _root_may_enter(directory: Path) -> bool:
-    found = seen(directory, through_links=True)
+    found = stat_of(directory, through_links=True)
     if found is None:
         return False
     if found.st_uid == 0:

@@ -8,14 +8,14 @@ from duetty.sandbox import hidden_files as known
 from duetty.sandbox.hidden_files import is_within
 from duetty.sandbox.mounts import MountTable
 from duetty.sandbox.protected_paths import Hidden, guarded
-from duetty.sandbox.request import Places, SandboxOrder
+from duetty.sandbox.request import Places, SandboxRequest
 
 MAX_LISTED = 5_000
 """Entries of one directory that rules are made for."""
 
 
 def rules_of(
-    order: SandboxOrder,
+    order: SandboxRequest,
     places: Places,
     table: MountTable,
     *,

@@ -5,7 +5,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from duetty.sandbox.stat_checks import check_absent, seen
+from duetty.sandbox.stat_checks import check_absent, stat_of
 
 MAX_LINKS = 40
 """On one way, as the kernel has it."""
@@ -33,7 +33,7 @@ def way_of(path: Path) -> Way | None:
     Raises:
         SandboxUnavailable: if it cannot be told.
     """
-    found = seen(path)
+    found = stat_of(path)
     if (
         found is not None
         and not stat.S_ISLNK(found.st_mode)
@@ -47,7 +47,7 @@ def way_of(path: Path) -> Way | None:
         if name == "..":
             at = at.parent
             continue
-        found = seen(at / name)
+        found = stat_of(at / name)
         if found is None or not stat.S_ISLNK(found.st_mode):
             at /= name
             continue
@@ -63,5 +63,5 @@ def way_of(path: Path) -> Way | None:
         if target.is_absolute():
             at = Path("/")
         ahead += reversed([each for each in target.parts if each != "/"])
-    found = seen(at)
+    found = stat_of(at)
     return Way(end=at, mode=None if found is None else found.st_mode, holders=tuple(holders))

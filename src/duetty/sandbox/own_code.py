@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from duetty.sandbox.detect import BWRAP
-from duetty.sandbox.stat_checks import seen
+from duetty.sandbox.stat_checks import stat_of
 
 PACKAGE = Path(__file__).resolve().parents[1]
 _PACKAGES = ("site-packages", "dist-packages")
@@ -38,4 +38,4 @@ def _real(*paths: str) -> tuple[Path, ...]:
     somebody has had the time to exchange them.
     """
     real = dict.fromkeys(Path(path).resolve() for path in paths if path)
-    return tuple(path for path in real if seen(path) is not None)
+    return tuple(path for path in real if stat_of(path) is not None)

@@ -13,7 +13,7 @@ from duetty.sandbox.hidden_files import is_within
 from duetty.sandbox.links import way_of
 from duetty.sandbox.placeholders import is_plain, make_empty, make_empty_file
 from duetty.sandbox.protected_names import DATA, MADE, OF_THE_HOME, PROTECTED
-from duetty.sandbox.stat_checks import check_absent, is_directory, seen
+from duetty.sandbox.stat_checks import check_absent, is_directory, stat_of
 
 GIT_FILES = ("hooks", "config", "config.worktree", "info", "commondir", "gitdir")
 """Of a directory of git's: each can name a program that git runs."""
@@ -137,7 +137,7 @@ class _Look:
         there = self.names(top)
         for first in _PROTECTED if there is None else there & _PROTECTED.keys():
             for name in _PROTECTED[first]:
-                if seen(f"{top}/{name}") is not None:
+                if stat_of(f"{top}/{name}") is not None:
                     yield from self.led_to(top / name)
         for name, beside in MADE.items():
             if self.may_have(top, name) and is_plain(top / beside):
@@ -246,7 +246,9 @@ class _Look:
                 for entry in self.entries(directory, each=OF_GIT):
                     if not _is_directory(entry):
                         continue
-                    if seen(f"{entry.path}/HEAD") is not None:  # or a link that leads nowhere yet
+                    if (
+                        stat_of(f"{entry.path}/HEAD") is not None
+                    ):  # or a link that leads nowhere yet
                         yield Path(entry.path), []
                         below.append(f"{entry.path}/modules")
                     else:
@@ -257,7 +259,7 @@ class _Look:
         if is_directory(directory / "objects"):
             make_empty(directory / "hooks")
         for name in GIT_FILES:
-            if seen(f"{directory}/{name}") is not None:
+            if stat_of(f"{directory}/{name}") is not None:
                 yield from self.led_to(directory / name)
         yield from self.hooks(directory / "hooks")
 
@@ -412,7 +414,7 @@ def _is_git(directory: Path) -> bool:
 
 
 def _is_file(path: Path) -> bool:
-    found = seen(path)
+    found = stat_of(path)
     return found is not None and stat.S_ISREG(found.st_mode)
 
 

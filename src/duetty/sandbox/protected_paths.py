@@ -9,7 +9,7 @@ from duetty.sandbox.mounts import MountTable
 from duetty.sandbox.own_code import own_code, user_site
 from duetty.sandbox.placeholders import make_empty
 from duetty.sandbox.protected_files import protected
-from duetty.sandbox.request import Places, SandboxOrder
+from duetty.sandbox.request import Places, SandboxRequest
 from duetty.sandbox.stat_checks import real
 
 
@@ -23,7 +23,7 @@ class Hidden:
 
 
 def hidden_places(
-    order: SandboxOrder,
+    order: SandboxRequest,
     places: Places,
     table: MountTable,
     *,
@@ -68,7 +68,7 @@ def other_paths(
 
 
 def guarded(
-    order: SandboxOrder, table: MountTable, *, workspaces: Sequence[Path], homes: Sequence[Path]
+    order: SandboxRequest, table: MountTable, *, workspaces: Sequence[Path], homes: Sequence[Path]
 ) -> dict[Path, Path]:
     """What stays read-only in the workspaces, each with the one that it is in.
 

@@ -15,7 +15,7 @@ from duetty.errors import SandboxUnavailable
 from duetty.sandbox.bounded_reads import bytes_of
 from duetty.sandbox.git_config import parse_named
 from duetty.sandbox.protected_files import MAX_CONFIG_BYTES, repositories
-from duetty.sandbox.stat_checks import is_directory, seen
+from duetty.sandbox.stat_checks import is_directory, stat_of
 
 MAX_TOLD = 5
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")
@@ -45,17 +45,17 @@ def disorders(workspaces: Iterable[Path]) -> list[Disorder]:
 
 
 def _of_git(git: Path) -> Iterator[Disorder]:
-    found = seen(git)
+    found = stat_of(git)
     if found is None or not stat.S_ISDIR(found.st_mode):
         return
-    if seen(git / "config") is None and seen(git / "HEAD") is None:
+    if stat_of(git / "config") is None and stat_of(git / "HEAD") is None:
         return  # it never was one
     if not _HEAD.match(_text(git / "HEAD", 256)) and not _is_link(git / "HEAD"):
         yield Disorder(path=git / "HEAD", reason="is gone or broken: git takes another repository")
     for name in ("objects", "refs"):
         if not is_directory(git / name):
             yield Disorder(path=git / name, reason="is gone: git takes another repository")
-    if seen(git / "commondir") is not None:
+    if stat_of(git / "commondir") is not None:
         yield Disorder(path=git / "commondir", reason="makes git obey another configuration")
 
 
@@ -69,7 +69,7 @@ def _lying_in_wait(git: Path) -> Iterator[Disorder]:
 
 
 def _is_link(path: Path) -> bool:
-    found = seen(path)
+    found = stat_of(path)
     return found is not None and stat.S_ISLNK(found.st_mode)
 
 

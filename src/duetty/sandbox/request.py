@@ -8,10 +8,10 @@ from typing import Literal
 Level = Literal["none", "landlock", "bubblewrap"]
 """What a session has, from nothing to most."""
 
-Asked = Literal["none", "any", "landlock", "bubblewrap"]
+RequestedLevel = Literal["none", "any", "landlock", "bubblewrap"]
 """What is asked for; `any` is the best that this machine can give, and never none."""
 
-ASKED: tuple[Asked, ...] = ("none", "any", "landlock", "bubblewrap")
+REQUESTED_LEVELS: tuple[RequestedLevel, ...] = ("none", "any", "landlock", "bubblewrap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,8 +26,8 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxOrder:
-    asked: Asked
+class SandboxRequest:
+    asked: RequestedLevel
     workspaces: tuple[str, ...] = ()
     """What may be written. Chosen by a person: the directory a call asks for widens nothing."""
 

@@ -10,7 +10,7 @@ from duetty.errors import SandboxUnavailable
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 
 
-def seen(path: Path | str, *, through_links: bool = False) -> os.stat_result | None:
+def stat_of(path: Path | str, *, through_links: bool = False) -> os.stat_result | None:
     """What is there; None if that is nothing, or nothing that a program of this user could come to.
 
     Raises:
@@ -27,14 +27,14 @@ def seen(path: Path | str, *, through_links: bool = False) -> os.stat_result | N
 
 def is_directory(path: Path | str) -> bool:
     """Or a link to one; raises as `seen` does."""
-    found = seen(path, through_links=True)
+    found = stat_of(path, through_links=True)
     return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 def real(path: Path) -> Path:
     """Where links lead, whether something is there or not; raises as `seen` does."""
     found = path.resolve()
-    seen(found)  # `resolve` itself goes on by the text where it cannot look
+    stat_of(found)  # `resolve` itself goes on by the text where it cannot look
     return found
 
 

@@ -17,7 +17,7 @@ from duetty.sandbox.landlock import rules_behind_mounts, rules_of
 from duetty.sandbox.mounts import MountTable
 from duetty.sandbox.own_code import own_places
 from duetty.sandbox.protected_paths import hidden_places, other_paths
-from duetty.sandbox.request import Level, Limits, Places, SandboxOrder, Wrapped
+from duetty.sandbox.request import Level, Limits, Places, SandboxRequest, Wrapped
 from duetty.sandbox.seccomp import AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, filter_program
 from duetty.sandbox.stat_checks import real
 from duetty.shell import confined
@@ -48,7 +48,7 @@ def wrap(
     env: Mapping[str, str],
     *,
     cwd: str,
-    order: SandboxOrder,
+    order: SandboxRequest,
     places: Places,
     offered: Support | None = None,
     spec_fd: int = SPEC_FD,
@@ -80,7 +80,7 @@ def wrap(
     )
     inside = {key: value for key, value in env.items() if key not in known.DROPPED_ENVIRONMENT}
     launcher = [PYTHON, "-I", "-S", str(LAUNCHER), str(spec_fd), "--", *confined(argv)]
-    spec: dict[str, object] = {"limits": _named(order.limits), "drops_capabilities": False}
+    spec: dict[str, object] = {"limits": _prlimit_values(order.limits), "drops_capabilities": False}
     caches: Path | None = OWN_CACHES if level == "bubblewrap" else places.private
     if order.caches is not None and workspaces:
         caches = cache_directory(order.caches, workspaces)
@@ -132,7 +132,7 @@ def wrap(
     )
 
 
-def _level(order: SandboxOrder, offered: Support) -> Level:
+def _level(order: SandboxRequest, offered: Support) -> Level:
     if order.asked in ("any", "bubblewrap") and offered.bubblewrap is not None:
         return "bubblewrap"
     if order.asked in ("any", "landlock") and offered.has_landlock:
@@ -212,7 +212,7 @@ def _needed(homes: Sequence[Path]) -> tuple[Path, ...]:
     )  # fmt: skip
 
 
-def _namespaces(order: SandboxOrder, offered: Support) -> list[str]:
+def _namespaces(order: SandboxRequest, offered: Support) -> list[str]:
     assert offered.bubblewrap is not None
     words = [
         offered.bubblewrap,
@@ -255,7 +255,7 @@ def _tried(began: Sequence[str], look: Callable[[], Mounts]) -> Mounts:
     )
 
 
-def _named(limits: Limits) -> dict[str, int]:
+def _prlimit_values(limits: Limits) -> dict[str, int]:
     """By the names of prlimit(1), in the kernel's units."""
     named = {
         "cpu": limits.cpu_s,

@@ -118,13 +118,13 @@ class Elements:
 
     def overlays(self) -> tuple[Overlay, ...]:
         """Those of the current screen mode, as they are drawn: lowest z first."""
-        return drawing_order(self._shown(self._overlays))
+        return drawing_order(self._on_this_screen(self._overlays))
 
     def panels(self) -> tuple[Panel, ...]:
         """Those of the current screen mode: top first, then highest z first."""
         return tuple(
             sorted(
-                self._shown(self._panels),
+                self._on_this_screen(self._panels),
                 key=lambda each: (each.position != "top", -each.z, each.made),
             )
         )
@@ -151,7 +151,7 @@ class Elements:
 
     def layout(self, *, rows: int) -> Layout:
         """How this many rows are shared between the program and the panels that are shown."""
-        return lay_out(self._shown(self._panels), rows=rows)
+        return lay_out(self._on_this_screen(self._panels), rows=rows)
 
     def scene(self, *, cols: int, rows: int) -> Scene:
         return set_scene(
@@ -162,7 +162,7 @@ class Elements:
             screen_mode=self.screen_mode,
         )
 
-    def _shown(self, elements: Mapping[str, E]) -> list[E]:
+    def _on_this_screen(self, elements: Mapping[str, E]) -> list[E]:
         return [each for each in elements.values() if each.screen_mode == self.screen_mode]
 
     # --- changing -------------------------------------------------------------
@@ -336,7 +336,7 @@ class Elements:
         """
         if self.screen_mode == "normal":
             raise NotInAltScreen
-        gone = [*self._shown(self._overlays), *self._shown(self._panels)]
+        gone = [*self._on_this_screen(self._overlays), *self._on_this_screen(self._panels)]
         self.screen_mode = "normal"
         self._remove(gone)
         self._changed(True)

@@ -86,7 +86,7 @@ class ElementFiles:
 
     def _write_now(self, session: Session) -> None:
         try:
-            write_elements(session.journal.directory, _kept(session), by="now")
+            write_elements(session.journal.directory, _elements_of(session), by="now")
         except OSError as error:
             _log_failure(session, error)
 
@@ -94,13 +94,13 @@ class ElementFiles:
         try:
             async with self._lock:
                 await anyio.to_thread.run_sync(
-                    write_elements, session.journal.directory, _kept(session)
+                    write_elements, session.journal.directory, _elements_of(session)
                 )
         except OSError as error:
             _log_failure(session, error)
 
 
-def _kept(session: Session) -> KeptElements:
+def _elements_of(session: Session) -> KeptElements:
     return session.elements.kept(cols=session.profile.cols, rows=session.profile.rows)
 
 

@@ -6,7 +6,7 @@ MAX_CALLERS = 32
 """The one that has not looked for longest is forgotten: it is shown everything again."""
 
 
-class Shown:
+class LastShown:
     def __init__(self) -> None:
         self._rows: dict[str, tuple[str, ...]] = {}
 

@@ -88,12 +88,12 @@ class Needle:
         """
         if self._pattern is None:
             at = haystack.find(self._text)
-            return None if at < 0 else _found(haystack, at, at + len(self._text))
+            return None if at < 0 else _match_of(haystack, at, at + len(self._text))
         haystack = _valid(haystack)
         deadline_s = monotonic() + within_s
         for window in _windows(haystack, max(1, int(WINDOW_S / self._step_s))):
             if (found := self._pattern.search(window)) is not None:
-                return _found(window, found.start(), found.end())
+                return _match_of(window, found.start(), found.end())
             if window is not haystack and monotonic() > deadline_s:
                 raise BadArguments(
                     "the regular expression takes too long to search this output",
@@ -114,7 +114,7 @@ class Needle:
         )
 
 
-def _found(text: str, start: int, end: int) -> Found:
+def _match_of(text: str, start: int, end: int) -> Found:
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
     return Found(text[start:end], text[first : last if last >= 0 else None][:MAX_LINE])

@@ -463,7 +463,7 @@ class Run:
     def _check(self) -> CompletedBy | None:
         """What can be told without waiting or asking."""
         session = self.session
-        if self.until is not None and self._found():
+        if self.until is not None and self._has_match():
             return "text"
         if session.is_exited:
             return "exit"
@@ -497,10 +497,10 @@ class Run:
             case "fullscreen":
                 return "fullscreen" if quiet_s >= STABLE_S else None
             case "awaiting_input" | "awaiting_password":
-                if (session.phase is not Phase.CONTINUATION) and self._held():
+                if (session.phase is not Phase.CONTINUATION) and self._has_held():
                     return "input"
             case "prompt" if not self._at_prompt and (self.by_keys or state.known_by == "kernel"):
-                if self._held():
+                if self._has_held():
                     return "input"
             case _:
                 self._held_since_s = None
@@ -508,14 +508,14 @@ class Run:
             return "idle"
         return None
 
-    def _held(self) -> bool:
+    def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation
         if self._held_since_s is None or generation != self._held_generation:
             self._held_since_s, self._held_generation = now, generation
             return False
         return now - self._held_since_s >= HELD_S - LAST_LOOK_S / 10
 
-    def _found(self) -> bool:
+    def _has_match(self) -> bool:
         session = self.session
         start = self._searched
         if self._at_prompt:
@@ -572,7 +572,7 @@ class Run:
         ):
             slices.append((max(running, self._offset), session.journal.end))
         if not slices and self.completed_by == "mark":
-            return self._said(limit)
+            return self._shell_message(limit)
         if not slices and self._at_prompt and session.is_continuing:
             return OutputText(text="", total_bytes=0)  # nothing ran; what is shown is the line
         if not slices:
@@ -584,7 +584,7 @@ class Run:
             return self._render(slices, limit)
         return await anyio.to_thread.run_sync(self._render, slices, limit)
 
-    def _said(self, limit: int) -> OutputText | None:
+    def _shell_message(self, limit: int) -> OutputText | None:
         """What the shell said to a line that it did not run."""
         session = self.session
         is_announced = session.prompt_end > self._offset

@@ -35,7 +35,7 @@ from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
 from duetty.session.lane import Lane
-from duetty.session.last_shown import Shown
+from duetty.session.last_shown import LastShown
 from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
 from duetty.session.profile import Profile
 from duetty.session.pty import (
@@ -120,7 +120,7 @@ class Session:
         self.left: dict[str, str] = {}
         """Blocks that somebody stopped waiting for, and who: their end is to be told."""
 
-        self.shown = Shown()
+        self.shown = LastShown()
         self.viewers = Viewers()
         self.last_dump: object = None
         """What viewers were shown last, so that many of them share it; see `following`."""
@@ -577,7 +577,7 @@ class Session:
         self._input = InputQueue(fd, self.name)
         self._replies = Replies(fd, self.journal, self._input, can_be_read=self._can_be_read)
         self._reading = Reading(
-            fd, self.journal, lane=self._lane, took=self._took, failed=self._failed
+            fd, self.journal, lane=self._lane, took=self._on_output, failed=self._failed
         )
 
     def replay(self, data: bytes, offset: int, times: Times) -> None:
@@ -611,7 +611,7 @@ class Session:
             rows=rows,
         )
 
-    def _took(self, data: memoryview, start: int) -> None:
+    def _on_output(self, data: memoryview, start: int) -> None:
         if len(data) <= ECHO_BYTES and not _CONTROL.search(data):
             self.log.pass_on()  # an echo: its viewers have it before the terminal here
         try:

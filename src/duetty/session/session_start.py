@@ -9,7 +9,7 @@ from pathlib import Path
 
 from duetty.config import OWN_PLACE, is_directory
 from duetty.errors import BadCommand, BadWorkingDirectory
-from duetty.sandbox import SandboxOrder
+from duetty.sandbox import SandboxRequest
 from duetty.shell import Injection, integrate
 
 SECRET_PREFIXES = ("DUETTY_",)
@@ -25,7 +25,7 @@ _PLAIN_COMMAND = re.compile(r"[\w@%+=:,./\- \"'~]+\Z")
 """No character in it makes a shell do more than split words and expand a leading tilde."""
 
 
-NO_SANDBOX = SandboxOrder(asked="none")
+NO_SANDBOX = SandboxRequest(asked="none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class OpenRequest:
     inherit_env: bool = True
     tags: frozenset[str] = frozenset()
     integration: bool = True
-    sandbox: SandboxOrder = NO_SANDBOX
+    sandbox: SandboxRequest = NO_SANDBOX
     owner: str | None = None
 
 

@@ -17,7 +17,7 @@ from anyio.abc import ByteReceiveStream, Process
 
 from duetty.errors import BadCommand, BadWorkingDirectory, UpstreamUnavailable
 from duetty.policy import visible
-from duetty.sandbox import Level, Places, SandboxOrder, Wrapped, inner_pid, wrap
+from duetty.sandbox import Level, Places, SandboxRequest, Wrapped, inner_pid, wrap
 from duetty.upstreams.link import Surroundings
 from duetty.upstreams.upstream_settings import Program, expanded
 
@@ -43,7 +43,7 @@ class Child:
 
     process: Process
     sandbox: Level
-    said: "Said"
+    said: "ErrorOutput"
 
     @property
     def pid(self) -> int:
@@ -59,7 +59,7 @@ class Child:
         return ended(code, self.said)
 
 
-def ended(code: int, said: "Said") -> UpstreamUnavailable:
+def ended(code: int, said: "ErrorOutput") -> UpstreamUnavailable:
     how = f"with exit code {code}" if code < 128 else f"by {_signal_name(code - 128)}"
     if code == 127 and not said.last:
         how = "before it began"
@@ -67,7 +67,7 @@ def ended(code: int, said: "Said") -> UpstreamUnavailable:
     return UpstreamUnavailable(f"it ended {how}{last}", details={"exit_code": code})
 
 
-class Said:
+class ErrorOutput:
     """What it printed on standard error: bounded in a file, the last lines here."""
 
     def __init__(self, path: Path) -> None:
@@ -126,7 +126,7 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
         process, level = await _open(name, program, around)
     assert process is not None
     assert process.stderr is not None
-    said = Said(around.logs / f"{name}.log")
+    said = ErrorOutput(around.logs / f"{name}.log")
     said.note(f"started, process {process.pid}")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(said.follow, process.stderr)
@@ -169,7 +169,7 @@ async def _open(name: str, program: Program, around: Surroundings) -> tuple[Proc
 
 
 def _wrapped(
-    name: str, program: Program, around: Surroundings, *, order: SandboxOrder, spec_fd: int
+    name: str, program: Program, around: Surroundings, *, order: SandboxRequest, spec_fd: int
 ) -> tuple[Wrapped, str]:
     """What to start, and where; looks at files, so for a worker thread."""
     around.logs.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -82,7 +82,7 @@ async def connect(
             async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (httpx2.HTTPError, OSError, MCPError, BaseExceptionGroup) as error:
-        raise _told(error, answers) from error
+        raise _coded_reason(error, answers) from error
 
 
 @asynccontextmanager
@@ -96,7 +96,7 @@ async def _program(
             async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (MCPError, BaseExceptionGroup) as error:
-        told = _told(error)
+        told = _coded_reason(error)
         if lost.event.is_set() and (
             type(told) is UpstreamUnavailable or not isinstance(told, DuettyError)
         ):
@@ -497,11 +497,11 @@ async def _why_ended(child: Child, lost: _Lost) -> DuettyError:
     return UpstreamUnavailable("it closed its output")
 
 
-def _told(error: BaseException, answers: Answers | None = None) -> BaseException:
+def _coded_reason(error: BaseException, answers: Answers | None = None) -> BaseException:
     """A coded reason, out of all that task groups wrap around it; it names no address or value."""
     if isinstance(error, BaseExceptionGroup):
         wrapped = cast("BaseExceptionGroup[BaseException]", error).exceptions
-        inner = [_told(each, answers) for each in wrapped]
+        inner = [_coded_reason(each, answers) for each in wrapped]
         told = [each for each in inner if isinstance(each, DuettyError)]
         return told[0] if told else inner[0]
     match error:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from duetty.sandbox import Level, SandboxOrder
+from duetty.sandbox import Level, SandboxRequest
 from duetty.upstreams.upstream_settings import Program
 
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -72,7 +72,7 @@ class Surroundings:
     logs: Path
     """Directory for what they print on standard error, and for places of their own."""
 
-    sandbox: Callable[[Program], SandboxOrder]
+    sandbox: Callable[[Program], SandboxRequest]
     roots: Callable[[], list[str]] = list[str]
     """Workspaces of open sessions, for those that may know of them."""
 

@@ -25,7 +25,7 @@ log = logging.getLogger("duetty.upstreams")
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Choices:
     identity: str = ""
     pins: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     on: bool | None = None
@@ -38,7 +38,7 @@ class _Kept:
 class Pins:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._kept = _read(path)
+        self._choices_from = _read(path)
 
     # --- trust --------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ class Pins:
 
     def remembered(self, upstream: str, identity: str) -> dict[str, Tool]:
         """What was accepted of this command or address, as it was."""
-        kept = self._kept.get(upstream)
+        kept = self._choices_from.get(upstream)
         if kept is None or kept.identity != identity:
             return {}
         return {name: Tool(upstream=upstream, wire=wire) for name, wire in kept.pins.items()}
@@ -63,44 +63,44 @@ class Pins:
         """Raises:
         StateUnwritable: nothing is accepted then.
         """
-        kept = self._kept.get(upstream, _Kept())
+        kept = self._choices_from.get(upstream, _Choices())
         before = kept.pins if kept.identity == identity else {}
         pins = before | {tool.name: dict(tool.wire) for tool in tools}
-        self._write(upstream, _Kept(identity=identity, pins=pins, on=kept.on, off=kept.off))
+        self._write(upstream, _Choices(identity=identity, pins=pins, on=kept.on, off=kept.off))
 
     def _pinned(self, identity: str, tool: Tool) -> Mapping[str, Any] | None:
-        kept = self._kept.get(tool.upstream)
+        kept = self._choices_from.get(tool.upstream)
         return None if kept is None or kept.identity != identity else kept.pins.get(tool.name)
 
     # --- on and off ---------------------------------------------------------------
 
     def is_on(self, upstream: str) -> bool | None:
-        kept = self._kept.get(upstream)
+        kept = self._choices_from.get(upstream)
         return None if kept is None else kept.on
 
     def is_tool_on(self, upstream: str, tool: str) -> bool:
-        kept = self._kept.get(upstream)
+        kept = self._choices_from.get(upstream)
         return kept is None or tool not in kept.off
 
     def turn(self, upstream: str, *, on: bool, tool: str | None = None) -> None:
         """Raises:
         StateUnwritable: nothing is turned then.
         """
-        kept = self._kept.get(upstream, _Kept())
+        kept = self._choices_from.get(upstream, _Choices())
         off = set(kept.off)
         if tool is not None:
             (off.discard if on else off.add)(tool)
         said = on if tool is None else kept.on
-        self._write(upstream, _Kept(identity=kept.identity, pins=kept.pins, on=said, off=off))
+        self._write(upstream, _Choices(identity=kept.identity, pins=kept.pins, on=said, off=off))
 
     def forget(self, upstream: str) -> None:
         """Its table is gone from the settings: one of the same name begins anew."""
-        if upstream in self._kept:
+        if upstream in self._choices_from:
             self._write(upstream, None)
 
-    def _write(self, upstream: str, kept: _Kept | None) -> None:
+    def _write(self, upstream: str, kept: _Choices | None) -> None:
         """On disk first: what is not kept is not so."""
-        after = {name: each for name, each in self._kept.items() if name != upstream}
+        after = {name: each for name, each in self._choices_from.items() if name != upstream}
         if kept is not None:
             after[upstream] = kept
         document = {
@@ -127,10 +127,10 @@ class Pins:
             raise StateUnwritable(
                 f"cannot write {self._path}: {error.strerror}", hint="free some space"
             ) from error
-        self._kept = after
+        self._choices_from = after
 
 
-def _read(path: Path) -> dict[str, _Kept]:
+def _read(path: Path) -> dict[str, _Choices]:
     """What is there; a file that cannot be read accepts nothing, and is put aside."""
     try:
         with path.open("rb") as file:
@@ -139,17 +139,17 @@ def _read(path: Path) -> dict[str, _Kept]:
         return {}
     try:
         tables = json.loads(raw)["upstreams"]
-        return {name: _kept(each) for name, each in tables.items()}
+        return {name: _choices_from(each) for name, each in tables.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         log.warning("upstream_pins_unreadable", extra={"reason": type(error).__name__})
         path.replace(path.with_name(f"{path.name}.unreadable"))
         return {}
 
 
-def _kept(table: Any) -> _Kept:
+def _choices_from(table: Any) -> _Choices:
     pins = {str(name): dict(cast("dict[str, Any]", wire)) for name, wire in table["pins"].items()}
     on = table["on"]
-    return _Kept(
+    return _Choices(
         identity=str(table["identity"]),
         pins=pins,
         on=on if isinstance(on, bool) else None,

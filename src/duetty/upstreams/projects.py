@@ -69,7 +69,9 @@ def read_offer(file: Path) -> Offer | None:
     problems: list[str] = []
     for name, table in list(tables.items())[:MAX_SERVERS]:
         try:
-            servers[name] = _held(parse_order(name, _known(table), where=str(file)), file)
+            servers[name] = _restricted(
+                parse_order(name, _with_transport(table), where=str(file)), file
+            )
         except BadSetting as error:
             problems.append(error.message)
     if len(tables) > MAX_SERVERS:
@@ -89,7 +91,7 @@ def _tables(file: Path, document: object) -> dict[str, object]:
     return cast("dict[str, object]", servers)
 
 
-def _known(table: object) -> object:
+def _with_transport(table: object) -> object:
     """As other hosts write it: `type` is their word for the transport."""
     if not isinstance(table, dict):
         return table
@@ -99,7 +101,7 @@ def _known(table: object) -> object:
     return fields
 
 
-def _held(order: UpstreamOrder, file: Path) -> UpstreamOrder:
+def _restricted(order: UpstreamOrder, file: Path) -> UpstreamOrder:
     """With nothing in it that only a person may say."""
     root = file.parent if file.name == ".mcp.json" else file.parent.parent
     target = order.target

@@ -141,7 +141,7 @@ def differences(was: Wire, now: Wire) -> list[Difference]:
     for part in parts:
         # By their canonical forms: to Python, true and 1 are the same.
         if canonical(_part(was, part)) != canonical(_part(now, part)):
-            before, after = _around(_told(was, part), _told(now, part))
+            before, after = _around(_visible_part(was, part), _visible_part(now, part))
             found.append(Difference(part=shown(part), was=before, now=after))
     return found
 
@@ -215,7 +215,7 @@ def _part(wire: Wire, part: str) -> list[object]:
     return [wire[part]] if part in wire else []
 
 
-def _told(wire: Wire, part: str) -> str | None:
+def _visible_part(wire: Wire, part: str) -> str | None:
     if part not in wire:
         return None
     value: object = wire[part]

@@ -31,7 +31,7 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit, urlunsplit
 
 from duetty.errors import BadSetting
-from duetty.sandbox import ASKED, Asked
+from duetty.sandbox import REQUESTED_LEVELS, RequestedLevel
 
 MAX_UPSTREAMS = 64
 MAX_TIMEOUT_S = 86_400
@@ -70,7 +70,7 @@ class Program:
     args: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     cwd: str | None = None
-    sandbox: Asked | None = None
+    sandbox: RequestedLevel | None = None
     """None: as the settings say for sessions."""
 
     workspaces: tuple[str, ...] | None = None
@@ -305,8 +305,8 @@ class _Table:
 
     def _program(self) -> Program:
         sandbox = self._text("sandbox")
-        if sandbox is not None and sandbox not in ASKED:
-            raise self._bad(f"sandbox must be one of {', '.join(ASKED)}", None)
+        if sandbox is not None and sandbox not in REQUESTED_LEVELS:
+            raise self._bad(f"sandbox must be one of {', '.join(REQUESTED_LEVELS)}", None)
         env = self._texts_by_name("env")
         for variable in env:
             if not _ENV_NAME.fullmatch(variable):
@@ -320,7 +320,7 @@ class _Table:
             args=self._texts("args"),
             env=env,
             cwd=self._text("cwd"),
-            sandbox=next((each for each in ASKED if each == sandbox), None),
+            sandbox=next((each for each in REQUESTED_LEVELS if each == sandbox), None),
             workspaces=workspaces,
             network=self._bool("network"),
         )

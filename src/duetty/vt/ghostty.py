@@ -422,7 +422,7 @@ class Native:
         pointer, length = ffi.new("uint8_t**"), self._written
         if lib.ghostty_terminal_continuation_alloc(self.terminal, ffi.NULL, pointer, length):
             return None
-        return _taken(pointer, length)
+        return _copied_and_freed(pointer, length)
 
     def resize(self, *, cols: int, rows: int) -> None:
         # Reflow may need the room of the old width while it runs, and of the new one after.
@@ -580,7 +580,7 @@ class Native:
         pointer, length = ffi.new("uint8_t**"), ffi.new("size_t*")
         if lib.ghostty_snapshot_encode_alloc(self.terminal, ffi.NULL, pointer, length):
             return None
-        return _taken(pointer, length)
+        return _copied_and_freed(pointer, length)
 
     def formatted(
         self, emit: str, *, first: int, count: int, unwrap: bool = False, trim: bool = True
@@ -596,7 +596,7 @@ class Native:
                 self.terminal, ffi.NULL, options[0], pointer, length
             )
         )
-        return _taken(pointer, length)
+        return _copied_and_freed(pointer, length)
 
     def state_sequences(self, *names: str) -> bytes:
         """Sequences that bring about parts of the state besides the cells."""
@@ -616,7 +616,7 @@ class Native:
         pointer, length = ffi.new("uint8_t**"), ffi.new("size_t*")
         _check(lib.ghostty_formatter_format_alloc(formatter, ffi.NULL, pointer, length))
         del selection
-        return _taken(pointer, length)
+        return _copied_and_freed(pointer, length)
 
     def _selection(self, *, first: int, count: int, cols: int | None = None) -> Any:
         selection = _sized("GhosttySelection")
@@ -827,7 +827,7 @@ def _point(*, row: int, col: int) -> Any:
     return ffi.new("DuettyPoint*", (lib.GHOSTTY_POINT_TAG_SCREEN, (col, row, 0)))[0]
 
 
-def _taken(pointer: Any, length: Any) -> bytes:
+def _copied_and_freed(pointer: Any, length: Any) -> bytes:
     """A copy of memory the library allocated, which is freed."""
     if not length[0]:
         return b""

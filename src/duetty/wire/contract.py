@@ -241,7 +241,7 @@ class TerminalParams(Params):
 
     @model_validator(mode="before")
     @classmethod
-    def _named(cls, request: Any) -> Any:
+    def _whole_names(cls, request: Any) -> Any:
         """A field with half a character in its name is an unknown one, like any other."""
         if not isinstance(request, dict):
             return request

@@ -18,9 +18,9 @@ def test_looking_often_shows_the_same_as_looking_once(data: st.DataObject, strea
 
     for piece in data.draw(cuts(stream)):
         mirror.feed(piece)
-        mirror.seen()
+        mirror.screen()
     once.feed(stream)
-    seen = mirror.seen()
+    seen = mirror.screen()
 
     assert seen.rows == once.grid()
     assert seen.modes == once.modes()
@@ -32,10 +32,10 @@ def test_a_mark_that_comes_later_is_seen_wherever_it_goes() -> None:
     for mark in ("\u0301", "\u20d7", "\u0e31", "\ufe0f", "\u200d", "\U0001f3fb"):
         mirror = Mirror(cols=12, rows=5)
         mirror.feed(b"a\r\nb")
-        mirror.seen()
+        mirror.screen()
         for byte in ("\x1b[1;2H" + mark).encode():
             mirror.feed(bytes([byte]))
-            seen = mirror.seen()
+            seen = mirror.screen()
 
         assert seen.rows == mirror._terminal.grid(), mark  # pyright: ignore[reportPrivateUsage, reportPossiblyUnboundVariable] - what a fresh look says
 
@@ -68,7 +68,7 @@ def test_a_snapshot_brings_its_scrollback_only_when_it_is_new() -> None:
 
     assert len(new.take_scrolled()) == 8
     assert known.take_scrolled() == []
-    assert new.seen().rows == known.seen().rows
+    assert new.screen().rows == known.screen().rows
 
 
 def test_rows_printed_behind_a_full_screen_program_are_taken_when_it_leaves() -> None:

@@ -48,7 +48,7 @@ def test_switching_gives_the_terminal_what_the_program_wished(one: Wishes, other
 def test_a_terminal_without_the_kitty_keyboard_is_not_asked_for_it() -> None:
     mirror = Mirror(cols=10, rows=4)
     mirror.feed(b"\x1b[>5u")
-    modes = mirror.seen().modes
+    modes = mirror.screen().modes
 
     assert wishes_of(modes, alternate=False, kitty=False).kitty_keyboard == 0
     assert wishes_of(modes, alternate=False, kitty=True).kitty_keyboard == 5

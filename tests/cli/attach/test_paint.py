@@ -25,7 +25,7 @@ SAFE_ONLY = Abilities()
 
 
 def shown(mirror: Mirror) -> Frame:
-    seen = mirror.seen()
+    seen = mirror.screen()
     return Frame(
         rows=tuple(cells_of(row) for row in seen.rows),
         cols=seen.cols,
@@ -115,7 +115,7 @@ def test_rows_that_scroll_off_are_in_the_outer_scrollback_once_and_in_order(
 ) -> None:
     mirror, painter = fed(b"", rows=height), Painter(SAFE_ONLY)
     outer = Terminal(cols=COLS, rows=ROWS)
-    below = (fed(b"panel").seen().rows,)
+    below = (fed(b"panel").screen().rows,)
     number = 0
 
     for burst in bursts:

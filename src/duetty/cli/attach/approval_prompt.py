@@ -51,14 +51,14 @@ class Asking:
 
     def tell(self, told: Told, now_s: float) -> None:
         """`approvals` are all that wait, `approval` is one that was asked or settled."""
-        before = self._shown
+        before = self._current
         if told["type"] == "approvals":
             self._waiting = {each["id"]: each for each in told["approvals"]}
         elif told["approval"]["state"] == "pending":
             self._waiting[told["approval"]["id"]] = told["approval"]
         else:
             self._waiting.pop(told["approval"]["id"], None)
-        shown = self._shown
+        shown = self._current
         if shown is not None and (before is None or before["id"] != shown["id"]):
             self._since_s = now_s
             self._is_whole = False
@@ -70,7 +70,7 @@ class Asking:
         self._waiting, self._about = {}, None
 
     @property
-    def _shown(self) -> dict[str, Any] | None:
+    def _current(self) -> dict[str, Any] | None:
         return next(iter(self._waiting.values()), None)
 
     @property
@@ -79,7 +79,7 @@ class Asking:
 
     def begin(self, now_s: float) -> bool:
         r"""Ctrl+\: whether it is about the question that is shown, and no key for the session."""
-        shown = self._shown
+        shown = self._current
         if shown is None or not self._can_answer or not self._is_whole:
             return False
         if now_s < self._since_s + SETTLE_S:
@@ -105,10 +105,10 @@ class Asking:
 
     def rows(self, *, cols: int, rows: int) -> list[str]:
         """The question that is shown, in rows of text; empty while nothing is asked."""
-        shown = self._shown
+        shown = self._current
         if shown is None or cols < 20:
             return []
-        said = self._said(shown)
+        said = self._question_lines(shown)
         made = [row for text in said for row in _wrapped(text, cols)]
         keys = self._keys()
         self._is_whole = len(made) + 1 < rows
@@ -133,7 +133,7 @@ class Asking:
         self._offered = offered
         return made
 
-    def _said(self, shown: dict[str, Any]) -> list[str]:
+    def _question_lines(self, shown: dict[str, Any]) -> list[str]:
         where = f" in session {shown['session']}" if shown["session"] else ""
         more = f" (1 of {len(self._waiting)})" if len(self._waiting) > 1 else ""
         said = [f"{shown['actor']} asks for {shown['operation']}{where}{more}"]

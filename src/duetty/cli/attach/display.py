@@ -70,7 +70,7 @@ class Showing:
         """Paint what is new; says where the program's screen is, for the mouse."""
         mirror = self._mirror
         scrolled = mirror.take_scrolled()
-        seen = mirror.seen()
+        seen = mirror.screen()
         out: list[bytes] = []
         asked = seen.modes, seen.alternate, self.has_kitty
         if asked != self._asked:
@@ -123,7 +123,7 @@ class Showing:
         if self._wishes.alternate:
             shown = self._primary
         elif shown is not None:
-            shown = self._surface.bare_frame(self._mirror.seen())
+            shown = self._surface.bare_frame(self._mirror.screen())
             out = self._painter.paint(shown)
         out += modes.end(self._wishes)
         self._outer.write(out + (_below(shown) if shown is not None else b""))

@@ -24,7 +24,7 @@ _STEADY_BLOCK = 2
 """The cursor of a terminal whose program never chose one."""
 
 
-class Seen(NamedTuple):
+class ProgramScreen(NamedTuple):
     """What the program shows at one moment."""
 
     rows: tuple[GridRow, ...]
@@ -121,12 +121,12 @@ class Mirror:
         if not self._terminal.alternate_active:
             self._above = self._rows_above()
 
-    def seen(self) -> Seen:
+    def screen(self) -> ProgramScreen:
         terminal = self._terminal
         self._grid = self._read_grid()
         cursor = terminal.cursor
         modes, shape = self._known_modes()
-        return Seen(
+        return ProgramScreen(
             rows=self._grid,
             cols=self._cols,
             alternate=terminal.alternate_active,

@@ -7,7 +7,7 @@ from typing import Any
 from duetty.cli.attach.cells import Cell, CellRow, cell, cells_of, others
 from duetty.cli.attach.frame import WHOLE, Frame, choose_window, fit, fit_row
 from duetty.cli.attach.keyboard import Place
-from duetty.cli.attach.mirror import Seen
+from duetty.cli.attach.mirror import ProgramScreen
 from duetty.cli.attach.paint import Scroll
 from duetty.surface import Composer, Scene, overlay_from, panel_from, set_scene
 from duetty.vt.cells import GridRow, Style
@@ -67,7 +67,7 @@ class Surface:
         )
 
     def frame(
-        self, seen: Seen, *, notice: str | None = None, question: Sequence[str] = ()
+        self, seen: ProgramScreen, *, notice: str | None = None, question: Sequence[str] = ()
     ) -> Frame:
         """`question`: rows of text over the last rows; a notice stands in their last one."""
         frame = self._whole_frame(seen)
@@ -75,7 +75,7 @@ class Surface:
             frame = _with_question(frame, question)
         return frame if notice is None else _with_notice(frame, notice)
 
-    def _whole_frame(self, seen: Seen) -> Frame:
+    def _whole_frame(self, seen: ProgramScreen) -> Frame:
         if self.is_bare(seen):
             self._window = WHOLE
             return _frame(seen, self._cells(seen.rows))
@@ -83,7 +83,7 @@ class Surface:
         self._window = choose_window(whole, self._window, cols=self.cols, rows=self.rows)
         return fit(whole, self._window, cols=self.cols, rows=self.rows)
 
-    def is_bare(self, seen: Seen) -> bool:
+    def is_bare(self, seen: ProgramScreen) -> bool:
         """The program has the whole terminal to itself: there is nothing to compose or to cut."""
         scene = self._scene
         return (
@@ -93,14 +93,14 @@ class Surface:
             and scene.rows == self.rows == len(seen.rows)
         )
 
-    def bare_frame(self, seen: Seen) -> Frame:
+    def bare_frame(self, seen: ProgramScreen) -> Frame:
         """Only the program's own screen, as if there had never been anything else."""
         bare = set_scene([], [], cols=seen.cols, rows=len(seen.rows))
         whole = self._compose(seen, bare)
         window = choose_window(whole, WHOLE, cols=self.cols, rows=self.rows)
         return fit(whole, window, cols=self.cols, rows=self.rows, outside=False)
 
-    def _compose(self, seen: Seen, scene: Scene) -> Frame:
+    def _compose(self, seen: ProgramScreen, scene: Scene) -> Frame:
         cursor = Cursor(seen.cursor_row, seen.cursor_col, seen.cursor_visible)
         composed = self._composer.compose(seen.rows, cursor, scene)
         return Frame(
@@ -147,7 +147,7 @@ class Surface:
             leaving, passing = leaving[-height:], []
         return Scroll(leaving=leaving, passing=passing, height=height)
 
-    def place(self, seen: Seen) -> Place:
+    def place(self, seen: ProgramScreen) -> Place:
         """Where the program's screen is, for the mouse."""
         layout = self._scene.layout
         return Place(
@@ -160,7 +160,7 @@ class Surface:
         )
 
 
-def _frame(seen: Seen, rows: tuple[CellRow, ...]) -> Frame:
+def _frame(seen: ProgramScreen, rows: tuple[CellRow, ...]) -> Frame:
     return Frame(
         rows=rows,
         cols=seen.cols,

@@ -65,15 +65,15 @@ def run(arguments: argparse.Namespace) -> int:
     if not found["approvals"]:
         print("Nothing waits for an answer.")
     for approval in found["approvals"]:
-        print("\n".join(told(approval)))
+        print("\n".join(approval_lines(approval)))
     if standing := client.get("/approvals/standing"):
         print(f"\nAnswers that still stand ({len(standing)}):")
         for each in standing:
-            print("\n".join(told_standing(each)))
+            print("\n".join(standing_lines(each)))
     return 0
 
 
-def told(approval: dict[str, Any]) -> list[str]:
+def approval_lines(approval: dict[str, Any]) -> list[str]:
     """A question as a person reads it: the whole line, and nothing in it that hides."""
     state = approval["state"]
     head = f"{approval['id']}  {state}" + (
@@ -107,7 +107,7 @@ def _answers(approval: dict[str, Any]) -> list[str]:
     return [*lines, f"    duetty decline {id_}"]
 
 
-def told_standing(standing: dict[str, Any]) -> list[str]:
+def standing_lines(standing: dict[str, Any]) -> list[str]:
     until = standing["expires_at"]
     head = f"{standing['id']}  {STANDS.get(standing['covers'], standing['covers'])}"
     uses = standing["uses"]
@@ -130,7 +130,7 @@ def _standing(found: list[dict[str, Any]], arguments: argparse.Namespace) -> int
     elif not found:
         print("No standing approvals.")
     for each in [] if arguments.json else found:
-        print("\n".join(told_standing(each)))
+        print("\n".join(standing_lines(each)))
     return 0
 
 

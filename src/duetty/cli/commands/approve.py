@@ -6,7 +6,7 @@ import sys
 from typing import Any
 from urllib.parse import quote
 
-from duetty.cli.commands.approvals import told, told_standing
+from duetty.cli.commands.approvals import approval_lines, standing_lines
 from duetty.cli.reach import add_instance, reach
 from duetty.cli.show import visible
 from duetty.client import Client, RemoteError
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--confirm",
         action="store_true",
-        help="with --edit, the second time: what was told is meant",
+        help="with --edit, the second time: the check's warning is known; approve all the same",
     )
     parser.add_argument("--note", help="kept in the audit trail")
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask before --always")
@@ -71,11 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
         if error.code != EditUnconfirmed.code or arguments.confirm or not _means(error):
             raise
         approved = client.post(path, answer | {"confirm": True})
-    print("\n".join(["Approved:", *told(approved)]))
+    print("\n".join(["Approved:", *approval_lines(approved)]))
     if (id_ := approved["standing"]) is not None:
         standing = [each for each in client.get("/approvals/standing") if each["id"] == id_]
         for each in standing:
-            print("\n".join(["From now on unasked:", *told_standing(each)]))
+            print("\n".join(["From now on unasked:", *standing_lines(each)]))
         print(f"Take it back with: duetty approvals revoke {id_[:4]}")
     return 0
 
@@ -95,7 +95,7 @@ def _how_long(text: str) -> tuple[str, float | None]:
 
 
 def _means(error: RemoteError) -> bool:
-    """Whether the person at this terminal, being told what it does, wants the changed line."""
+    """Whether the person at this terminal, knowing what it does, wants the changed line."""
     if not sys.stdin.isatty():
         error.hint = "change it again, decline, or give the same again with --confirm"
         return False

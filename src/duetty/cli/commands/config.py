@@ -53,14 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
     elif rows:
         as_table(
             ("SETTING", "VALUE", "FROM", "MEANING"),
-            [(name, _shown(value), origin, meaning) for name, value, origin, meaning in rows],
+            [(name, _value_text(value), origin, meaning) for name, value, origin, meaning in rows],
         )
     else:
         print("Every setting has its default.")
     return 0
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple | list):

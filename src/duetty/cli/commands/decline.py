@@ -3,7 +3,7 @@
 import argparse
 from urllib.parse import quote
 
-from duetty.cli.commands.approvals import told
+from duetty.cli.commands.approvals import approval_lines
 from duetty.cli.commands.approve import find
 from duetty.cli.reach import add_instance, reach
 
@@ -16,7 +16,7 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser)
     parser.add_argument("id", nargs="?", help="as `duetty approvals` shows it")
-    parser.add_argument("--note", help="told to whoever asked")
+    parser.add_argument("--note", help="a note for the caller")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -25,5 +25,5 @@ def run(arguments: argparse.Namespace) -> int:
     declined = client.post(
         f"/approvals/{quote(approval['id'])}/decline", {"note": arguments.note, "via": "cli"}
     )
-    print("\n".join(["Declined:", *told(declined)]))
+    print("\n".join(["Declined:", *approval_lines(declined)]))
     return 0

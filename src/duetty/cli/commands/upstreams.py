@@ -180,7 +180,7 @@ def _state_style(state: str) -> str:
 def _tools(arguments: argparse.Namespace) -> int:
     found = reach(arguments).get("/upstreams")["upstreams"]
     if arguments.upstream is not None:
-        found = [_named(found, arguments.upstream)]
+        found = [_find(found, arguments.upstream)]
     tools = [(each["name"], tool) for each in found for tool in each["tools"]]
     if arguments.json:
         as_json([{"upstream": name, **tool} for name, tool in tools])
@@ -212,7 +212,7 @@ def _pin_style(pin: str) -> str:
     return {"new": "yellow", "changed": "bold red"}.get(pin, "")
 
 
-def _named(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
+def _find(found: list[dict[str, Any]], name: str) -> dict[str, Any]:
     upstream = next((each for each in found if each["name"] == name), None)
     if upstream is None:
         raise NotFound(f"no upstream {name!r}", hint="`duetty upstreams` lists them")
@@ -226,16 +226,16 @@ def _turn(arguments: argparse.Namespace) -> int:
     body = {"on": arguments.act == "on", "tool": arguments.tool}
     path = f"/upstreams/{arguments.upstream}/turn"
     turned = reach(arguments).post(path, body, wait_s=START_WAIT_S)
-    return _told(turned, arguments)
+    return _print_result(turned, arguments)
 
 
 def _restart(arguments: argparse.Namespace) -> int:
     client = reach(arguments)
     client.post(f"/upstreams/{arguments.upstream}/restart", wait_s=START_WAIT_S)
-    return _told(_settled(client, arguments.upstream), arguments)
+    return _print_result(_settled(client, arguments.upstream), arguments)
 
 
-def _told(upstream: dict[str, Any] | None, arguments: argparse.Namespace) -> int:
+def _print_result(upstream: dict[str, Any] | None, arguments: argparse.Namespace) -> int:
     if arguments.json:
         as_json(upstream)
     elif upstream is None:
@@ -281,7 +281,7 @@ def _trust(arguments: argparse.Namespace) -> int:
         return 0
     if not arguments.json:
         for tool in waiting:
-            print("\n".join(_shown(tool)))
+            print("\n".join(_tool_lines(tool)))
     asked = f"Accept these {len(waiting)} tools of {upstream['name']} as they are?"
     if not arguments.yes and not _agreed(asked):
         return 1
@@ -289,10 +289,10 @@ def _trust(arguments: argparse.Namespace) -> int:
         f"/upstreams/{upstream['name']}/trust",
         {"fingerprint": upstream["fingerprint"], "tools": [tool["name"] for tool in waiting]},
     )
-    return _told(trusted, arguments)
+    return _print_result(trusted, arguments)
 
 
-def _shown(tool: dict[str, Any]) -> list[str]:
+def _tool_lines(tool: dict[str, Any]) -> list[str]:
     """A tool as a person has to see it before a yes: whole, and with nothing that hides."""
     lines = [f"{visible(tool['name'])}  {tool['pin']}, {tool['risk']} (by its own word)"]
     lines += [f"    ! {visible(warning)}" for warning in tool["warnings"]]
@@ -361,7 +361,7 @@ def _add(arguments: argparse.Namespace) -> int:
     except ServerUnreachable:
         print(f"{arguments.upstream} is added; it starts with the server.", file=sys.stderr)
         return 0
-    return _told(_settled(client, arguments.upstream), arguments)
+    return _print_result(_settled(client, arguments.upstream), arguments)
 
 
 def _take_options(arguments: argparse.Namespace) -> None:
@@ -423,7 +423,7 @@ def _test(arguments: argparse.Namespace) -> int:
     upstream = _settled(client, arguments.upstream)
     took_ms = (time.monotonic() - began_s) * 1000
     if upstream is None or arguments.json or upstream["state"] in ("failed", "off"):
-        return _told(upstream, arguments)
+        return _print_result(upstream, arguments)
     print(_sentence(upstream))
     known = [upstream["implementation"], upstream["protocol"], f"{took_ms:.0f} ms"]
     print(f"    {visible(', '.join(each for each in known if each))}")

@@ -105,11 +105,11 @@ def settings_with(file: Path, tables: Tables) -> tuple[str, str, list[str], list
     names = [name for name in tables if name not in known]
     taken = [f"{name!r}: there is an upstream of that name" for name in tables if name in known]
     before = file.read_text(encoding="utf-8") if file.exists() else ""
-    added = [as_toml(name, _shown(tables[name])) for name in names]
+    added = [as_toml(name, _without_values(tables[name])) for name in names]
     return before, "\n".join([before.rstrip("\n"), *added]), names, taken
 
 
-def _shown(table: dict[str, Any]) -> dict[str, Any]:
+def _without_values(table: dict[str, Any]) -> dict[str, Any]:
     """Without values of variables and headers; names of variables are no secret."""
     shown = dict(table)
     for key in ("env", "headers"):

@@ -62,7 +62,7 @@ def make_app(
     whole: ASGIApp = Cors(app, guard)
     if prefix:
         whole = Prefix(whole, prefix)
-    whole = Fair(PlainPaths(whole), guard.fairness)
+    whole = Fair(PlainPaths(whole), guard.fairness, guard.access.bounds["uploads"])
     return SecurityHeaders(RateLimit(whole, rate_limit, clock))
 
 

@@ -13,8 +13,8 @@ from starlette.requests import HTTPConnection
 
 from duetty.calls import INSIDE, Actor, Scope
 from duetty.clock import SystemClock
-from duetty.edges.http.origins import Origins
 from duetty.edges.http.fairness import Fairness
+from duetty.edges.http.origins import Origins
 from duetty.edges.http.peer import ADMITTED, Peer, source_of
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
 from duetty.ops import Access, Live
@@ -122,7 +122,7 @@ class Guard:
             raise AuthInvalid("the header Authorization stands there more than once")
         scheme, _, token = "".join(given).partition(" ")
         if scheme.lower() == "ticket":
-            return self._of_ticket(token.strip())
+            return self._ticket_actor(token.strip())
         if scheme.lower() != "bearer" or not token.strip():
             return None
         actor = self.access.by_token(token.strip())
@@ -133,9 +133,9 @@ class Guard:
     def _by_ticket(self, connection: HTTPConnection) -> Actor | None:
         if connection.scope["type"] != "websocket" or "ticket" not in connection.query_params:
             return None
-        return self._of_ticket(connection.query_params["ticket"])
+        return self._ticket_actor(connection.query_params["ticket"])
 
-    def _of_ticket(self, ticket: str) -> Actor:
+    def _ticket_actor(self, ticket: str) -> Actor:
         actor = self.access.by_ticket(ticket)
         if actor is None:
             raise AuthRequired(

@@ -17,9 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duetty.calls import Actor
 from duetty.clock import Clock
+from duetty.edges.http.errors import error_response
 from duetty.edges.http.limits import Bucket
 from duetty.edges.http.peer import ADMITTED, CONNECTION
-from duetty.errors import RateLimited
+from duetty.errors import Exhausted, RateLimited
+from duetty.ops import Shares
 
 LOOP_SHARE, LOOP_AT_ONCE_S = 0.5, 0.5
 """Seconds of the loop's time a second. Alone, a credential may have all of it."""
@@ -116,25 +118,39 @@ def _sending(steps: Generator[Any, Any, Any], sent: Any) -> Callable[[], Any]:
 
 _numbers = count(1)
 
+TURN = "duetty.turn"
+"""In the state of a request or a WebSocket: its `Turn`."""
+
 
 class Fair:
     """Around the whole application: each request is its credential's, from when that is known."""
 
-    def __init__(self, app: ASGIApp, fairness: Fairness) -> None:
+    def __init__(self, app: ASGIApp, fairness: Fairness, uploads: Shares) -> None:
         self._app = app
         self._fairness = fairness
+        self._uploads = uploads
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        turn = _Turn(self._fairness, scope)
-        await timed(self._app(scope, turn.receiving(receive), turn.sending(send)), turn.ran)
+        turn = Turn(self._fairness, self._uploads, scope)
+        try:
+            await timed(self._app(scope, *turn.between(receive, send)), turn.ran)
+        finally:
+            turn.hold(0)
 
 
-class _Turn:
-    """One request."""
+class Turn:
+    """One request, or one WebSocket: whose it is, and what it holds."""
 
-    def __init__(self, fairness: Fairness, scope: Scope) -> None:
+    def __init__(self, fairness: Fairness, uploads: Shares, scope: Scope) -> None:
         self._fairness = fairness
+        self._uploads = uploads
+        self._scope = scope
+        self._actor: Actor | None = None
+        self._body_bytes = 0
+        self._give_back: Callable[[], None] = lambda: None
+        self._is_refused = False
         state = scope.setdefault("state", {})
+        state[TURN] = self
         self._on_connection: Callable[[Actor], None] | None = state.get(ADMITTED)
         state[ADMITTED] = self._admitted
         self._owner = f"connection:{state.get(CONNECTION) or next(_numbers)}"
@@ -147,11 +163,13 @@ class _Turn:
         """
         if self._on_connection is not None:
             self._on_connection(actor)
+        self._actor = actor
         self._owner = actor.identity
         self._is_free = is_free(actor)
         self._fairness.asked(self._owner)
         owed_s = 0.0 if self._is_free else self._fairness.owed_s(self._owner)
         if owed_s > MAX_OWED_S:
+            self._is_free = True  # to hear at once why
             raise RateLimited(
                 "this credential used more than its share of the server's time",
                 hint="wait for Retry-After seconds; to follow a session, use a WebSocket",
@@ -162,23 +180,42 @@ class _Turn:
         if not self._is_free:
             self._fairness.ran(self._owner, seconds)
 
-    def receiving(self, receive: Receive) -> Receive:
+    def hold(self, size: int) -> None:
+        """So many bytes of what it says are in memory, and were not taken yet.
+
+        Raises:
+            Exhausted: if that is more than the share of this credential.
+        """
+        self._give_back()
+        self._give_back = lambda: None
+        if size and self._actor is not None:
+            self._give_back = self._uploads.take(self._actor, amount=size)
+
+    def between(self, receive: Receive, send: Send) -> tuple[Receive, Send]:
         async def received() -> Message:
+            if self._is_refused:
+                return {"type": "http.disconnect"}
             message = await receive()
             if message["type"] == "http.request" and (body := message.get("body")):
+                self._body_bytes += len(body)
                 self._fairness.read(self._owner, len(body))
+                try:
+                    self.hold(self._body_bytes)
+                except Exhausted as error:
+                    await error_response(error)(self._scope, receive, send)
+                    self._is_refused = True
+                    return {"type": "http.disconnect"}
                 await self._wait()
             return message
 
-        return received
-
-    def sending(self, send: Send) -> Send:
         async def sent(message: Message) -> None:
+            if self._is_refused:
+                return
             if message["type"] == "http.response.start":
                 await self._wait()
             await send(message)
 
-        return sent
+        return received, sent
 
     async def _wait(self) -> None:
         if not self._is_free and (owed_s := self._fairness.owed_s(self._owner)) > 0:

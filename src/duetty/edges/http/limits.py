@@ -47,7 +47,9 @@ class Bucket:
 
     def owed_s(self, owner: str) -> float:
         """The seconds until nothing is owed."""
-        return 0.0 if owner not in self._owners else max(0.0, -self._filled(owner).left / self._per_s)
+        return (
+            0.0 if owner not in self._owners else max(0.0, -self._filled(owner).left / self._per_s)
+        )
 
     def _filled(self, owner: str) -> _Bucket:
         now_s = self._clock.monotonic_s()

@@ -167,7 +167,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             held[self] = source
             self._strangers = held
             self._shares = cast("Shares", self.app_state[HELD])
-            self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._left}
+            self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._on_closed}
         self.app_state = {**self.app_state, CONNECTION: next(_numbers)}
         super().connection_made(transport)
         self._bind(HEAD_S)
@@ -180,10 +180,10 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         """
         if self._shares is not None and self._owner != actor.identity:
             give_back = self._shares.take(actor)
-            self._left()
+            self._on_closed()
             self._owner, self._give_back = actor.identity, give_back
 
-    def _left(self) -> None:
+    def _on_closed(self) -> None:
         if self._strangers is not None:
             self._strangers.pop(self, None)
         if self._give_back is not None:
@@ -237,7 +237,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unbind()
-        self._left()
+        self._on_closed()
         self.pipeline.clear()
         self._unread = b""
         super().connection_lost(exc)

@@ -87,7 +87,7 @@ def sse_routes(
         last_id = request.headers.get("last-event-id")
 
         async def feed(stream: "_Stream") -> None:
-            feed = Feed(view, _teller(stream, view), asked=lambda: dispatcher.asked(actor))
+            feed = Feed(view, _teller(stream, view), asked=lambda: dispatcher.approval_feed(actor))
             await _feed_session(stream, view, feed, wanted, last_id)
 
         return _EventStream(
@@ -178,7 +178,7 @@ async def _feed_approvals(
     stream: "_Stream", watch: Watch, dispatcher: Dispatcher, actor: Actor
 ) -> None:
     """What waits for an answer, then each question as it is asked and settled."""
-    with dispatcher.asked(actor) as asked, suppress(anyio.EndOfStream):
+    with dispatcher.approval_feed(actor) as asked, suppress(anyio.EndOfStream):
         told = asked.pending()
         while True:
             for each in told:

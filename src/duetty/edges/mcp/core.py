@@ -33,7 +33,14 @@ from duetty.edges.mcp.dialect import (
     Tool,
     failed,
 )
-from duetty.edges.mcp.elicitation import by_request, by_task, can_be_asked
+from duetty.edges.mcp.elicitation import (
+    abilities_of,
+    by_request,
+    by_task,
+    host_by_connection,
+    host_by_request,
+    host_by_task,
+)
 from duetty.edges.mcp.errors import json_rpc_code, protocol_error
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain_calls import (
@@ -80,6 +87,7 @@ from duetty.edges.mcp.tasks import (
     wire_2026,
 )
 from duetty.errors import DuettyError, NotFound, ServerStopping
+from duetty.hosts import Ability
 from duetty.ops import Dispatcher
 
 PROGRESS_S = 1.0
@@ -119,8 +127,8 @@ class Use:
     calls: Calls
     arguments: Json
     ending: Ending
-    can_ask: bool
-    """Whether the client can show a person a question."""
+    abilities: frozenset[Ability]
+    """What the client can be asked for."""
 
     @property
     def about(self) -> tuple[str, str]:
@@ -128,14 +136,21 @@ class Use:
         return self.tool.name, json_text(self.arguments)
 
     @property
-    def may_be_asked_about(self) -> bool:
-        return self.can_ask and not self.tool.is_read_only
+    def may_ask(self) -> bool:
+        """Whether the client may be asked something before this has its result."""
+        return may_ask(self.tool, self.abilities)
 
     async def outcome(self, task: Task | None = None) -> Outcome:
         calls = self.calls
-        if task is not None and self.can_ask:
-            calls = replace(calls, host=by_task(task))
+        if task is not None and self.may_ask:
+            client = host_by_task(task, self.abilities)
+            calls = replace(calls, host=by_task(task) if self.can_ask else None, client=client)
         return await self.shaped(tool_result, calls)
+
+    @property
+    def can_ask(self) -> bool:
+        """Whether the client can show a person a question of ours."""
+        return "form" in self.abilities and not self.tool.is_read_only
 
     async def shaped(self, shape: Callable[[Answer], Shape], calls: Calls) -> Shape | MCPError:
         """What came of it; an error that is no answer is returned, so that no task group wraps it."""
@@ -158,6 +173,11 @@ class Use:
         if self.tool.cut_off is None:
             return failed(stopping)
         return self.tool.cut_off(self.arguments, stopping.message)
+
+
+def may_ask(tool: Tool, abilities: frozenset[Ability]) -> bool:
+    """Policy's question about it, or what the tool itself wants of the host."""
+    return ("form" in abilities and not tool.is_read_only) or (tool.asks_host and bool(abilities))
 
 
 class Core:
@@ -292,8 +312,12 @@ class Core:
             connection.exit_stack.callback(self._lose, session)
         if peer is not None:
             peer.version, peer.is_modern = context.protocol_version, False
-            peer.can_be_asked = can_be_asked(context)
+            peer.abilities = abilities_of(context)
             peer.client = client_name(context)
+        if "host" not in connection.state and abilities_of(context):
+            client = host_by_connection(connection, self.calls(context).caller.actor)
+            connection.state["host"] = client
+            connection.exit_stack.callback(self._dispatcher.hosts.join(client))
 
     def _lose(self, session: str) -> None:
         self._http_peers.pop(session).go()
@@ -315,7 +339,7 @@ class Core:
         if len(self._envelopes) >= MAX_ENVELOPES:
             self._envelopes.clear()
         self._envelopes[envelope_of(meta)] = Envelope(
-            can_be_asked=can_be_asked(context),
+            abilities=abilities_of(context),
             declares_tasks=declares_tasks(context),
             client=client_name(context),
         )
@@ -337,22 +361,22 @@ class Core:
             found = self._envelopes.get(call.envelope)
             if found is None or not (peer is None or peer.is_modern):
                 return None
-            asks, tasks, client = found.can_be_asked, found.declares_tasks, found.client
+            asks, tasks, client = found.abilities, found.declares_tasks, found.client
         elif peer is None or peer.version is None or peer.is_modern:
             return None
         else:
-            asks, tasks, client = peer.can_be_asked, False, peer.client
-        if (asks and not tool.is_read_only) or (tasks and tool.tail is not None):
+            asks, tasks, client = peer.abilities, False, peer.client
+        if may_ask(tool, asks) or (tasks and tool.tail is not None):
             return None
         calls = self._calls(caller, client, self._dialect_of[call.name])
-        given = _said(call.arguments, tool)
+        given = _without_nulls(call.arguments, tool)
         return Use(
             tool=tool,
             check=check,
             calls=calls,
             arguments=given,
             ending=self.ending,
-            can_ask=asks,
+            abilities=asks,
         )
 
     async def answer_plain(
@@ -402,13 +426,15 @@ class Core:
         if params.request_state is not None:
             return await self._gone_on(context, use, params)
         becomes_task = use.tool.tail is not None and declares_tasks(context)
-        if becomes_task or (is_modern(context) and use.may_be_asked_about):
+        if becomes_task or (is_modern(context) and use.may_ask):
             task = self.tasks.start(use.calls.caller.actor, use.outcome, about=use.about)
             return await self._answered(context, use, task, becomes_task=becomes_task)
-        if use.may_be_asked_about:
-            use = replace(use, calls=replace(use.calls, host=by_request(context)))
+        if use.may_ask:
+            host = by_request(context) if use.can_ask else None
+            client = host_by_request(context, use.calls.caller.actor)
+            use = replace(use, calls=replace(use.calls, host=host, client=client))
         outcome = await self._with_progress(_reporter(context), use, use.outcome)
-        return _told(outcome)
+        return _result_or_raise(outcome)
 
     def _use(self, context: Context, name: str, arguments: Json | None) -> Use:
         found = self._tools.get(name)
@@ -419,9 +445,9 @@ class Core:
             tool=tool,
             check=check,
             calls=self.calls(context, self._dialect_of[name]),
-            arguments=_said(arguments or {}, tool),
+            arguments=_without_nulls(arguments or {}, tool),
             ending=self.ending,
-            can_ask=can_be_asked(context),
+            abilities=abilities_of(context),
         )
 
     def calls(self, context: Context, dialect: str | None = None) -> Calls:
@@ -462,8 +488,8 @@ class Core:
             raise
         if task.outcome is not None:
             self.tasks.forget(task)
-            return _told(task.outcome)
-        if task.questions and use.can_ask:
+            return _result_or_raise(task.outcome)
+        if task.questions:
             # The call waits for the answer as long as the approval does, and no longer.
             return {
                 "resultType": "input_required",
@@ -724,7 +750,7 @@ def _plain(answer: Any) -> Json:
     return dumped
 
 
-def _told(outcome: Outcome) -> t.CallToolResult:
+def _result_or_raise(outcome: Outcome) -> t.CallToolResult:
     if isinstance(outcome, MCPError):
         raise outcome
     return outcome
@@ -739,7 +765,7 @@ def _place(params: t.PaginatedRequestParams | None) -> int:
     return int(cursor)
 
 
-def _said(arguments: Json, tool: Tool) -> Json:
+def _without_nulls(arguments: Json, tool: Tool) -> Json:
     """Models send null for what they leave out; what is not known is not known by null either."""
     return {
         name: value

@@ -16,6 +16,7 @@ from duetty import __version__
 from duetty.calls import Actor
 from duetty.edges.mcp.peer import Peer
 from duetty.errors import BadSetting, DuettyError
+from duetty.hosts import HostClient
 from duetty.ops import Dispatcher, HostAsk, Progress, Watch
 
 Json = dict[str, Any]
@@ -44,7 +45,10 @@ class Calls:
 
     dialect: str = ""
     host: HostAsk | None = None
-    """Puts a question to the person at the caller's own host, where that can be done."""
+    """Puts a question of ours to the person at the caller's own host, where that can be done."""
+
+    client: HostClient | None = None
+    """That host, where it can be asked for something: a completion, or its person."""
 
     progress: Progress | None = None
     """Tells a caller who asked for it how far an operation is that knows."""
@@ -56,6 +60,7 @@ class Calls:
             arguments or {},
             dialect=self.dialect,
             host=self.host,
+            client=self.client,
             progress=self.progress,
         )
 
@@ -133,6 +138,9 @@ class Tool:
     is_destructive: bool = False
     is_idempotent: bool = False
     """The same call again changes nothing more. What only reads is so anyway."""
+
+    asks_host: bool = False
+    """It may ask the caller's own host for a completion, or its person (`Calls.client`)."""
 
     tail: Callable[[Calls, Json], Awaitable[str | None]] | None = None
     """Of a tool that may take long: the newest output, told to a caller who asked for progress."""

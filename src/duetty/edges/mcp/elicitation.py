@@ -1,17 +1,26 @@
-"""Approvals at the agent's own host: the policy's question as an elicitation, in both eras.
+"""What the agent's own host is asked, in both eras: the policy's question as an elicitation, and
+what an operation wants of it (`HostClient`): a completion by its model, a form for its person.
 
 The handshake era asks while the call waits. The modern era has no requests to the
 client: the call is answered with the question, waits here, and goes on when the
 client calls again with the answer.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
+import anyio
 import mcp_types as t
+from mcp.server.connection import Connection
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
 
+from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Json
-from duetty.edges.mcp.sdk import Context
+from duetty.edges.mcp.sdk import Context, Outbound, answered, request_channel
 from duetty.edges.mcp.tasks import Task
+from duetty.errors import HostUnavailable
+from duetty.hosts import Ability, HostClient, Method, Send
 from duetty.ops import UNUSABLE, Answer, ApprovalRecord, HostAsk, choices
 
 REJECT = "reject"
@@ -40,11 +49,70 @@ def schema(record: ApprovalRecord) -> Json:
     }
 
 
-def can_be_asked(context: Context) -> bool:
-    """Whether the client can show a person a form."""
-    return context.session.check_client_capability(
-        t.ClientCapabilities(elicitation=t.ElicitationCapability())
-    )
+def abilities_of(context: Context) -> frozenset[Ability]:
+    """What the client declared that it can be asked for."""
+    return abilities(context.session.client_capabilities)
+
+
+def abilities(declared: t.ClientCapabilities | None) -> frozenset[Ability]:
+    found: set[Ability] = set()
+    if declared is not None and declared.sampling is not None:
+        found.add("sampling")
+        if declared.sampling.tools is not None:
+            found.add("sampling.tools")
+    if declared is not None and (elicitation := declared.elicitation) is not None:
+        if elicitation.url is not None:
+            found.add("url")
+        # Revisions before there were two kinds say nothing more.
+        if elicitation.form is not None or elicitation.url is None:
+            found.add("form")
+    return frozenset(found)
+
+
+def host_by_request(context: Context, actor: Actor) -> HostClient:
+    """The caller's host, asked over the connection while its call waits."""
+    channel = request_channel(context)
+    send = _sending(channel, context.protocol_version)
+    return HostClient(actor=actor, abilities=abilities_of(context), send=send)
+
+
+def host_by_connection(connection: Connection, actor: Actor) -> HostClient:
+    """A host that can be asked whenever its connection stands, as the handshake era allows."""
+    send = _sending(connection.outbound, connection.protocol_version)
+    declared = abilities(connection.client_capabilities)
+    return HostClient(actor=actor, abilities=declared, send=send)
+
+
+def host_by_task(task: Task, abilities: frozenset[Ability]) -> HostClient:
+    """The caller's host, asked with the answer to its call, as the modern era does."""
+
+    async def send(method: Method, params: Mapping[str, Any], within_s: float) -> dict[str, Any]:
+        with anyio.move_on_after(within_s):
+            (said,) = await task.ask({"method": method, "params": dict(params)})
+            return said
+        raise HostUnavailable(f"the host did not answer within {within_s:g} s")
+
+    return HostClient(actor=task.actor, abilities=abilities, send=send)
+
+
+def _sending(channel: Outbound, version: str) -> Send:
+    async def send(method: Method, params: Mapping[str, Any], within_s: float) -> dict[str, Any]:
+        try:
+            with anyio.fail_after(within_s):
+                return await answered(channel, version, method, params)
+        except MCPError as error:
+            raise HostUnavailable(
+                f"the host answered with an error: {error.error.message[:200]!a}",
+                details={"rpc_code": error.code},
+            ) from error
+        except TimeoutError as error:
+            raise HostUnavailable(f"the host did not answer within {within_s:g} s") from error
+        except ValidationError as error:
+            raise HostUnavailable("the host's answer is not as the protocol says") from error
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
+            raise HostUnavailable("the host has gone") from error
+
+    return send
 
 
 def by_request(context: Context) -> HostAsk:

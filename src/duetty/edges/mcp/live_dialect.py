@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from duetty.edges.mcp.core import Core, Use, guarded, missing_told
 from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, Offered
-from duetty.edges.mcp.elicitation import can_be_asked
+from duetty.edges.mcp.elicitation import abilities_of
 from duetty.edges.mcp.sdk import Context, DuettyServer, connection_of, is_modern
 from duetty.edges.mcp.subscriptions import COALESCE_S, Tell
 from duetty.errors import DuettyError
@@ -87,7 +87,7 @@ class LiveCore(Core):
             calls=calls,
             arguments=arguments or {},  # as they were given: null may mean something there
             ending=self.ending,
-            can_ask=can_be_asked(context),
+            abilities=abilities_of(context),
         )
 
     # --- resources and prompts --------------------------------------------------------

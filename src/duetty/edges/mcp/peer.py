@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from duetty.calls import Actor
+from duetty.hosts import Ability
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -13,7 +14,9 @@ class Peer:
     """None until the handshake is over, and while it is done again: all goes through the SDK."""
 
     is_modern: bool = False
-    can_be_asked: bool = False
+    abilities: frozenset[Ability] = frozenset()
+    """What it can be asked for."""
+
     client: str | None = None
     """What it calls itself."""
 

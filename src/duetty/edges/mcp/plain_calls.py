@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 from pydantic_core import from_json, to_json
 
 from duetty.edges.mcp.dialect import Answer, Json, Picture
+from duetty.hosts import Ability
 
 RESERVED = "io.modelcontextprotocol/"
 """Names in `_meta` that belong to the protocol."""
@@ -29,7 +30,7 @@ MAX_ENVELOPES = 256
 class Envelope:
     """What the client said of itself in a request of the modern era that the SDK took."""
 
-    can_be_asked: bool
+    abilities: frozenset[Ability]
     declares_tasks: bool
     client: str | None
 

@@ -4,7 +4,7 @@ A new version of the SDK is let in by the conformance suite, and mended here.
 """
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -18,8 +18,9 @@ from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.shared.dispatcher import coerce_request_id
+from mcp.shared.dispatcher import Outbound, coerce_request_id
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
+from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
@@ -94,9 +95,7 @@ OPENING: ContextVar[Actor] = ContextVar("opening")
 class OwnedSessions(StreamableHTTPSessionManager):
     """HTTP sessions that belong to a credential: it opens so many, and they end with it."""
 
-    def __init__(
-        self, server: DuettyServer, live: Live, shares: Shares, *, idle_s: float
-    ) -> None:
+    def __init__(self, server: DuettyServer, live: Live, shares: Shares, *, idle_s: float) -> None:
         super().__init__(server, session_idle_timeout=idle_s, max_sessions=shares.most)
         self._live = live
         self._shares = shares
@@ -138,6 +137,25 @@ def is_modern(context: Context) -> bool:
 def connection_of(context: Context) -> Connection:
     """The client's connection; there is no public way to it."""
     return context.session._connection  # pyright: ignore[reportPrivateUsage]
+
+
+def request_channel(context: Context) -> Outbound:
+    """What is sent there reaches the client beside the answer to this request."""
+    return context.session._request_outbound  # pyright: ignore[reportPrivateUsage]
+
+
+async def answered(
+    channel: Outbound, version: str, method: str, params: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The client's answer to a request of ours, as it stood on the wire, once it was found good.
+
+    Raises:
+        MCPError: it answered with an error, or cannot be asked.
+        ValidationError: its answer is none.
+    """
+    answer = await channel.send_raw_request(method, params)
+    methods.validate_client_result(method, version, answer)
+    return answer
 
 
 def client_name(context: Context) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from secrets import token_hex
+from time import monotonic
 from typing import Any, Literal
 
 import anyio
@@ -60,6 +61,7 @@ class Task:
     message: str | None = None
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     updated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    updated_s: float = field(default_factory=monotonic)
     outcome: Outcome | None = None
     done: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -75,6 +77,7 @@ class Task:
     def become(self, status: Status) -> None:
         self.status = status
         self.updated_at = datetime.now(UTC)
+        self.updated_s = monotonic()
 
     async def ask(self, *questions: Json) -> list[Json]:
         """Put questions to the client and wait for all the answers."""
@@ -82,10 +85,16 @@ class Task:
         self.questions |= dict(zip(keys, questions, strict=True))
         self.become("input_required")
         self.asked.set()
-        while any(key not in self.answers for key in keys):
-            self.answered = anyio.Event()
-            await self.answered.wait()
-        return [self.answers.pop(key) for key in keys]
+        try:
+            while any(key not in self.answers for key in keys):
+                self.answered = anyio.Event()
+                await self.answered.wait()
+            return [self.answers.pop(key) for key in keys]
+        finally:
+            # Nobody waits for an answer any more: the client need not be asked.
+            self.take({key: {} for key in keys if key in self.questions})
+            for key in keys:
+                self.answers.pop(key, None)
 
     async def wait_done_or_question(self) -> None:
         while not (self.done.is_set() or self.questions):
@@ -156,10 +165,7 @@ class Tasks:
         Raises:
             MCPError: if all that it may have are at work.
         """
-        now = datetime.now(UTC)
-        for task in list(self._tasks.values()):
-            if task.is_over and (now - task.updated_at).total_seconds() * 1000 > task.kept_ms:
-                self.forget(task)
+        self._forget_old()
         ended = [each for each in self._tasks.values() if each.is_over and each.actor == actor]
         while True:
             try:
@@ -168,6 +174,12 @@ class Tasks:
                 if not ended:
                     raise MCPError(code=t.INTERNAL_ERROR, message=error.message) from error
                 self.forget(ended.pop(0))
+
+    def _forget_old(self) -> None:
+        now_s = monotonic()
+        for task in list(self._tasks.values()):
+            if task.is_over and (now_s - task.updated_s) * 1000 > task.kept_ms:
+                self.forget(task)
 
     # --- the protocol -----------------------------------------------------------
 
@@ -179,14 +191,14 @@ class Tasks:
                 raise MCPError(
                     code=HEADER_MISMATCH, message="Mcp-Name header does not match params.taskId"
                 )
-        self._make_room()
+        self._forget_old()
         task = self._tasks.get(params.task_id)
         if task is None or task.actor != actor:
             raise MCPError(code=t.INVALID_PARAMS, message="Unknown taskId")
         return task
 
     def of(self, actor: Actor) -> list[Task]:
-        self._make_room()
+        self._forget_old()
         return [task for task in self._tasks.values() if task.actor == actor]
 
     def cancel(self, context: Context, task: Task) -> Json:

@@ -55,13 +55,15 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         failure = failure_of(error, cwd_field=_cwd_field(request), timeout_ms=timeout_ms)
         if isinstance(failure, Internal):
             log.warning("terminal_call_failed", extra={"trace_id": trace_id, "code": error.code})
-        told = failure.told(_metadata(given.get("action"), bridged, request, trace_id, approved))
+        told = failure.with_metadata(
+            _metadata(given.get("action"), bridged, request, trace_id, approved)
+        )
         raise told from (None if failure is error else error)
     except Exception as error:
         # The last resort: what happened is for the log, not for the caller.
         log.exception("terminal_call_crashed", extra={"trace_id": trace_id})
         failure = Internal("something went wrong here", reason="crashed")
-        raise _told(failure, given.get("action"), bridged, request, trace_id) from error
+        raise _with_metadata(failure, given.get("action"), bridged, request, trace_id) from error
     metadata = _metadata(given.get("action"), bridged, request, trace_id, approved)
     return TerminalAnswer(action=request.action, target=target, result=result, metadata=metadata)
 
@@ -75,7 +77,7 @@ def cut_off_failure(request: object, message: str) -> Disconnected:
         bridged = bridge(given)
         whole = checked(bridged)
     failure = Disconnected(message, reason="server_ended")
-    failure.told(_metadata(given.get("action"), bridged, whole, token_hex(8)))
+    failure.with_metadata(_metadata(given.get("action"), bridged, whole, token_hex(8)))
     return failure
 
 
@@ -92,14 +94,14 @@ def _cwd_field(request: Request | None) -> str:
     return "runtime.default_cwd"
 
 
-def _told(
+def _with_metadata(
     failure: TerminalFailure,
     action: object,
     bridged: Bridged | None,
     request: Request | None,
     trace_id: str,
 ) -> TerminalFailure:
-    return failure.told(_metadata(action, bridged, request, trace_id))
+    return failure.with_metadata(_metadata(action, bridged, request, trace_id))
 
 
 def _metadata(
@@ -129,7 +131,7 @@ def _malformed(error: DuettyError) -> DuettyError:
     So it is with a credential that does not reach the contract at all.
     """
     if not isinstance(error, BadArguments):
-        return _told(failure_of(error), None, None, None, token_hex(8))
+        return _with_metadata(failure_of(error), None, None, None, token_hex(8))
     fields: Any = error.details.get("fields")
     failure = InvalidPayload(
         error.message,
@@ -137,7 +139,7 @@ def _malformed(error: DuettyError) -> DuettyError:
         fields=fields or {"request": "one JSON object"},
         allowed=() if fields else ACTIONS,
     )
-    return _told(failure, None, None, None, token_hex(8))
+    return _with_metadata(failure, None, None, None, token_hex(8))
 
 
 ACT = Operation(

@@ -66,7 +66,7 @@ class TerminalFailure(DuettyError):
             **known,
         }
 
-    def told(self, metadata: Metadata) -> "TerminalFailure":
+    def with_metadata(self, metadata: Metadata) -> "TerminalFailure":
         """The same with what is known of the request."""
         self.details = {
             **self.details,

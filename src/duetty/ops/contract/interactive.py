@@ -63,13 +63,13 @@ async def execute(doing: Doing) -> Outcome:
         return _target(session), opened
     free = _free_session(doing)
     if free is not None:
-        with _taken(doing.services, free):
+        with _reserved(doing.services, free):
             await _check_directory(doing)
             return await _run(doing, free, opened=False)
     await obtain_view(doing, None)
     session = await _open(doing)
     try:
-        with _taken(doing.services, session):
+        with _reserved(doing.services, session):
             return await _run(doing, session, opened=True)
     except (Refused, BadArguments, ApprovalUnanswered):
         await _take_away(doing, session)
@@ -88,7 +88,7 @@ async def _check_directory(doing: Doing) -> None:
 
 
 @contextmanager
-def _taken(services: Services, session: Session) -> Generator[None]:
+def _reserved(services: Services, session: Session) -> Generator[None]:
     """While inside, no other call without a target takes it for free."""
     services.taken.add(session.profile.id)
     try:

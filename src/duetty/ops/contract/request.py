@@ -179,7 +179,7 @@ def _parts(given: Mapping[str, Any]) -> tuple[dict[str, BaseModel], dict[str, st
     problems: dict[str, str] = {}
     for name in given:
         if name not in PARTS:
-            problems[_shown(name)] = _unknown(name)
+            problems[_visible_name(name)] = _unknown(name)
     for name, kind in PARTS.items():
         if _levels(given.get(name)) > MAX_LEVELS:
             problems[name] = f"is nested more than {MAX_LEVELS} levels deep"
@@ -233,7 +233,7 @@ def _is_whole_text(value: object) -> bool:
     return True
 
 
-def _shown(name: object) -> str:
+def _visible_name(name: object) -> str:
     """A name that the caller chose, short and without halves of characters or what cannot be seen."""
     short = str(name)[:MAX_NAME_CHARS].encode("utf-8", "replace").decode()
     if not short.strip(" "):
@@ -262,7 +262,7 @@ def _problems(part: str, error: ValidationError) -> dict[str, str]:
     """One sentence for each wrong field; never its value, which may be input."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_input=False):
-        place = ".".join(_shown(each) for each in (part, *problem["loc"]) if each != "[key]")
+        place = ".".join(_visible_name(each) for each in (part, *problem["loc"]) if each != "[key]")
         match problem["type"]:
             case "too_long":
                 about = problem.get("ctx", {})
@@ -283,17 +283,17 @@ def _unfitting(
     action: Action, mode: Mode, execution: ExecutionGiven, runtime: RuntimeGiven
 ) -> dict[str, str]:
     problems: dict[str, str] = {}
-    for name in _said(runtime):
+    for name in _set_fields(runtime):
         if (action, mode) not in RUNTIME_FOR[name]:
             where = sorted(f"{mode} {action}" for action, mode in RUNTIME_FOR[name])
             problems[f"runtime.{name}"] = f"only for {' and '.join(where)}"
-    for name in _said(execution):
+    for name in _set_fields(execution):
         if name not in EXECUTION_FOR[action]:
             problems[f"execution.{name}"] = f"{action} takes none"
     return problems
 
 
-def _said(part: BaseModel) -> Iterable[str]:
+def _set_fields(part: BaseModel) -> Iterable[str]:
     return sorted(part.model_fields_set)
 
 

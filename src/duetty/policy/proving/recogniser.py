@@ -322,7 +322,7 @@ class _Reading:
             # One pair of quotes around it all: most that have any.
             word = raw[1:-1]
             if "\\" in word:
-                word = self._kept(word) if first == "'" else self._double(word)
+                word = self._checked_for_fish(word) if first == "'" else self._double(word)
             self.words.append(word)
             return None
         if _PLAIN.fullmatch(raw):
@@ -394,7 +394,7 @@ class _Reading:
             if single is not None:
                 if was_single:
                     self.shells -= {"zsh"}  # RC_QUOTES makes '' an apostrophe
-                word += self._kept(single)
+                word += self._checked_for_fish(single)
             elif bare is not None:
                 if not _UNQUOTED_SAFE.fullmatch(bare) or (not word and bare[0] in "=%"):
                     return "a quoted word with something unquoted that a shell may expand"
@@ -407,10 +407,10 @@ class _Reading:
                 self.shells -= {"dash", "fish"}
                 word += _IN_ANSI.sub(lambda found: _ANSI[found[1]], ansi)
             was_single = single is not None
-        self.words.append(self._kept(word))
+        self.words.append(self._checked_for_fish(word))
         return None
 
-    def _kept(self, word: str) -> str:
+    def _checked_for_fish(self, word: str) -> str:
         """It is rebuilt between single quotes, within which fish knows some escapes."""
         if "\\" in word and ("\\\\" in word or "\\'" in word or word[-1] == "\\"):
             self.shells -= {"fish"}
@@ -419,7 +419,7 @@ class _Reading:
     def _double(self, text: str) -> str:
         if "\\`" in text:
             self.shells -= {"fish"}  # no escape there
-        return self._kept(_IN_DOUBLE.sub(r"\1", text))
+        return self._checked_for_fish(_IN_DOUBLE.sub(r"\1", text))
 
     def _redirect(self, raw: str) -> str | None:
         if not self.words:

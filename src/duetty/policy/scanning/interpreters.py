@@ -143,7 +143,7 @@ def _written(code: str, place: Place) -> Iterator[tuple[str, str]]:
             yield "overwrite", found[0]
 
 
-def _said(code: str) -> Iterator[tuple[str, str]]:
+def _code_findings(code: str) -> Iterator[tuple[str, str]]:
     if _FETCHES.search(code) and (found := _REMOTE.search(code)) is not None:
         yield "remote_code", found[0]
     if _DECODES.search(code) and (found := _HIDDEN.search(code)) is not None:
@@ -168,7 +168,7 @@ def code_findings(code: str, place: Place) -> Iterator[tuple[str, str]]:
     code = _JOINED.sub("", code)
     yield from _deleted(code, place)
     yield from _written(code, place)
-    yield from _said(code)
+    yield from _code_findings(code)
 
 
 def started_lines(code: str, *, backquotes: bool) -> Iterator[str]:

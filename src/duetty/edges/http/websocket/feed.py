@@ -15,7 +15,7 @@ import anyio
 import anyio.abc
 
 from duetty.errors import BadArguments
-from duetty.ops import Asked, Entry, Lagged, View, entry_shape
+from duetty.ops import ApprovalFeed, Entry, Lagged, View, entry_shape
 
 SCREEN_EVENTS = frozenset({"lines", "chars", "cursor", "mode", "diffs"})
 """What is found by looking at the screen and the bytes."""
@@ -51,7 +51,7 @@ _CARRY_BYTES = 3
 """A sequence may be cut; this much of it may be in the bytes before."""
 
 Tell = Callable[[dict[str, Any]], Awaitable[None]]
-Asking = Callable[[], AbstractContextManager[Asked]]
+Asking = Callable[[], AbstractContextManager[ApprovalFeed]]
 """Questions to a person, as the subscriber may see them."""
 
 

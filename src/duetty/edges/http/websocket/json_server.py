@@ -68,7 +68,10 @@ class _Connection:
 
     async def _follow_approvals(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """What waits for an answer, if anything does, then each question as it is asked and settled."""
-        with self._dispatcher.asked(self._socket.actor) as asked, suppress(anyio.EndOfStream):
+        with (
+            self._dispatcher.approval_feed(self._socket.actor) as asked,
+            suppress(anyio.EndOfStream),
+        ):
             task_status.started()
             told = asked.pending()
             while True:
@@ -125,7 +128,10 @@ class _Connection:
         await self._socket.send_json(request.answer(result=answer))
         task_status.started()
         feed = Feed(
-            view, tell, asked=lambda: self._dispatcher.asked(self._socket.actor), nested_sync=True
+            view,
+            tell,
+            asked=lambda: self._dispatcher.approval_feed(self._socket.actor),
+            nested_sync=True,
         )
         feed.subscribe(wanted)
         await feed.run()

@@ -34,7 +34,9 @@ class _Connection:
         self._dispatcher = dispatcher
         self._socket = socket
         self._view = view
-        self._feed = Feed(view, socket.send_json, asked=lambda: dispatcher.asked(socket.actor))
+        self._feed = Feed(
+            view, socket.send_json, asked=lambda: dispatcher.approval_feed(socket.actor)
+        )
 
     async def run(self) -> None:
         await self._socket.send_json({"connected": True})

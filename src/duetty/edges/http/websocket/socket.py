@@ -38,6 +38,9 @@ SEND_NOW = "duetty.send_now"
 TAKE_NOW = "duetty.take_now"
 """The extension of the scope to which one can give a function that takes binary messages as they come."""
 
+LONGEST_SLEEP_S = 1.0
+"""Until one that has to wait is looked at again."""
+
 TURN_MESSAGES = 32
 """Taken in a row before everybody else has a turn."""
 
@@ -131,15 +134,14 @@ class Socket:
         return said
 
     async def _wait_for_turn(self) -> None:
-        owed_s = 0.0 if is_free(self.actor) else self._fairness.owed_s(self.actor.identity)
-        now_s = anyio.current_time()
-        if not owed_s:
+        if is_free(self.actor) or not self._fairness.owed_s(self.actor.identity):
             self._waits_since_s = None
             return
-        self._waits_since_s = self._waits_since_s or now_s
-        if now_s - self._waits_since_s > GREEDY_S:
-            self.end(TOO_GREEDY)
-        await anyio.sleep(owed_s)
+        self._waits_since_s = self._waits_since_s or anyio.current_time()
+        while (owed_s := self._fairness.owed_s(self.actor.identity)) > 0:
+            if anyio.current_time() - self._waits_since_s > GREEDY_S:
+                self.end(TOO_GREEDY)
+            await anyio.sleep(min(owed_s, LONGEST_SLEEP_S))
 
     async def close(self) -> None:
         """Say why and go; from a peer that does not take even that, without a word."""

@@ -16,7 +16,7 @@ from duetty.edges.http.websocket.frames import Kind, parse_frame
 from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, outcome, parsed, refuse
 from duetty.edges.http.websocket.stream import Stream
 from duetty.errors import BadArguments, DuettyError, Exhausted, ScopeMissing
-from duetty.ops import Asked, Lagged
+from duetty.ops import ApprovalFeed, Lagged
 
 MAX_STREAMS = 256
 """Sessions on one connection; a page with more shows some of them without following."""
@@ -117,9 +117,9 @@ class _Connection:
                 )
             await take(fields)
         except ValidationError as error:
-            await self._tell(messages.bad_fields(error), **_named(fields))
+            await self._tell(messages.bad_fields(error), **_error_subject(fields))
         except DuettyError as error:
-            await self._tell(error, **_named(fields))
+            await self._tell(error, **_error_subject(fields))
 
     async def _tell(self, error: DuettyError, **named: Any) -> None:
         await self._socket.send_json({"type": "error", **named, "error": error_shape(error)})
@@ -246,7 +246,7 @@ class _Connection:
         with (
             scope,
             suppress(anyio.EndOfStream, ScopeMissing),  # the list told what is missing
-            self._dispatcher.asked(self._socket.actor) as asked,
+            self._dispatcher.approval_feed(self._socket.actor) as asked,
         ):
             await self._socket.send_json({"type": "approvals", "approvals": asked.pending()})
             async with anyio.create_task_group() as tasks:
@@ -262,7 +262,7 @@ class _Connection:
                 except anyio.EndOfStream:
                     tasks.cancel_scope.cancel()
 
-    async def _follow_standing(self, asked: Asked) -> None:
+    async def _follow_standing(self, asked: ApprovalFeed) -> None:
         """The answers that cover later calls, whole, after each change."""
         while True:
             standing = asked.standing()
@@ -271,6 +271,6 @@ class _Connection:
                 await asked.standing_changed()
 
 
-def _named(fields: dict[str, Any]) -> dict[str, Any]:
+def _error_subject(fields: dict[str, Any]) -> dict[str, Any]:
     """What an error is about, as the viewer itself called it."""
     return {name: fields[name] for name in ("id", "stream") if name in fields}

@@ -207,7 +207,7 @@ async def _history(calls: Calls, places: Mapping[str, str]) -> object:
 
 
 async def _log(calls: Calls, places: Mapping[str, str]) -> Content:
-    session = await _named(calls, places["session_id"])
+    session = await _session_name(calls, places["session_id"])
     found: Any = await calls("context.log", {"session": session})
     return Content(text=found.markdown)
 
@@ -229,7 +229,7 @@ async def _git(calls: Calls, places: Mapping[str, str]) -> object:
 
 async def _block(calls: Calls, places: Mapping[str, str]) -> Content:
     session, _, number_ = places["block_id"].rpartition("-")
-    wanted = {"session": await _named(calls, session), "block": number_, "limit": 100_000}
+    wanted = {"session": await _session_name(calls, session), "block": number_, "limit": 100_000}
     found: Any = await calls("block.output", wanted)
     return Content(text="\n".join(found.lines))
 
@@ -241,7 +241,7 @@ async def _file(calls: Calls, places: Mapping[str, str]) -> Content:
     return Content(text=found.data, media_type=found.media_type)
 
 
-async def _named(calls: Calls, session: str) -> str:
+async def _session_name(calls: Calls, session: str) -> str:
     """The session's name, where its id is given: a token for one session knows it by that."""
     sessions: list[Any] = await calls("session.list")
     return next((info.name for info in sessions if info.id == session), session)

@@ -119,6 +119,7 @@ def _tool(name: str) -> Tool | None:
         result={},
         run=run,
         checks_itself=True,  # the upstream does
+        asks_host=True,  # where the upstream may
     )
 
 
@@ -135,7 +136,7 @@ def _readable(block: Json, upstream: str) -> Json:
 async def _resources(calls: Calls) -> tuple[Sequence[Json], Sequence[Json]]:
     resources: list[Json] = []
     templates: list[Json] = []
-    for upstream, found in await _of_each(calls, "upstreams.resources"):
+    for upstream, found in await _lists(calls, "upstreams.resources"):
         resources += [
             _marked(each, upstream) | {"uri": _uri(upstream, each.get("uri"))}
             for each in found.resources
@@ -163,7 +164,7 @@ def _uri(upstream: str, uri: object) -> str:
 
 async def _prompts(calls: Calls) -> Sequence[Json]:
     prompts: list[Json] = []
-    for upstream, found in await _of_each(calls, "upstreams.prompts"):
+    for upstream, found in await _lists(calls, "upstreams.prompts"):
         prompts += [
             _marked(each, upstream) | {"name": f"mcp__{upstream}__{each.get('name')}"}
             for each in found.prompts
@@ -179,7 +180,7 @@ async def _prompt(calls: Calls, name: str, arguments: Mapping[str, str]) -> Json
     answer: Any = await calls("upstreams.prompt", asked)
     return {
         "description": f"{_mark(found[1])} {answer.description or ''}".strip(),
-        "messages": [_said(each, found[1]) for each in answer.messages],
+        "messages": [_readable_message(each, found[1]) for each in answer.messages],
     }
 
 
@@ -205,7 +206,7 @@ async def _complete(
     return answer.values
 
 
-def _said(message: Json, upstream: str) -> Json:
+def _readable_message(message: Json, upstream: str) -> Json:
     content: Any = message.get("content")
     return {**message, "content": _readable(content, upstream)} if content else message
 
@@ -215,7 +216,7 @@ async def _upstreams(calls: Calls) -> list[str]:
     return [each.name for each in found.upstreams if each.state == "ready"]
 
 
-async def _of_each(calls: Calls, operation: str) -> list[tuple[str, Any]]:
+async def _lists(calls: Calls, operation: str) -> list[tuple[str, Any]]:
     """What they list, side by side; one that fails or takes long has nothing to show yet."""
     names = await _upstreams(calls)
     asked = [{"upstream": name} for name in names]

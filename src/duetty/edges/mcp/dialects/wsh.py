@@ -193,7 +193,7 @@ async def _send_input(calls: Calls, arguments: Json) -> Answer:
     if result.screen is not None:
         content["screen"] = _screen(result.screen)
     if written.had_effect is False:
-        content["note"] = _NO_EFFECT.format(_named(result))
+        content["note"] = _NO_EFFECT.format(_program_text(result))
     is_late = has_end and result.completed_by == "deadline"
     return Answer(content=content, failure=_still_running(result, arguments) if is_late else None)
 
@@ -216,7 +216,7 @@ def _changed(result: Any) -> dict[str, str]:
     return dict(rows)
 
 
-def _named(result: Any) -> str:
+def _program_text(result: Any) -> str:
     program = result.foreground
     return "the program" if program is None else f"{program.name} (pid {program.pid})"
 
@@ -409,7 +409,7 @@ def _still_running(result: Any, arguments: Json) -> str:
     if arguments.get("interrupt"):
         return f"max_wait_ms passed after {seconds} s and Ctrl-C was pressed"
     return (
-        f"max_wait_ms passed and the command goes on: {_named(result)} is still running after {seconds} s. "
+        f"max_wait_ms passed and the command goes on: {_program_text(result)} is still running after {seconds} s. "
         "Watch on with wsh_await_quiesce, or press Ctrl-C with wsh_send_input"
     )
 

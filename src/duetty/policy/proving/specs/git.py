@@ -55,10 +55,10 @@ _NESTED = frozenset({"remerge", "r"})
 
 
 def _format(use: Use) -> str | None:
-    return _said(use, _CONTROL)
+    return _format_problem(use, _CONTROL)
 
 
-def _said(use: Use, control: re.Pattern[str]) -> str | None:
+def _format_problem(use: Use, control: re.Pattern[str]) -> str | None:
     for name, value in use.options:
         if value is None:
             continue
@@ -94,7 +94,7 @@ def _tag(use: Use) -> str | None:
 
 
 def _refs(use: Use) -> str | None:
-    return _said(use, _CONTROL_OF_REFS)
+    return _format_problem(use, _CONTROL_OF_REFS)
 
 
 def _dry(use: Use) -> str | None:
