@@ -149,6 +149,11 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
         """
         return self.close_sent or self.queue.empty()
 
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if self.close_sent:
+            self._pace()
+
     async def receive(self) -> Any:
         message = await super().receive()
         self._pace()
