@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import anyio
 import anyio.to_thread
@@ -55,7 +55,7 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
-from duetty.edges.http.handshakes import Handshake
+from duetty.edges.http.handshakes import SecuredListener
 from duetty.edges.http.peer import HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
@@ -550,6 +550,7 @@ class _Uvicorn(uvicorn.Server):
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
+        self.servers = []
         held = self._bounds.strangers
         state: dict[str, Any] = {
             **self.lifespan.state,
@@ -562,17 +563,14 @@ class _Uvicorn(uvicorn.Server):
                 config=self.config, server_state=self.server_state, app_state=state
             )
 
-        def secured() -> asyncio.Protocol:
-            return protocol() if self._tls is None else Handshake(protocol, self._tls, held)
-
-        self.servers = [
-            await loop.create_server(
-                protocol if each.family == socket.AF_UNIX else secured,
-                sock=each,
-                backlog=self.config.backlog,
-            )
-            for each in sockets or []
-        ]
+        backlog = self.config.backlog
+        for each in sockets or []:
+            if self._tls is None or each.family == socket.AF_UNIX:
+                server = await loop.create_server(protocol, sock=each, backlog=backlog)
+            else:
+                secured = SecuredListener(each, protocol, self._tls, held=held, backlog=backlog)
+                server = cast("asyncio.Server", secured)  # as far as uvicorn uses one
+            self.servers.append(server)
         self.started = True
 
     @contextmanager

@@ -109,7 +109,8 @@ def make_room(held: dict[Stranger, str], source: str, most: int) -> None:
     """
     mine = [each for each, of in held.items() if of == source] if source else []
     leaving = mine[: max(0, len(mine) - most // 2 + 1)]
-    leaving += [each for each in held if each not in leaving][: len(held) - len(leaving) - most + 1]
+    staying = [each for each in held if each not in leaving]
+    leaving += staying[: max(0, len(staying) - most + 1)]
     for each in leaving:
         del held[each]
         each.go()
