@@ -76,8 +76,8 @@ class Guard:
             OriginNotAllowed: from a page or name that is not ours.
         """
         if (caller := connection.scope.get("state", {}).get(FROM_HUB)) is not None:
-            return caller
-        if is_unix(connection):
+            actor = caller
+        elif is_unix(connection):
             actor = INSIDE if self._is_inside(connection) else LOCAL
         else:
             self.check_origin(connection)
