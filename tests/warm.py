@@ -54,6 +54,7 @@ class Warm:
         os.close(theirs)
         while (told := self._hear(START_S)) is not None:
             if "started" in told:
+                self._codes.pop(told["started"], None)  # of an earlier process with this pid
                 return Forked(self, told["started"], os.fdopen(errors, "rb"))
         raise AssertionError("the process that forks servers is gone")
 

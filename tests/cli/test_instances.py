@@ -50,11 +50,15 @@ def test_an_instance_runs_once_and_again_after_it_was_killed(home: Path) -> None
 LINGER_S = 0.5
 """How long such a server stays after its last session, in these tests."""
 
+FIRST_S = 4 * LINGER_S
+"""How long it waits for its first session: longer than `stay` looks at it."""
+
 
 def ephemeral(home: Path) -> ServerProcess:
     """A server that nobody asked to stay."""
     server = ServerProcess(home)
-    server.start_with(f"duetty.server.LINGER_S = {LINGER_S}", "--ephemeral")
+    change = f"duetty.server.LINGER_S = {LINGER_S}; duetty.server.EPHEMERAL_S = {FIRST_S}"
+    server.start_with(change, "--ephemeral")
     return server
 
 

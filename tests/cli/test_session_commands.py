@@ -103,7 +103,7 @@ def test_bytes_piped_into_send_are_sent_as_they_are(server: ServerProcess, sessi
 def test_keys_are_pressed_by_name(server: ServerProcess, session: str) -> None:
     # A key is typed as it is: before the program has the terminal, the shell would drop it.
     server.command("send", session, "sh -c 'echo u''p; exec sleep 100'", "--enter")
-    server.command("wait", session, "--regex", "\nup")
+    assert server.command("wait", session, "--regex", "(?m)^up").returncode == 0
     server.command("keys", session, "Ctrl-C")
 
     assert server.command("wait", session, "--state", "prompt").returncode == 0

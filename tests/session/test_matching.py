@@ -98,3 +98,10 @@ async def test_a_long_search_in_pieces_finds_what_stands_in_any_of_them() -> Non
         found = await slow.find_aside(output)
         assert found is not None
         assert found.text == "needle7"
+
+
+def test_of_several_texts_and_patterns_the_first_in_the_output_is_found() -> None:
+    needle = Needle(text=["late", "never"], pattern=["port \\d+", "^b"])
+    found = needle.find("a\nlisten on port 80\nlate\n")
+
+    assert found == ("port 80", "listen on port 80", "port \\d+")

@@ -4,6 +4,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
@@ -13,7 +14,7 @@ from duetty.ids import BlockId, SessionId, block_id
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.shapes import block_info, stored_block_info
+from duetty.ops.shapes import block_info, exit_code_of, stored_block_info
 from duetty.session import Block, Session, output_lines, screen_shape
 from duetty.session import scrollback_json as scrollback_as_json
 from duetty.store import Hit, Store
@@ -21,11 +22,19 @@ from duetty.wire.params import (
     BlockOutputParams,
     BlocksParams,
     HistoryParams,
+    ReadOutputParams,
     ScreenParams,
     ScrollbackParams,
     SearchParams,
 )
-from duetty.wire.results import BlockInfo, BlockOutput, ScrollbackShape, SearchHit, TimedScreenShape
+from duetty.wire.results import (
+    BlockInfo,
+    BlockOutput,
+    ReadOutput,
+    ScrollbackShape,
+    SearchHit,
+    TimedScreenShape,
+)
 
 MAX_ROWS = 10_000
 ROWS_PER_TURN = 200
@@ -104,6 +113,28 @@ async def _block_output(params: BlockOutputParams, services: Services, actor: Ac
     offset = params.offset if params.offset >= 0 else max(0, total + params.offset)
     return BlockOutput(
         block=info, lines=lines, offset=offset, total_lines=total, gone_bytes=kept - start
+    )
+
+
+async def _read_output(params: ReadOutputParams, services: Services, actor: Actor) -> ReadOutput:
+    session = services.registry.find(params.session)
+    journal = session.journal
+    asked = params.cursor if params.cursor >= 0 else max(0, journal.end + params.cursor)
+    with anyio.move_on_after(params.wait_ms / 1000):
+        while journal.end <= asked and not session.is_exited:
+            await session.pulse.wait()
+    start = min(max(asked, journal.start), journal.end)
+    end = min(start + params.max_bytes, journal.end)
+    if end < journal.end and (cut := journal.read(start, end).rfind(b"\n") + 1):
+        end = start + cut
+    lines, _ = await anyio.to_thread.run_sync(_page, session, start, end, 0, params.max_bytes)
+    return ReadOutput(
+        text="\n".join(lines),
+        cursor=start,
+        next=end,
+        gone_bytes=max(0, start - asked),
+        state=(await session.look()).word,
+        exit_code=exit_code_of(session),
     )
 
 
@@ -213,6 +244,17 @@ BLOCK_OUTPUT = Operation(
     run=_block_output,
     route=Route(method="GET", path="/sessions/{session}/blocks/{block}/output"),
     errors=(BlockNotFound, OutputExpired),
+)
+READ_OUTPUT = Operation(
+    name="output.read",
+    summary="What a session printed, as text, from a cursor on; may wait for more.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=ReadOutputParams,
+    result=ReadOutput,
+    run=_read_output,
+    route=Route(method="GET", path="/sessions/{session}/output"),
+    waits=True,
 )
 HISTORY = Operation(
     name="history.list",

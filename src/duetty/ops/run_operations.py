@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
@@ -17,13 +18,14 @@ from duetty.errors import (
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
-from duetty.ops.shapes import block_info, foreground_info
+from duetty.ops.shapes import EXCERPT_CHARS, block_info, exit_code_of, foreground_info
 from duetty.session import (
     Found,
     Needle,
     Run,
     RunAnswer,
     Session,
+    row_of,
     screen_shape,
     wait_block,
     wait_exit,
@@ -36,9 +38,6 @@ from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor,
 
 MAX_LEFT = 64
 """Ends to be told of one session; the oldest are never asked for any more."""
-
-EXCERPT_CHARS = 200
-"""Of a command line that is only named."""
 
 INTERRUPT_S = 2.0
 """For Ctrl-C after the caller has gone: nobody waits for it any more."""
@@ -107,6 +106,7 @@ async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ende
         for wanted in mine:
             if wanted == session.profile.id and session.is_exited:
                 found.append(_ended_session(session))
+                services.registry.told_end(session)
             elif block := next((each for each in session.recent if each.id == wanted), None):
                 found.append(
                     Ended(
@@ -129,8 +129,9 @@ def _ended_session(session: Session) -> Ended:
         session=session.name,
         block=None,
         command_line=session.profile.command[:EXCERPT_CHARS],
-        exit_code=_as_a_shell_says(session),
+        exit_code=exit_code_of(session),
         duration_ms=round(took_ns / 1e6, 3),
+        bound_reached=session.bound_reached,
     )
 
 
@@ -142,18 +143,24 @@ def _running(session: Session, answer: RunAnswer) -> str | None:
     return block.command_line[:EXCERPT_CHARS]
 
 
-def _as_a_shell_says(session: Session) -> int | None:
-    if session.exit_code is None and session.exit_signal is not None:
-        return 128 + session.exit_signal
-    return session.exit_code
-
-
 async def _check_run(params: RunParams, services: Services, actor: Actor) -> None:
     needle_of(params.until_text, params.until_regex)
 
 
-def needle_of(text: str | None, pattern: str | None) -> Needle | None:
+def needle_of(text: str | list[str] | None, pattern: str | list[str] | None) -> Needle | None:
     return None if text is None and pattern is None else Needle(text=text, pattern=pattern)
+
+
+def _match(session: Session, found: Found | None) -> dict[str, Any]:
+    """What matched which text, and where."""
+    if found is None:
+        return {"match": None}
+    return {
+        "match": found.text,
+        "match_line": found.line,
+        "matched": found.wanted,
+        "match_row": row_of(session, found),
+    }
 
 
 async def _run_in_turn(session: Session, run: Run, gone: Callable[[], Awaitable[None]]) -> None:
@@ -203,8 +210,7 @@ async def run_result(
         cwd=answer.cwd,
         duration_ms=answer.duration_ms,
         generation=answer.generation,
-        match=answer.match.text if answer.match else None,
-        match_line=answer.match.line if answer.match else None,
+        **_match(session, answer.match),
         screen=shown,
         foreground=foreground_info(session),
         terminal=session.terminal_mode,
@@ -239,12 +245,11 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
         generation=session.activity.generation,
         state=state.word,
         state_known_by=state.known_by,
-        match=match.text if match else None,
-        match_line=match.line if match else None,
+        **_match(session, match),
         foreground=foreground_info(session),
         terminal=session.terminal_mode,
         block=block,
-        exit_code=session.exit_code,
+        exit_code=exit_code_of(session),
         screen=await screen_shape(session, styled=params.format == "styled"),
         scrollback_lines=session.total_rows,
         last_activity_ms=int(session.activity.quiet_s() * 1000),

@@ -29,7 +29,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.sandbox_choice import sandbox_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
-from duetty.session import OpenRequest, Session
+from duetty.session import Bounds, OpenRequest, Session
 from duetty.wire.params import (
     CloseParams,
     ListParams,
@@ -54,10 +54,6 @@ async def _open(params: OpenParams, services: Services, actor: Actor) -> Session
     request = _open_request(params, services, actor)
     _keep_bound(services, actor, request.cwd or services.registry.home, given=request.tags)
     session = await services.registry.open(request)
-    if params.background:
-        session.left[session.profile.id] = actor.identity
-    if params.max_run_ms is not None:
-        services.registry.end_after(session, params.max_run_ms / 1000)
     return session_info(session, services.node)
 
 
@@ -83,6 +79,16 @@ def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenR
         ),
         sandbox=sandbox_order(params, settings, actor, services.registry),
         owner=actor.identity,
+        bounds=_bounds(params, services),
+    )
+
+
+def _bounds(params: OpenParams, services: Services) -> Bounds:
+    run_ms = params.max_run_ms
+    return Bounds(
+        ends_at_ns=None if run_ms is None else services.clock.wall_ns() + run_ms * 1_000_000,
+        max_output_bytes=params.max_output_bytes,
+        is_background=params.background,
     )
 
 

@@ -9,7 +9,14 @@ from duetty.ops.services import Node
 from duetty.session import Block, Session
 from duetty.store import BlockRecord
 from duetty.wire.processes import ProcessInfo, RunProcessResult
-from duetty.wire.results import Approved, BlockInfo, Foreground, RunResult, SessionInfo
+from duetty.wire.results import (
+    Approved,
+    Background,
+    BlockInfo,
+    Foreground,
+    RunResult,
+    SessionInfo,
+)
 
 
 def time_text(at_ns: int) -> str:
@@ -50,8 +57,38 @@ def session_info(session: Session, node: Node) -> SessionInfo:
         workspace=profile.workspace or None,
         foreground=foreground_info(session),
         terminal=session.terminal_mode,
+        background=background_info(session),
         degraded=session.degraded,
     )
+
+
+EXCERPT_CHARS = 200
+"""Of a command line that is only named."""
+
+
+def background_info(session: Session) -> Background | None:
+    profile, block = session.profile, session.open_block
+    if (owner := session.left.get(profile.id)) is not None:
+        block = None
+    elif block is None or (owner := session.left.get(block.id)) is None:
+        return None
+    line = profile.command if block is None else block.command_line
+    ends_at_ns = profile.bounds.ends_at_ns
+    return Background(
+        owner=owner,
+        command_line=(line or "")[:EXCERPT_CHARS] or None,
+        block=None if block is None else block.id,
+        ends_at=None if ends_at_ns is None else time_text(ends_at_ns),
+        output_bytes=session.journal.end - (0 if block is None else block.start),
+        max_output_bytes=profile.bounds.max_output_bytes,
+    )
+
+
+def exit_code_of(session: Session) -> int | None:
+    """As a shell says it: 128 and the signal, where one ended it."""
+    if session.exit_code is None and session.exit_signal is not None:
+        return 128 + session.exit_signal
+    return session.exit_code
 
 
 def foreground_info(session: Session) -> Foreground | None:

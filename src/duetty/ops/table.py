@@ -79,6 +79,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         read_operations.SCROLLBACK,
         read_operations.BLOCKS,
         read_operations.BLOCK_OUTPUT,
+        read_operations.READ_OUTPUT,
         read_operations.HISTORY,
         read_operations.SEARCH,
         context.CWD,

@@ -1,6 +1,7 @@
 """One PTY with its process, terminal and log, from open to close; and all of them."""
 
 from duetty.session.block import Block
+from duetty.session.bounds import BoundReached, Bounds
 from duetty.session.capture import CapturedKey, owner_name
 from duetty.session.elements import Elements
 from duetty.session.follower import Follower, Snapshot, follow
@@ -18,13 +19,23 @@ from duetty.session.session import Session
 from duetty.session.session_start import OpenRequest
 from duetty.session.typed_text import edited_text, ends_line, plain_text
 from duetty.session.viewers import MAX_VIEWERS, Size, Viewer, ViewerKind
-from duetty.session.waits import keep_state, wait_block, wait_exit, wait_idle, wait_state, wait_text
+from duetty.session.waits import (
+    keep_state,
+    row_of,
+    wait_block,
+    wait_exit,
+    wait_idle,
+    wait_state,
+    wait_text,
+)
 from duetty.vt import grid_dump, html_page, screen_json, scrollback_json, spans_of, svg_of
 
 __all__ = [
     "MAX_CELLS",
     "MAX_VIEWERS",
     "Block",
+    "BoundReached",
+    "Bounds",
     "CapturedKey",
     "Elements",
     "FirstIdle",
@@ -57,6 +68,7 @@ __all__ = [
     "owner_name",
     "plain_text",
     "reset",
+    "row_of",
     "screen_json",
     "screen_shape",
     "scrollback_json",

@@ -1,11 +1,11 @@
-"""A text that is waited for: literal, or a regular expression that cannot hold up the server.
+"""Texts that are waited for: literal, or regular expressions that cannot hold up the server.
 
 The pattern is the caller's and the text is a program's, so either may be hostile. RE2 takes time
 in proportion to the two, never more; how much of that one search may take is bounded here.
 """
 
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import cache
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
@@ -66,40 +66,47 @@ class Found(NamedTuple):
     line: str
     """All of the line that it stands in."""
 
+    wanted: str
+    """The text or pattern that it is a match of."""
+
 
 class Needle:
-    """What to look for."""
+    """What to look for: one text or pattern, or any of several."""
 
-    def __init__(self, *, text: str | None = None, pattern: str | None = None) -> None:
-        """Exactly one of the two.
+    def __init__(
+        self,
+        *,
+        text: str | Sequence[str] | None = None,
+        pattern: str | Sequence[str] | None = None,
+    ) -> None:
+        """At least one.
 
         Raises:
-            BadArguments: if the pattern cannot be compiled.
+            BadArguments: if a pattern cannot be compiled.
         """
-        self._text = text or ""
-        self._pattern = None if pattern is None else _compiled(pattern)
-        self._step_s = 0.0 if self._pattern is None else self._pattern.programsize * STEP_S
+        self._parts = [
+            *(_Part(each, None) for each in _several(text)),
+            *(_Part(each, _compiled(each)) for each in _several(pattern)),
+        ]
+        self._step_s = sum(part.step_s for part in self._parts)
 
     def find(self, haystack: str, *, within_s: float = INLINE_S) -> Found | None:
-        """The first match.
+        """The first match; of several texts and patterns, the one that begins first.
 
         Raises:
             BadArguments: if the search takes too long.
         """
-        if self._pattern is None:
-            at = haystack.find(self._text)
-            return None if at < 0 else _match_of(haystack, at, at + len(self._text))
-        haystack = _valid(haystack)
         deadline_s = monotonic() + within_s
-        for window in _windows(haystack, max(1, int(WINDOW_S / self._step_s))):
-            if (found := self._pattern.search(window)) is not None:
-                return _match_of(window, found.start(), found.end())
-            if window is not haystack and monotonic() > deadline_s:
-                raise BadArguments(
-                    "the regular expression takes too long to search this output",
-                    hint=FEWER,
-                )
-        return None
+        matches = [(part.find(haystack, deadline_s), part) for part in self._parts]
+        first = min(
+            ((found, part) for found, part in matches if found is not None),
+            key=lambda each: each[0][0],
+            default=None,
+        )
+        if first is None:
+            return None
+        (start, end), part = first
+        return _match_of(haystack, start, end, part.wanted)
 
     async def find_aside(self, haystack: str) -> Found | None:
         """The same, in a worker if it may take long.
@@ -114,10 +121,42 @@ class Needle:
         )
 
 
-def _match_of(text: str, start: int, end: int) -> Found:
+class _Part:
+    """One text or pattern."""
+
+    def __init__(self, wanted: str, pattern: _Pattern | None) -> None:
+        self.wanted = wanted
+        self._pattern = pattern
+        self.step_s = 0.0 if pattern is None else pattern.programsize * STEP_S
+
+    def find(self, haystack: str, deadline_s: float) -> tuple[int, int] | None:
+        """Start and end of the first match."""
+        if self._pattern is None:
+            at = haystack.find(self.wanted)
+            return None if at < 0 else (at, at + len(self.wanted))
+        haystack = _valid(haystack)
+        for start, window in _windows(haystack, max(1, int(WINDOW_S / self.step_s))):
+            if (found := self._pattern.search(window)) is not None:
+                return start + found.start(), start + found.end()
+            if window is not haystack and monotonic() > deadline_s:
+                raise BadArguments(
+                    "the regular expression takes too long to search this output",
+                    hint=FEWER,
+                )
+        return None
+
+
+def _several(given: str | Sequence[str] | None) -> Sequence[str]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, str) else given
+
+
+def _match_of(text: str, start: int, end: int, wanted: str) -> Found:
     first = text.rfind("\n", 0, start) + 1
     last = text.find("\n", end)
-    return Found(text[start:end], text[first : last if last >= 0 else None][:MAX_LINE])
+    line = text[first : last if last >= 0 else None][:MAX_LINE]
+    return Found(text[start:end], line, wanted)
 
 
 @cache
@@ -170,17 +209,17 @@ def _valid(text: str) -> str:
     return text
 
 
-def _windows(text: str, size: int) -> Generator[str]:
-    """The text, or pieces of it that overlap by half, cut where a line ends if there is one."""
+def _windows(text: str, size: int) -> Generator[tuple[int, str]]:
+    """The text, or pieces of it that overlap by half, cut where a line ends if there is one; with their places."""
     if len(text) <= size:
-        yield text
+        yield 0, text
         return
     start = 0
     while start < len(text):
         end = start + size
         if end < len(text):
             end = text.rfind("\n", start + size // 2, end) + 1 or end
-        yield text[start:end]
+        yield start, text[start:end]
         if end >= len(text):
             return
         half = start + max(1, (end - start) // 2)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from duetty.ids import SessionId
+from duetty.session.bounds import NO_BOUNDS, Bounds
 from duetty.shell import ShellKind, shell_kind
 
 
@@ -40,6 +41,7 @@ class Profile:
     workspace: str = ""
     """What an agent may change here without a question; a person may set another."""
 
+    bounds: Bounds = NO_BOUNDS
     owner: str | None = None
     """Identity of the actor that opened it; None for one of an earlier version."""
 

@@ -4,6 +4,7 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -74,6 +75,7 @@ from duetty.session.store_records import (
 )
 from duetty.session.termination import Ending
 from duetty.session.viewers import Viewers, size_rule
+from duetty.session.waits import wait_bound
 from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
 from duetty.vt import Terminal
@@ -314,6 +316,7 @@ class Registry:
             is_shell=launch.is_shell,
             sandbox=wrapped.level,
             owner=request.owner,
+            bounds=request.bounds,
             network=wrapped.level == "none" or request.sandbox.network,
             workspace=workspace_of(launch.cwd, self.home),
         )
@@ -335,6 +338,7 @@ class Registry:
         self._workspaces[id_] = wrapped.workspaces
         session.attach(opened.master)
         self._save(session)
+        self._hold(session)
         self.log.append(SessionCreated(id=id_, name=name))
         if (exited := self._starting.pop(id_)) is not None:
             self._on_exited(exited)
@@ -530,16 +534,26 @@ class Registry:
             session.ended(exit_code=None, exit_signal=None)
             self._save(session)
 
-    def end_after(self, session: Session, delay_s: float) -> None:
-        """Close the session when its time is up."""
+    def _hold(self, session: Session) -> None:
+        """Hold the session to its bounds; whoever does not wait for it is to be told of its end."""
+        bounds = session.profile.bounds
+        if bounds.is_background and session.profile.owner is not None:
+            session.left[session.profile.id] = session.profile.owner
+        if session.is_exited or (bounds.ends_at_ns is None and bounds.max_output_bytes is None):
+            return
 
         async def end() -> None:
-            with anyio.move_on_after(delay_s):
-                while not session.is_exited:
-                    await session.pulse.wait()
-            await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
+            reached = await wait_bound(session, bounds, self._clock)
+            if not session.is_exited:
+                session.bound_reached = reached
+                await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
 
         self._tasks.start_soon(end)
+
+    def told_end(self, session: Session) -> None:
+        """Whoever left it running knows of its end; nobody is told again."""
+        session.profile.bounds = replace(session.profile.bounds, is_background=False)
+        self._save(session)
 
     async def interrupt(self, session: Session, *, actor: Actor) -> None:
         """Do what Ctrl-C does, also to a program that has not read its input for long.
@@ -640,6 +654,7 @@ class Registry:
         for record in await anyio.to_thread.run_sync(records, self._store, self._journals):
             try:
                 await self._restore_one(record, kept.pop(record.id, None))
+                self._hold(self._by_id[record.id])
             except NotFound:
                 # Killed while it was removed, or somebody else removed its journal.
                 self.degraded[f"session {record.name}"] = "its journal is gone"

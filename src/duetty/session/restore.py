@@ -18,6 +18,7 @@ from duetty.ids import SessionId
 from duetty.journal import Journal
 from duetty.removal import ASIDE, remove_trees
 from duetty.session.block import Block
+from duetty.session.bounds import parse_bounds
 from duetty.session.envelope import Envelope, parse_envelope
 from duetty.session.lane import Lane
 from duetty.session.profile import Profile
@@ -192,4 +193,5 @@ def profile_of(record: SessionRecord) -> Profile:
         owner=record.owner,
         workspace=record.workspace or "",
         network=record.network,
+        bounds=parse_bounds(record.bounds),
     )

@@ -30,6 +30,7 @@ from duetty.events import (
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
 from duetty.session.activity import Activity
 from duetty.session.block import Block
+from duetty.session.bounds import BoundReached
 from duetty.session.capture import Keyboard
 from duetty.session.chronicle import Chronicle
 from duetty.session.elements import Elements, KeptElements
@@ -119,6 +120,9 @@ class Session:
 
         self.left: dict[str, str] = {}
         """Blocks that somebody stopped waiting for, and who: their end is to be told."""
+
+        self.bound_reached: BoundReached | None = None
+        """Which of its bounds ended it, if one did."""
 
         self.shown = LastShown()
         self.viewers = Viewers()

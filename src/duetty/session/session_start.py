@@ -10,6 +10,7 @@ from pathlib import Path
 from duetty.config import OWN_PLACE, is_directory
 from duetty.errors import BadCommand, BadWorkingDirectory
 from duetty.sandbox import SandboxRequest
+from duetty.session.bounds import NO_BOUNDS, Bounds
 from duetty.shell import Injection, integrate
 
 SECRET_PREFIXES = ("DUETTY_",)
@@ -41,6 +42,7 @@ class OpenRequest:
     integration: bool = True
     sandbox: SandboxRequest = NO_SANDBOX
     owner: str | None = None
+    bounds: Bounds = NO_BOUNDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from duetty.calls import Actor
 from duetty.errors import OutputExpired
 from duetty.ids import Offset
 from duetty.session.block import Block
+from duetty.session.bounds import bounds_text
 from duetty.session.output import output_text
 from duetty.session.profile import Profile
 from duetty.session.session import Session
@@ -38,6 +39,7 @@ def session_record(session: Session) -> SessionRecord:
         owner=profile.owner,
         workspace=profile.workspace or None,
         network=profile.network,
+        bounds=bounds_text(profile.bounds),
     )
 
 

@@ -5,8 +5,10 @@ from collections.abc import Sequence
 import anyio
 
 from duetty.blocks import State
+from duetty.clock import Clock
 from duetty.ids import StateWord
 from duetty.session.block import Block
+from duetty.session.bounds import BoundReached, Bounds
 from duetty.session.matcher import Found, Needle
 from duetty.session.output import plain_text
 from duetty.session.session import Session
@@ -16,10 +18,15 @@ KEEP_FIRST_S = 0.05
 KEEP_LAST_S = 0.8
 """Between two looks at a program that a viewer watches: a question shows within a second."""
 
+BOUND_LOOK_S = 0.1
+
 SEARCH_BYTES = 64 * 1024
 OVERLAP_BYTES = 4_096
 """Of what a command printed: how far back a wait looks at first, and what is looked at twice because
 a text may be cut by two turns of output."""
+
+PLACE_ROWS = 1_000
+"""Newest rows among which a match is looked for, to say where it stands."""
 
 SEARCH_ROWS = 4_000
 """Rows looked at after each turn of output; more than one turn can print."""
@@ -47,6 +54,21 @@ async def wait_idle(
 async def wait_exit(session: Session) -> None:
     while not session.is_exited:
         await session.pulse.wait()
+
+
+async def wait_bound(session: Session, bounds: Bounds, clock: Clock) -> BoundReached:
+    """Until its time is up, it printed as much as it may, or it ended by itself."""
+    left_s = None
+    if bounds.ends_at_ns is not None:
+        left_s = max(0.0, (bounds.ends_at_ns - clock.wall_ns()) / 1e9)
+    with anyio.move_on_after(left_s):
+        while not session.is_exited:
+            most = bounds.max_output_bytes
+            if most is not None and session.journal.end > most:
+                return "output"
+            await session.pulse.wait()
+            await anyio.sleep(BOUND_LOOK_S)  # a flood would make us look all the time
+    return "deadline"
 
 
 async def wait_block(session: Session, *, after: int) -> Block:
@@ -130,3 +152,15 @@ async def wait_text(session: Session, needle: Needle) -> Found:
         if session.is_exited:
             raise anyio.EndOfStream
         await session.pulse.wait()
+
+
+def row_of(session: Session, found: Found) -> int | None:
+    """Where the match stands, as the scrollback counts; None where it is no longer, or overdrawn."""
+    line = found.line.rstrip()
+    page = session.scrollback(offset=-PLACE_ROWS, limit=PLACE_ROWS, styled=False)
+    cols = session.terminal_size[0]
+    for row, shown in reversed([*enumerate(each.rstrip() for each in page.text_lines)]):
+        is_its_first = len(shown) >= cols - 1 and line.startswith(shown)  # of a wrapped line
+        if shown == line or is_its_first:
+            return page.offset + row
+    return None

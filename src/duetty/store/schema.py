@@ -161,6 +161,10 @@ CREATE TABLE written (batches INTEGER NOT NULL);
 INSERT INTO written VALUES (0);
 """
 
+_BOUNDS = """
+ALTER TABLE sessions ADD COLUMN bounds TEXT;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SESSIONS_BLOCKS_TOKENS,
     _BROWSERS_AND_LAST_USE,
@@ -168,4 +172,5 @@ MIGRATIONS: tuple[str, ...] = (
     _OWNERS,
     _WORKSPACES,
     _PAGE_KEYS,
+    _BOUNDS,
 )

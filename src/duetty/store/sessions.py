@@ -36,18 +36,21 @@ class SessionRecord:
     network: bool = True
     """Whether its sandbox, if it has one, lets it reach the network."""
 
+    bounds: str | None = None
+    """How long it may run and how much it may print, as JSON."""
+
 
 _COLUMNS = (
     "id, name, command, shell, integration, nonce, tags, cols, rows, cwd,"
     " created_at_ns, pid, tty, exited_at_ns, exit_code, exit_signal, sandbox, owner,"
-    " workspace, network"
+    " workspace, network, bounds"
 )
 
 
 def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
     connection.execute(
         f"INSERT OR REPLACE INTO sessions ({_COLUMNS})"  # noqa: S608 - constant
-        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             record.id,
             storable(record.name),
@@ -69,6 +72,7 @@ def save(connection: sqlite3.Connection, record: SessionRecord) -> None:
             storable_or_none(record.owner),
             storable_or_none(record.workspace),
             record.network,
+            record.bounds,
         ),
     )
 

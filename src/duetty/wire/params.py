@@ -14,6 +14,10 @@ MAX_INPUT_CHARS = 1_000_000
 MAX_STDIN_CHARS = 8_000_000
 
 Format = Literal["styled", "plain"]
+Text = Annotated[str, Field(max_length=10_000)]
+Texts = Text | Annotated[list[Text], Field(min_length=1, max_length=16)]
+"""One, or any of several."""
+
 SessionName = Annotated[str, Field(description="name of the session")]
 
 
@@ -105,6 +109,9 @@ class OpenParams(Params):
     max_run_ms: int | None = Field(
         None, ge=1, le=MAX_WAIT_MS, description="the session is ended after this time"
     )
+    max_output_bytes: int | None = Field(
+        None, ge=1, description="the session is ended when it has printed more"
+    )
     inherit_env: bool = Field(
         True, description="false: `env` is the whole environment, nothing of the server's is added"
     )
@@ -166,12 +173,10 @@ class WatchParams(SessionParams):
     max_wait_ms: int = Field(
         30_000, ge=1, le=MAX_WAIT_MS, description="overall bound; the command goes on after it"
     )
-    until_text: str | None = Field(
-        None, max_length=10_000, description="answer as soon as the output holds this text"
+    until_text: Texts | None = Field(
+        None, description="answer as soon as the output holds this text, or one of these"
     )
-    until_regex: str | None = Field(
-        None, max_length=10_000, description="the same with a regular expression"
-    )
+    until_regex: Texts | None = Field(None, description="the same with regular expressions")
     format: Format = "plain"
     screen: bool = Field(False, description="whether the answer carries the screen")
     changes: bool = Field(
@@ -242,6 +247,16 @@ class ScrollbackParams(SessionParams):
     limit: int = Field(100, ge=0, description="rows, at most 10,000")
 
 
+class ReadOutputParams(SessionParams):
+    cursor: int = Field(
+        0, ge=-(2**62), le=2**62, description="first byte; negative counts from the end"
+    )
+    max_bytes: int = Field(65_536, ge=1, le=1_048_576)
+    wait_ms: int = Field(
+        0, ge=0, le=MAX_WAIT_MS, description="wait so long for something behind the cursor"
+    )
+
+
 class BlocksParams(SessionParams):
     limit: int = Field(50, ge=1, le=1_000)
     before: int | None = Field(None, description="only blocks with a smaller number")
@@ -289,8 +304,8 @@ class WaitParams(SessionParams):
     idle_ms: int | None = Field(None, ge=0, le=MAX_IDLE_MS, description="silence to wait for")
     last_generation: int | None = None
     fresh: bool = False
-    text: str | None = Field(None, max_length=10_000)
-    regex: str | None = Field(None, max_length=10_000)
+    text: Texts | None = Field(None, description="a text, or any of several; regex besides")
+    regex: Texts | None = None
     block: int | None = Field(None, description="a block with a number above this is closed")
     exit: bool = False
     state: list[StateWord] = Field(default_factory=list[StateWord])
@@ -301,12 +316,11 @@ class WaitParams(SessionParams):
     def _one_condition(self) -> Self:
         given = [
             self.idle_ms is not None,
-            self.text is not None,
-            self.regex is not None,
+            self.text is not None or self.regex is not None,
             self.block is not None,
             self.exit,
             bool(self.state),
         ]
         if sum(given) != 1:
-            raise ValueError("give exactly one of idle_ms, text, regex, block, exit, state")
+            raise ValueError("give exactly one of idle_ms, text or regex, block, exit, state")
         return self

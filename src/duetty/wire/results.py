@@ -19,6 +19,19 @@ class Foreground(Result):
 TerminalMode = Literal["raw", "no_echo"]
 
 
+class Background(Result):
+    """A command that goes on while nobody waits for it."""
+
+    owner: str
+    command_line: str | None
+    block: str | None = Field(
+        description="of one that its caller stopped waiting for; null where the session is the command"
+    )
+    ends_at: str | None
+    output_bytes: int
+    max_output_bytes: int | None
+
+
 class SessionInfo(Result):
     name: str
     id: str
@@ -48,6 +61,9 @@ class SessionInfo(Result):
     )
     terminal: TerminalMode | None = Field(
         None, description="raw: keys reach the program one by one; no_echo: they are not shown"
+    )
+    background: Background | None = Field(
+        None, description="the command here that goes on while nobody waits for it"
     )
     degraded: str | None = Field(description="what no longer works as promised, and why")
 
@@ -229,6 +245,8 @@ class RunResult(Result):
     generation: int
     match: str | None
     match_line: str | None = Field(None, description="the line of output that it stands in")
+    matched: str | None = Field(None, description="the text or pattern that it is a match of")
+    match_row: int | None = Field(None, description="its row in the scrollback, from the oldest")
     screen: Screen | None
     foreground: Foreground | None = Field(None, description="the program that has the terminal")
     terminal: TerminalMode | None = Field(None, description="as in `session.get`")
@@ -257,6 +275,9 @@ class Ended(Result):
     command_line: str | None
     exit_code: int | None
     duration_ms: float | None
+    bound_reached: Literal["deadline", "output"] | None = Field(
+        default=None, description="which of its bounds ended it, if one did"
+    )
 
 
 class WaitResult(Result):
@@ -265,7 +286,9 @@ class WaitResult(Result):
     state: StateWord
     state_known_by: str
     match: str | None
-    match_line: str | None = Field(None, description="the row that it stands in")
+    match_line: str | None = Field(None, description="the line that it stands in")
+    matched: str | None = Field(None, description="the text or pattern that it is a match of")
+    match_row: int | None = Field(None, description="its row in the scrollback, from the oldest")
     foreground: Foreground | None = None
     terminal: TerminalMode | None = None
     block: BlockInfo | None
@@ -273,6 +296,17 @@ class WaitResult(Result):
     screen: Screen
     scrollback_lines: int
     last_activity_ms: int
+
+
+class ReadOutput(Result):
+    """What a session printed, as text, from a byte on."""
+
+    text: str
+    cursor: int = Field(description="where this begins: later than asked for, where that is gone")
+    next: int = Field(description="the cursor with which to go on")
+    gone_bytes: int = Field(description="behind the cursor asked for, and no longer kept")
+    state: StateWord
+    exit_code: int | None
 
 
 class BlockOutput(Result):

@@ -241,3 +241,15 @@ async def test_a_peer_that_takes_nothing_costs_little_and_is_dropped_in_the_end(
         while deaf.recv(1 << 20):
             pass  # what the kernel had; then nobody is there any more
     deaf.close()
+
+
+async def test_after_the_servers_close_the_connection_ends_at_once(
+    server: ServerProcess, session: str
+) -> None:
+    url = f"/sessions/{session}/ws/raw?flow=ack"
+    async with connected(server, url, close_timeout=None) as client:
+        await client.send("not a number")
+        with anyio.fail_after(5):  # the server itself would give up after ten seconds
+            await client.wait_closed()
+
+    assert client.close_code == 1007

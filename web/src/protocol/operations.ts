@@ -157,8 +157,20 @@ export interface OpenParams {
   background?: boolean;
   /** the session is ended after this time */
   max_run_ms?: number | null;
+  /** the session is ended when it has printed more */
+  max_output_bytes?: number | null;
   /** false: `env` is the whole environment, nothing of the server's is added */
   inherit_env?: boolean;
+}
+
+export interface Background {
+  owner: string;
+  command_line: string | null;
+  /** of one that its caller stopped waiting for; null where the session is the command */
+  block: string | null;
+  ends_at: string | null;
+  output_bytes: number;
+  max_output_bytes: number | null;
 }
 
 export interface Foreground {
@@ -196,6 +208,8 @@ export interface SessionInfo {
   foreground: Foreground | null;
   /** raw: keys reach the program one by one; no_echo: they are not shown */
   terminal: "raw" | "no_echo" | null;
+  /** the command here that goes on while nobody waits for it */
+  background: Background | null;
   /** what no longer works as promised, and why */
   degraded: string | null;
 }
@@ -277,10 +291,10 @@ export interface WriteParams {
   timeout_ms?: number;
   /** overall bound; the command goes on after it */
   max_wait_ms?: number;
-  /** answer as soon as the output holds this text */
-  until_text?: string | null;
-  /** the same with a regular expression */
-  until_regex?: string | null;
+  /** answer as soon as the output holds this text, or one of these */
+  until_text?: string | string[] | null;
+  /** the same with regular expressions */
+  until_regex?: string | string[] | null;
   format?: "styled" | "plain";
   /** whether the answer carries the screen */
   screen?: boolean;
@@ -328,6 +342,10 @@ export interface RunResult {
   match: string | null;
   /** the line of output that it stands in */
   match_line: string | null;
+  /** the text or pattern that it is a match of */
+  matched: string | null;
+  /** its row in the scrollback, from the oldest */
+  match_row: number | null;
   screen: ScreenShape | null;
   /** the program that has the terminal */
   foreground: Foreground | null;
@@ -404,10 +422,10 @@ export interface PressParams {
   timeout_ms?: number;
   /** overall bound; the command goes on after it */
   max_wait_ms?: number;
-  /** answer as soon as the output holds this text */
-  until_text?: string | null;
-  /** the same with a regular expression */
-  until_regex?: string | null;
+  /** answer as soon as the output holds this text, or one of these */
+  until_text?: string | string[] | null;
+  /** the same with regular expressions */
+  until_regex?: string | string[] | null;
   format?: "styled" | "plain";
   /** whether the answer carries the screen */
   screen?: boolean;
@@ -805,6 +823,28 @@ export interface BlockOutput {
   gone_bytes: number;
 }
 
+export interface ReadOutputParams {
+  /** name of the session */
+  session: string;
+  /** first byte; negative counts from the end */
+  cursor?: number;
+  max_bytes?: number;
+  /** wait so long for something behind the cursor */
+  wait_ms?: number;
+}
+
+export interface ReadOutput {
+  text: string;
+  /** where this begins: later than asked for, where that is gone */
+  cursor: number;
+  /** the cursor with which to go on */
+  next: number;
+  /** behind the cursor asked for, and no longer kept */
+  gone_bytes: number;
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+  exit_code: number | null;
+}
+
 export interface HistoryParams {
   /** only this session */
   session?: string | null;
@@ -930,10 +970,10 @@ export interface RunParams {
   timeout_ms?: number;
   /** overall bound; the command goes on after it */
   max_wait_ms?: number;
-  /** answer as soon as the output holds this text */
-  until_text?: string | null;
-  /** the same with a regular expression */
-  until_regex?: string | null;
+  /** answer as soon as the output holds this text, or one of these */
+  until_text?: string | string[] | null;
+  /** the same with regular expressions */
+  until_regex?: string | string[] | null;
   format?: "styled" | "plain";
   /** whether the answer carries the screen */
   screen?: boolean;
@@ -958,6 +998,8 @@ export interface Ended {
   command_line: string | null;
   exit_code: number | null;
   duration_ms: number | null;
+  /** which of its bounds ended it, if one did */
+  bound_reached: "deadline" | "output" | null;
 }
 
 export interface WaitParams {
@@ -967,8 +1009,9 @@ export interface WaitParams {
   idle_ms?: number | null;
   last_generation?: number | null;
   fresh?: boolean;
-  text?: string | null;
-  regex?: string | null;
+  /** a text, or any of several; regex besides */
+  text?: string | string[] | null;
+  regex?: string | string[] | null;
   /** a block with a number above this is closed */
   block?: number | null;
   exit?: boolean;
@@ -983,8 +1026,12 @@ export interface WaitResult {
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: string;
   match: string | null;
-  /** the row that it stands in */
+  /** the line that it stands in */
   match_line: string | null;
+  /** the text or pattern that it is a match of */
+  matched: string | null;
+  /** its row in the scrollback, from the oldest */
+  match_row: number | null;
   foreground: Foreground | null;
   terminal: "raw" | "no_echo" | null;
   block: BlockInfo | null;
@@ -2054,6 +2101,8 @@ export interface Operations {
   "block.list": { params: BlocksParams; result: BlockInfo[] };
   /** Lines of one command's output, by range. */
   "block.output": { params: BlockOutputParams; result: BlockOutput };
+  /** What a session printed, as text, from a cursor on; may wait for more. */
+  "output.read": { params: ReadOutputParams; result: ReadOutput };
   /** Every command of every session, newest first. */
   "history.list": { params: HistoryParams; result: BlockInfo[] };
   /** Search command lines and output of everything that was ever run. */

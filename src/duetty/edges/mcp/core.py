@@ -7,7 +7,7 @@ and no exception escapes (an escaped one would show its text to the client).
 
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -30,6 +30,7 @@ from duetty.edges.mcp.dialect import (
     Dialect,
     Json,
     Resource,
+    Telling,
     Tool,
     failed,
 )
@@ -72,6 +73,8 @@ from duetty.edges.mcp.sdk import (
     http_session,
     is_modern,
     server_info,
+    set_level,
+    tell_client,
 )
 from duetty.edges.mcp.shutdown import Ending
 from duetty.edges.mcp.subscriptions import Watches
@@ -95,6 +98,9 @@ PROGRESS_S = 1.0
 
 TASK_AFTER_S = 5.0
 """A call that takes longer becomes a task, for clients of the modern era that know tasks."""
+
+MAX_LATER = 64
+"""Things whose end one client waits to be told of."""
 
 LIST_TTL_MS = 300_000
 """How long a client may keep the list of tools; it changes only with the server's version."""
@@ -255,6 +261,7 @@ class Core:
             on_get_prompt=self._get_prompt if has.prompts else None,
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self.call_tool)
+        server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
         if any(tool.tail for tool in has.tools):
             self._serve_tasks(server)
         # In place of OpenTelemetry, which nobody here collects.
@@ -314,6 +321,7 @@ class Core:
             peer.version, peer.is_modern = context.protocol_version, False
             peer.abilities = abilities_of(context)
             peer.client = client_name(context)
+            peer.tell = partial(tell_client, connection)
         if "host" not in connection.state and abilities_of(context):
             client = host_by_connection(connection, self.calls(context).caller.actor)
             connection.state["host"] = client
@@ -368,7 +376,7 @@ class Core:
             asks, tasks, client = peer.abilities, False, peer.client
         if may_ask(tool, asks) or (tasks and tool.tail is not None):
             return None
-        calls = self._calls(caller, client, self._dialect_of[call.name])
+        calls = self._calls(caller, client, self._dialect_of[call.name], peer)
         given = _without_nulls(call.arguments, tool)
         return Use(
             tool=tool,
@@ -454,15 +462,37 @@ class Core:
         request = context.request
         caller = context.lifespan_context if request is None else request.scope[SCOPE_CALLER]
         assert isinstance(caller, Caller)
-        return self._calls(caller, client_name(context), dialect or self._dialect.name)
+        name = dialect or self._dialect.name
+        return self._calls(caller, client_name(context), name, self._peer(context))
 
     def _reading(self, context: Context) -> Calls:
         return self.calls(context, self._of_resources)
 
-    def _calls(self, caller: Caller, client: str | None, dialect: str) -> Calls:
+    def _calls(self, caller: Caller, client: str | None, dialect: str, peer: Peer | None) -> Calls:
         if client is not None:
             caller = replace(caller, actor=replace(caller.actor, client=client))
-        return Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
+        calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
+        if peer is None or peer.tell is None:
+            return calls
+        return replace(calls, later=partial(self._later, peer, calls))
+
+    def _later(self, peer: Peer, calls: Calls, telling: Telling) -> None:
+        """Tell the client when it is over, for as long as it is there."""
+        key = f"later {calls.id}"
+        if sum(str(each).startswith("later ") for each in peer.calls) >= MAX_LATER:
+            return
+
+        async def tell() -> None:
+            with anyio.CancelScope() as scope, suppress(DuettyError):
+                peer.calls[key] = scope
+                try:
+                    news = await telling(calls)
+                    if peer.tell is not None:
+                        await peer.tell(news)
+                finally:
+                    peer.calls.pop(key, None)
+
+        self.group.start_soon(tell)
 
     # --- tasks ----------------------------------------------------------------
 

@@ -53,6 +53,9 @@ class Calls:
     progress: Progress | None = None
     """Tells a caller who asked for it how far an operation is that knows."""
 
+    later: Callable[["Telling"], None] | None = None
+    """Tells this client, where it can be told things, what comes of something that goes on by itself."""
+
     async def __call__(self, operation: str, arguments: Mapping[str, object] | None = None) -> Any:
         return await self.dispatcher.call(
             self.caller.actor,
@@ -67,6 +70,10 @@ class Calls:
     def watch(self) -> AbstractContextManager[Watch]:
         """All sessions that this caller may see, and every change of their list."""
         return self.dispatcher.watch(self.caller.actor)
+
+
+Telling = Callable[[Calls], Awaitable[Json]]
+"""Waits for the end of something, and gives what there is to tell of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +112,8 @@ def failed(error: DuettyError, **known: object) -> Answer:
     content = {"error": told, **besides, **known}
     # The message stands before it.
     without = {name: value for name, value in told.items() if name != "message"}
-    return Answer(content=content, text=content | {"error": without}, failure=message)
+    news = {name: value for name, value in content.items() if value not in (None, False, [])}
+    return Answer(content=content, text=news | {"error": without}, failure=message)
 
 
 MESSAGE_CHARS = 600

@@ -68,15 +68,17 @@ class Lines:
         answers, to_write = anyio.create_memory_object_stream[Out](32)
         async with anyio.create_task_group() as tasks, answers, to_write:
             tasks.start_soon(self._write, to_write)
+            peer = Peer()
             try:
-                await self._serve_messages(read, answers)
+                await self._serve_messages(read, answers, peer)
             finally:
+                peer.go()
                 tasks.cancel_scope.cancel()
 
     async def _serve_messages(
-        self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[Out]
+        self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[Out], peer: Peer
     ) -> None:
-        caller, names = replace(self.caller, peer=Peer()), None
+        caller, names = replace(self.caller, peer=peer), None
         while (message := await _next_message(read, answers)) is not None:
             if isinstance(message, t.JSONRPCRequest) and message.method == HELLO:
                 caller, names = _introduced(caller, message)

@@ -1,6 +1,8 @@
 """A client on a connection, as far as the SDK has come to know it."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 
@@ -21,6 +23,9 @@ class Peer:
     """What it calls itself."""
 
     owner: Actor | None = None
+    tell: Callable[[dict[str, Any]], Awaitable[None]] | None = None
+    """Sends it a message that it did not ask for, where its era has such."""
+
     calls: dict[str | int, anyio.CancelScope] = field(
         default_factory=dict[str | int, anyio.CancelScope]
     )

@@ -4,7 +4,7 @@ Most of what an agent sends is one call of one tool that needs nothing but its
 answer, and the SDK's way to it costs three times this one (docs/adr/0017). What
 is taken here is only what the SDK would surely let pass, judged by what the SDK has
 let pass before; every doubt goes the long way. Both ways tell the same, and
-`tests/edges/mcp/test_two_ways.py` compares them.
+`tests/edges/mcp/test_plain_calls_equal_sdk.py` compares them.
 """
 
 import json

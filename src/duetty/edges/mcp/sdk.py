@@ -70,6 +70,8 @@ class DuettyServer(Server[Caller | None]):
             extensions,
             protocol_version=protocol_version,
         )
+        if protocol_version not in MODERN_PROTOCOL_VERSIONS:
+            capabilities.logging = t.LoggingCapability()
         if capabilities.tools is not None:
             capabilities.tools.list_changed = self.is_live
         if capabilities.prompts is not None:
@@ -83,6 +85,22 @@ class DuettyServer(Server[Caller | None]):
                 ),
             )
         return capabilities
+
+
+_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+
+
+async def set_level(context: Context, params: t.SetLevelRequestParams) -> t.EmptyResult:
+    connection_of(context).state["level"] = params.level
+    return t.EmptyResult()
+
+
+async def tell_client(connection: Connection, news: dict[str, Any]) -> None:
+    """A message that nobody asked for, in the era that has such; dropped where nobody listens."""
+    least = str(connection.state.get("level", "info"))
+    if _LEVELS.index(least) <= _LEVELS.index("info"):
+        params = {"level": "info", "logger": "duetty", "data": news}
+        await connection.notify("notifications/message", params)
 
 
 class OwnedSessions(StreamableHTTPSessionManager):

@@ -75,10 +75,12 @@ class Decided:
         besides = sha256(f"{self.besides}\n{what}".encode("utf-8", "surrogatepass")).hexdigest()
         return replace(self, decision=decision, besides=besides)
 
-    def refused(self, why: str) -> "Decided":
-        """Denied where a person would be asked."""
+    def too_long(self, text: str, most: int) -> "Decided":
+        """Denied, because nobody could read all of the question."""
         assert isinstance(self.decision, Ask)
-        return replace(self, decision=as_deny(replace(self.decision, detail=why)))
+        why = f"it has {len(text)} characters, and a person is asked about {most} at most: {excerpt(text)}"
+        instead = "give what is long as `stdin` or in a file, and run a shorter line"
+        return replace(self, decision=as_deny(replace(self.decision, detail=why, instead=instead)))
 
     def withheld(self) -> "Decided":
         """Typed at a password prompt: judged like any line, and nowhere kept or shown as one."""
@@ -91,6 +93,18 @@ class Decided:
                 instead="write it as input, or answer the prompt by hand",
             )
         return replace(self, judged=replace(self.judged, command_line=None), decision=decision)
+
+
+EXCERPT_CHARS, HEAD_CHARS, TAIL_CHARS = 200, 120, 40
+"""Of a line that is only named; what is left out is counted between head and tail."""
+
+
+def excerpt(text: str) -> str:
+    """The beginning and the end, which tell which one it is."""
+    if len(text) <= EXCERPT_CHARS:
+        return text
+    left_out = f" [... {len(text) - HEAD_CHARS - TAIL_CHARS} characters ...] "
+    return f"{text[:HEAD_CHARS]}{left_out}{text[-TAIL_CHARS:]}"
 
 
 def denied(decision: Deny, judged: Judged, *, nobody: bool = False) -> PolicyDenied:

@@ -233,7 +233,7 @@ class Judging:
         if judged.actor.kind != "person":
             decided = self._with_surroundings(decided, params)
         if isinstance(decided.decision, Ask) and len(judged.command_line or "") > MAX_ASKED_CHARS:
-            return decided.refused("it is too long for a person to read")
+            return decided.too_long(judged.command_line or "", MAX_ASKED_CHARS)
         return decided if judged.operation.startswith("process.") else _as_typed(decided)
 
     def _into_program(self, judged: Judged) -> Decided:
@@ -335,7 +335,7 @@ class Judging:
         given: object = {} if how.arguments is None else getattr(params, how.arguments)
         text = dumps(given, sort_keys=True, ensure_ascii=False)
         if isinstance(decided.decision, Ask) and len(text) > MAX_ASKED_CHARS:
-            return decided.refused("its arguments are too long for a person to read")
+            return decided.too_long(text, MAX_ASKED_CHARS)
         return replace(decided, besides=_digest_of(text), arguments=visible(text))
 
     def _of_tool(self, judged: Judged, upstream: str, tool: str) -> Judged:
@@ -406,7 +406,7 @@ class Judging:
             into = replace(judged, command_line=edited_text(rest), into_program=True)
             return self.decide(into)
         if isinstance(decided.decision, Ask) and len(line) > MAX_ASKED_CHARS:
-            return decided.refused("it is too long for a person to read")
+            return decided.too_long(line, MAX_ASKED_CHARS)
         return decided
 
     def _unknown_line(self, judged: Judged, session: Session, why: str = "") -> Decided:

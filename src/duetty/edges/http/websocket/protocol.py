@@ -100,7 +100,7 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
         thousand tiny frames at once would hold up everybody.
         """
         self._will_read = False
-        if not self._unread or not self.queue.empty():
+        if not self._unread or not self._is_taken():
             return
         piece, self._unread = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
         super().data_received(piece)
@@ -112,12 +112,18 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             if not self.read_paused:
                 self.read_paused = True
                 self.transport.pause_reading()
-            if self.queue.empty() and not self._will_read:
+            if self._is_taken() and not self._will_read:
                 self._will_read = True
                 self.loop.call_soon(self._read)
-        elif self.read_paused and self.queue.empty():
+        elif self.read_paused and self._is_taken():
             self.read_paused = False
             self.transport.resume_reading()
+
+    def _is_taken(self) -> bool:
+        """After our close nobody takes messages, and the peer's own close must still be read: until
+        then the connection would stay open.
+        """
+        return self.close_sent or self.queue.empty()
 
     async def receive(self) -> Any:
         message = await super().receive()

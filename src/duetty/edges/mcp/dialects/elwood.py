@@ -26,6 +26,7 @@ from duetty.edges.mcp.dialects.schema import (
     MAYBE_INTEGER,
     MAYBE_STRING,
     STRING,
+    given,
     number,
     object_of,
     text,
@@ -67,8 +68,7 @@ async def _pane(calls: Calls, arguments: Mapping[str, Any]) -> str:
 async def _execute(calls: Calls, arguments: Json) -> Answer:
     pane = await _pane_or_new(calls, arguments)
     wanted: Json = {"session": pane, "input": arguments["command"], "screen": False}
-    if "timeout_ms" in arguments:
-        wanted["max_wait_ms"] = arguments["timeout_ms"]
+    wanted |= given(arguments, "stdin", max_wait_ms="timeout_ms")
     try:
         result: Any = await calls("command.run", wanted)
     except (Deadline, Conflict, InputRejected) as error:
@@ -357,6 +357,7 @@ TOOLS = (
         description="Run a shell command in the terminal, wait for its end, and answer with its exit code and output.",
         parameters={
             "command": text("command line; Enter is added"),
+            "stdin": text("its standard input: a file's content for `cat > path`, up to 8 MB"),
             "pane_id": _PANE,
             "timeout_ms": number("the command goes on after it", 30_000, low=1),
         },

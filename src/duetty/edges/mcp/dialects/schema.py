@@ -20,6 +20,11 @@ APPROVED: Json = {
 }
 
 
+def one_or_more(description: str) -> Json:
+    """A text, or several."""
+    return {"type": ["string", "array"], "items": {"type": "string"}, "description": description}
+
+
 def text(description: str, *words: str) -> Json:
     return {"type": "string", "description": description} | ({"enum": list(words)} if words else {})
 

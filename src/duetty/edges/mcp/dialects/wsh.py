@@ -7,6 +7,7 @@ in results the exit code, output, state, directory and duration of the command i
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from duetty.edges.mcp.dialect import (
@@ -31,6 +32,7 @@ from duetty.edges.mcp.dialects.schema import (
     given,
     number,
     object_of,
+    one_or_more,
     text,
     texts,
 )
@@ -80,6 +82,8 @@ def _session(info: Any) -> Json:
     }
     if info.state == "exited":
         shape["exit_code"] = info.exit_code
+    if info.background is not None:
+        shape["background"] = info.background.model_dump(exclude_none=True)
     return shape | _program(info)
 
 
@@ -91,6 +95,17 @@ def _program(known: Any) -> Json:
     if known.terminal is not None:
         shape["terminal"] = known.terminal
     return shape
+
+
+def _match(result: Any) -> Json:
+    """Which text was found, as it was given, and where."""
+    if result.match is None:
+        return {}
+    names = ("match", "matched", "match_line", "match_row")
+    known = {name: getattr(result, name) for name in names}
+    if known["matched"] == known["match"]:
+        del known["matched"]
+    return {name: value for name, value in known.items() if value is not None}
 
 
 def _screen(screen: Mapping[str, Any]) -> Json:
@@ -238,8 +253,21 @@ async def _get_scrollback(calls: Calls, arguments: Json) -> Answer:
         if page.gone_bytes:
             content["note"] = f"its first {page.gone_bytes} bytes are no longer kept"
         return Answer(content=content | _beyond(content, arguments))
+    if "cursor" in arguments:
+        return await _read_on(calls, arguments)
     content = _scrollback(await calls("scrollback.get", arguments))
     return Answer(content=content | _beyond(content, arguments))
+
+
+async def _read_on(calls: Calls, arguments: Json) -> Answer:
+    read = await calls("output.read", given(arguments, "session", "cursor"))
+    lines: list[str] = read.text.split("\n") if read.text else []
+    content: Json = {"lines": lines, "total": len(lines), "next": read.next, "state": read.state}
+    if read.state == "exited":
+        content["exit_code"] = read.exit_code
+    if read.gone_bytes:
+        content["note"] = f"{read.gone_bytes} bytes behind that cursor are no longer kept"
+    return Answer(content=content)
 
 
 def _beyond(page: Json, arguments: Json) -> Json:
@@ -251,6 +279,8 @@ def _beyond(page: Json, arguments: Json) -> Json:
 
 
 async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
+    if arguments.get("end"):
+        return await _await_end(calls, arguments)
     condition = given(arguments, text="until", regex="until_regex") or {
         "idle_ms": arguments.get("timeout_ms", 2_000),
         **given(arguments, "last_generation", "fresh"),
@@ -260,14 +290,31 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
     except (Deadline, Conflict) as error:
         return await _failed_with_screen(calls, error, arguments)
     content: Json = {"generation": result.generation, "state": result.state, **_program(result)}
-    if result.match is not None:
-        content |= {"match": result.match, "match_line": result.match_line}
+    content |= _match(result)
     if result.state != "exited" or "idle_ms" not in condition:
         return Answer(content=content)
     # Nothing moves there any more: whoever waits for quiet should know why it is quiet.
     content["exit_code"] = (await calls("session.get", given(arguments, "session"))).exit_code
     content["screen"] = await _screen_now(calls, arguments)
     return Answer(content=content, failure=_exited(content["exit_code"]))
+
+
+_ENDS = ["prompt", "awaiting_input", "awaiting_password", "fullscreen", "exited"]
+
+
+async def _await_end(calls: Calls, arguments: Json) -> Answer:
+    """Until whatever runs has ended, or waits for somebody."""
+    wanted = given(arguments, "session", "max_wait_ms")
+    try:
+        result = await calls("session.wait", wanted | {"state": _ENDS})
+    except (Deadline, Conflict) as error:
+        return await _failed_with_screen(calls, error, arguments)
+    content: Json = {"generation": result.generation, "state": result.state, **_program(result)}
+    if result.state == "exited":
+        content["exit_code"] = result.exit_code
+    elif last := await calls("block.list", given(arguments, "session") | {"limit": 1}):
+        content |= {"exit_code": last[0].exit_code, "block": last[0].id}
+    return Answer(content=content)
 
 
 async def _run_command(calls: Calls, arguments: Json) -> Answer:
@@ -300,6 +347,8 @@ async def _run_command(calls: Calls, arguments: Json) -> Answer:
     content: Json = {"generation": result.generation, **_ended(result, view)}
     if result.approved is not None:
         content["approved"] = result.approved.model_dump()
+    if calls.later is not None and result.completed_by == "deadline" and result.block:
+        calls.later(partial(_end_of_block, arguments["session"], result.block))
     if view == "diff":
         content["changed"] = _changed(result)
     if result.screen is not None:
@@ -320,7 +369,8 @@ async def _in_background(calls: Calls, arguments: Json) -> Answer:
         "cols": here.cols,
         "tags": ["background"],
         "background": True,
-        **given(arguments, max_run_ms="max_wait_ms"),
+        "max_run_ms": arguments.get("max_wait_ms", BACKGROUND_MS),
+        "max_output_bytes": arguments.get("max_output_bytes", BACKGROUND_BYTES),
         **({"sandbox": here.sandbox} if here.sandbox != "none" else {}),
     }
     opened = await calls("session.open", order)
@@ -332,22 +382,46 @@ async def _in_background(calls: Calls, arguments: Json) -> Answer:
         "completed_by": "background",
         "cwd": opened.cwd,
         "duration_ms": 0,
+        "ends_at": opened.background.ends_at,
+        "max_output_bytes": opened.background.max_output_bytes,
         "note": _GOES_ON.format(opened.name),
     }
+    if calls.later is not None:
+        calls.later(partial(_end_of, opened.name, opened.id))
     if awaited := given(arguments, text="until", regex="until_regex"):
         place = {"session": opened.name, "max_wait_ms": 30_000}
         try:
             found = await calls("session.wait", awaited | place)
         except (Deadline, Conflict) as error:
             return failed(error, background=opened.name)
-        content |= {"state": found.state, "match": found.match, "match_line": found.match_line}
+        content |= {"state": found.state, **_match(found)}
     return Answer(content=content)
 
 
+BACKGROUND_MS = 86_400_000
+BACKGROUND_BYTES = 1 << 30
+"""What a command in the background may take and print, where nothing else is asked for."""
+
 _GOES_ON = (
-    "it runs in session {0!r}, with sh: read it with wsh_get_scrollback, wait with wsh_await_quiesce, "
-    "end it with wsh_manage_session kill. Your next answer after its end says how it ended"
+    "it runs in session {0!r}, with sh: read it with wsh_get_scrollback cursor: 0 (then `next`), wait with "
+    "wsh_await_quiesce end: true, end it with wsh_manage_session kill. Your next answer after its end says how it ended"
 )
+
+
+async def _end_of(name: str, id_: str, calls: Calls) -> Json:
+    """How it ended that runs by itself, once it has."""
+    await calls("session.wait", {"session": id_, "exit": True, "max_wait_ms": BACKGROUND_MS})
+    info = await calls("session.get", {"session": id_})
+    ended = {"session": name, "exit_code": info.exit_code, "signal": info.exit_signal}
+    return {"ended": {key: value for key, value in ended.items() if value is not None}}
+
+
+async def _end_of_block(session: str, block: str, calls: Calls) -> Json:
+    """How it ended that its caller stopped waiting for."""
+    number_ = int(block.rpartition("-")[2])
+    wanted = {"session": session, "block": number_ - 1, "max_wait_ms": BACKGROUND_MS}
+    ended = (await calls("session.wait", wanted)).block
+    return {"ended": {"session": session, "block": ended.id, "exit_code": ended.exit_code}}
 
 
 def _telling(
@@ -387,8 +461,7 @@ def _ended(result: Any, view: str) -> Json:
         "duration_ms": result.duration_ms,
         **_program(result),
     }
-    if result.match is not None:
-        content |= {"match": result.match, "match_line": result.match_line}
+    content |= _match(result)
     if result.continuation:
         content["note"] = _INCOMPLETE
     elif result.blocks and result.running is not None:
@@ -486,8 +559,8 @@ _FORMAT = text("default: styled", "styled", "plain")
 _QUIET = number("silence that counts as idle, in ms", 2_000, low=1)
 _MAX_WAIT = number("overall deadline in ms; the command goes on after it", 30_000, low=1)
 _UNTIL = {
-    "until": text("return when the output holds this text"),
-    "until_regex": text("the same with a regular expression"),
+    "until": one_or_more("return when the output holds this text, or one of these"),
+    "until_regex": one_or_more("the same with regular expressions"),
 }
 _VIEW = text(
     "what to return; default: both; diff: rows that changed since your last look",
@@ -496,6 +569,7 @@ _VIEW = text(
     "both",
     "diff",
 )
+_MATCH: Mapping[str, Json] = {"match": STRING, "match_line": STRING, "match_row": INTEGER}
 _PROGRAM: Mapping[str, Json] = {
     "foreground": {"type": "object"},
     "terminal": text("raw: keys reach the program one by one", "raw", "no_echo"),
@@ -528,6 +602,7 @@ TOOLS = (
                 "description": "additional environment variables",
             },
             "tags": texts("labels to find it by"),
+            "sandbox": text("confine it", "any"),
         },
         result=object_of(
             ["session", "pid", "rows", "cols"],
@@ -628,6 +703,7 @@ TOOLS = (
             "limit": number("rows", 100, low=0),
             "format": _FORMAT,
             "block": text("lines of this command's output instead; from wsh_run_command"),
+            "cursor": number("instead: what it printed from this byte on; the answer has `next`"),
         },
         required=("session",),
         result=object_of(["lines", "total"], lines=_LINES, total=INTEGER, offset=INTEGER),
@@ -648,11 +724,10 @@ TOOLS = (
             **_UNTIL,
             "last_generation": number("wait for activity after this generation first", low=0),
             "fresh": {"type": "boolean", "description": "count silence from now"},
+            "end": flag("instead: until the command ends or asks"),
         },
         required=("session",),
-        result=object_of(
-            ["generation"], generation=INTEGER, state=STRING, match=STRING, match_line=STRING
-        ),
+        result=object_of(["generation"], generation=INTEGER, state=STRING, **_MATCH),
         run=_telling(_await_quiesce),
         is_read_only=True,
         tail=_tail,
@@ -681,8 +756,9 @@ TOOLS = (
                 "first end the program that has the terminal, clear the line and a raw terminal"
             ),
             "background": flag(
-                "in a session of its own, which the answer names; max_wait_ms ends it, if given"
+                "in a session of its own, which the answer names; max_wait_ms (a day) ends it"
             ),
+            "max_output_bytes": number("ends what runs in the background", BACKGROUND_BYTES, low=1),
             "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
             "why": text("what for, in your words: told to the person who is asked, if one is"),
         },
@@ -710,8 +786,7 @@ TOOLS = (
             ),
             cwd=STRING,
             duration_ms={"type": "number"},
-            match=STRING,
-            match_line=STRING,
+            **_MATCH,
             **_PROGRAM,
             background=STRING,
             ended={"type": "array"},

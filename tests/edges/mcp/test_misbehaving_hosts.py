@@ -181,6 +181,7 @@ def left_alone(home: Path, **env: str) -> Generator[ServerProcess]:
         server.end()
 
 
+@pytest.mark.slow  # the bridge's own server stays thirty seconds; the tests below shorten that
 def test_a_host_killed_with_its_bridge_leaves_no_server_shell_or_socket(home: Path) -> None:
     """The bridge's own server, with the time that it really takes."""
     server = ServerProcess(home)

@@ -9,7 +9,7 @@ from duetty.ops.contract.compat import bridge
 from duetty.ops.contract.failures import InvalidPayload
 from duetty.ops.contract.request import MAX_LEVELS, checked
 from tests.contract.doors import DOORS, opened
-from tests.contract.test_odd import posted
+from tests.contract.test_odd_requests import posted
 from tests.edges.mcp.host import MODERN, hosted
 from tests.server_process import ServerProcess
 

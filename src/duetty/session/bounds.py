@@ -1,0 +1,30 @@
+"""How long a session may run and how much it may print: kept with it, so a new server holds to it too."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+BoundReached = Literal["deadline", "output"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    ends_at_ns: int | None = None
+    max_output_bytes: int | None = None
+    is_background: bool = False
+    """Whoever opened it does not wait for it, and is yet to be told of its end."""
+
+
+NO_BOUNDS = Bounds()
+
+
+def bounds_text(bounds: Bounds) -> str | None:
+    return None if bounds == NO_BOUNDS else json.dumps(asdict(bounds))
+
+
+def parse_bounds(text: str | None) -> Bounds:
+    """None of those of a later version, which say more than we know."""
+    try:
+        return Bounds(**json.loads(text)) if text else NO_BOUNDS
+    except (ValueError, TypeError):
+        return NO_BOUNDS
