@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TypeVar, cast, get_origin
+from typing import Any, TypeVar, cast, get_origin
 
 from duetty.errors import BadSetting, StateUnwritable
 from duetty.ids import is_name
@@ -383,7 +383,9 @@ def load_settings(
             origins[name] = "flag"
     for setting in fields(Settings):
         origins.setdefault(setting.name, "default")
-    return Loaded(settings=Settings(**values), origins=origins)  # type: ignore[arg-type]  # each was checked above
+    return Loaded(
+        settings=Settings(**cast("Any", values)), origins=origins
+    )  # each was checked above
 
 
 def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -> None:
@@ -450,9 +452,7 @@ def _from_text(text: str, type_: object) -> object:
 
 def _checked(name: str, value: object, where: str) -> object:
     setting = next(each for each in fields(Settings) if each.name == name)
-    kind: type = (
-        get_origin(setting.type) or setting.type
-    )  # types here are plain classes, or tuples of texts
+    kind = cast("type", get_origin(setting.type) or setting.type)  # plain classes, tuples of texts
     dotted = name.replace("_", ".", 1)
     if kind is tuple and isinstance(value, list):
         given = tuple(cast("list[object]", value))
@@ -463,7 +463,7 @@ def _checked(name: str, value: object, where: str) -> object:
             hint=f"it means: {setting.metadata['meaning']}",
         )
     low, high = setting.metadata["low"], setting.metadata["high"]
-    if kind is int and not low <= int(value) <= high:  # type: ignore[call-overload]
+    if isinstance(value, int) and not isinstance(value, bool) and not low <= value <= high:
         raise BadSetting(f"{where}: {dotted} must be between {low} and {high}")
     choices = setting.metadata["choices"]
     if choices and value not in choices:
