@@ -1,4 +1,4 @@
-// Made by tools/generate_page_types.py from the operation table; do not edit.
+// Made by tools/generate_page_types.py; do not edit.
 
 export interface Nothing {
 }
@@ -541,13 +541,13 @@ export interface RgbShape {
 export interface SpanShape {
   /** a line end begins the next row; control characters are not shown */
   text: string;
-  fg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
-  bg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
-  bold: boolean | null;
-  italic: boolean | null;
-  underline: boolean | null;
+  fg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bold?: boolean | null;
+  italic?: boolean | null;
+  underline?: boolean | null;
   /** names it for later changes */
-  id: string | null;
+  id?: string | null;
 }
 
 export interface CreateOverlayParams {
@@ -575,12 +575,12 @@ export interface OverlayInfo {
   id: string;
   z: number;
   spans: SpanShape[];
-  background: BackgroundShape | null;
-  region_writes: RegionWriteShape[] | null;
-  focusable: boolean;
-  screen_mode: "normal" | "alt";
+  background?: BackgroundShape | null;
+  region_writes?: RegionWriteShape[] | null;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
   /** the actor that made it */
-  owner: string | null;
+  owner?: string | null;
   x: number;
   y: number;
   width: number;
@@ -679,12 +679,12 @@ export interface PanelInfo {
   id: string;
   z: number;
   spans: SpanShape[];
-  background: BackgroundShape | null;
-  region_writes: RegionWriteShape[] | null;
-  focusable: boolean;
-  screen_mode: "normal" | "alt";
+  background?: BackgroundShape | null;
+  region_writes?: RegionWriteShape[] | null;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
   /** the actor that made it */
-  owner: string | null;
+  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
@@ -1225,6 +1225,7 @@ export interface TerminalParams {
   target?: { session: string; terminal: string };
   /** what a bridge from an older call shape says of itself */
   compat?: { shape: "canonical" | "flat"; client: string; legacy_action: string };
+  [field: string]: unknown;
 }
 
 export interface AliasInfo {
