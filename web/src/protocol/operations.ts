@@ -29,6 +29,26 @@ export interface ServerStatus {
   degraded: Record<string, string>;
 }
 
+export interface Limit {
+  name: string;
+  what: string;
+  most: number;
+  /** for one credential */
+  each: number;
+  /** for agents at one other machine */
+  each_source: number;
+  /** kept for people */
+  for_people: number;
+  /** now; for viewers, of the session that has the most */
+  held: number;
+}
+
+export interface ServerLimits {
+  /** that this process may have, which some bounds follow */
+  open_files: number;
+  limits: Limit[];
+}
+
 export interface StopParams {
   /** id of the conversation, or its beginning */
   conversation: string;
@@ -213,7 +233,7 @@ export interface SessionInfo {
   last_activity_ms: number;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: "keeper" | "marks" | "terminal" | "kernel" | "nothing";
-  /** bash, zsh, fish, sh, or none */
+  /** the shell that announces its command lines, or none */
   integration: string;
   integration_reason: string | null;
   cwd: string;
@@ -1116,7 +1136,7 @@ export interface RunProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
@@ -1179,7 +1199,7 @@ export interface StartProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
@@ -2201,6 +2221,8 @@ export interface Operations {
   "server.health": { params: Nothing; result: Health };
   /** The server: address, processes, sessions, and what does not work as promised. */
   "server.status": { params: Nothing; result: ServerStatus };
+  /** What callers share: so many in all, for one credential, for one other machine, kept for people, held now. */
+  "server.limits": { params: Nothing; result: ServerLimits };
   /** End the server; with its sessions, or leaving them to the keeper. */
   "server.stop": { params: StopParams; result: Done };
   /** A link that signs one browser in, once. */
