@@ -258,7 +258,7 @@ class LiveCore(Core):
                     await connection.notify("notifications/message", message)
 
         self.watches.unsubscribe(connection, LOGS)  # at another level
-        self.watches.follow(connection, LOGS, watch, _nothing)
+        self.watches.follow(connection, calls, LOGS, watch=watch, tell=_nothing)
         return t.EmptyResult()
 
     async def _with_their_words(self, context: Context, result: HandlerResult) -> HandlerResult:
