@@ -13,7 +13,16 @@ from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[report
 from duetty.cli.cli_reference import page as command_line
 from duetty.config import Settings
 from duetty.edges.http.errors import STATUS, status_of
-from duetty.errors import DuettyError
+from duetty.errors import (
+    BadArguments,
+    Conflict,
+    Deadline,
+    DuettyError,
+    Exhausted,
+    NotFound,
+    Refused,
+    Unavailable,
+)
 from duetty.ops import OPERATIONS, Operation
 
 NOTE = "<!-- made by tools/generate_docs.py; do not edit -->\n"
@@ -76,11 +85,30 @@ def _type(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "any"))
 
 
+KINDS: dict[type[DuettyError], str] = {
+    BadArguments: "mends the call",
+    Refused: "asks a person, or uses another credential",
+    NotFound: "names something that is there",
+    Conflict: "looks at the state, and tries again when it is another",
+    Exhausted: "tries again later, or ends something first",
+    Unavailable: "tries again later; `duetty doctor` says what is wrong",
+    Deadline: "waits again: the work goes on",
+}
+
+
 def errors() -> str:
     lines = [
         NOTE,
         "# Error codes\n",
-        "Codes are permanent. The class tells what the caller does differently.\n",
+        "```json\n"
+        '{"error": {"code": "session_busy", "message": "somebody has begun a line at the prompt of \'s\'",\n'
+        '           "hint": "let them finish, or clear the line with the key Ctrl-U", "details": {"state": "prompt"}}}\n'
+        "```\n",
+        "Codes are permanent; messages are not. `hint` says what you can do next. The HTTP status tells the kind:\n",
+        "| HTTP | what the caller does |",
+        "|---|---|",
+        *(f"| {_status(kind)} | {what} |" for kind, what in KINDS.items()),
+        "",
         "| code | HTTP | means |",
         "|---|---|---|",
     ]
