@@ -9,6 +9,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import architecture_map  # beside this file
+
 from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
 from duetty.cli.cli_reference import page as command_line
 from duetty.config import Settings
@@ -169,6 +171,7 @@ PAGES = {
     "settings.md": settings,
     "block-states.md": block_states,
     "cli.md": lambda: NOTE + "\n" + command_line(),
+    "map.md": lambda: NOTE + "\n" + architecture_map.page(),
 }
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-GENERATED = {"operations.md", "cli.md", "errors.md", "settings.md", "contract-cases.md", "block-states.md"}
+GENERATED = {"operations.md", "cli.md", "errors.md", "settings.md", "contract-cases.md", "block-states.md", "map.md"}
 LONGEST_AVERAGE = 25
 
 
