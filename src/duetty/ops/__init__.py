@@ -9,6 +9,7 @@ from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, Remo
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
+from duetty.ops.bounds import Bounds
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.documents import Stream
@@ -37,6 +38,7 @@ __all__ = [
     "Answer",
     "ApprovalFeed",
     "ApprovalRecord",
+    "Bounds",
     "Captures",
     "Deciding",
     "Dispatcher",

@@ -332,6 +332,23 @@ class HostEntry(Result):
     env: dict[str, str]
 
 
+class Limit(Result):
+    """A bound that callers share, as it is in force now."""
+
+    name: str
+    what: str
+    most: int
+    each: int = Field(description="for one credential")
+    each_source: int = Field(description="for agents at one other machine")
+    for_people: int = Field(description="kept for people")
+    held: int = Field(description="now; for viewers, of the session that has the most")
+
+
+class ServerLimits(Result):
+    open_files: int = Field(description="that this process may have, which some bounds follow")
+    limits: list[Limit]
+
+
 class ServerStatus(Result):
     hostname: str
     version: str
