@@ -1,4 +1,7 @@
-"""What the product can do, each thing said once, and the one path to it."""
+"""What the product can do, each thing said once, and the one path to it.
+
+Knows everything below, and nothing of the edges: a call is the same, however it came.
+"""
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged

@@ -7,6 +7,12 @@ export interface Health {
   status: "ok";
 }
 
+export interface HostEntry {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
 export interface ServerStatus {
   hostname: string;
   version: string;
@@ -26,6 +32,8 @@ export interface ServerStatus {
   confined_sessions: number;
   /** answers of people that cover later calls */
   standing_approvals: number;
+  /** for the configuration of an MCP host on the server's machine */
+  mcp_host: HostEntry;
   degraded: Record<string, string>;
 }
 
