@@ -16,6 +16,7 @@ from duetty.ops.oversight import Oversight, open_oversight
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
 from duetty.ops.remote_streams import RelayedSocket
+from duetty.ops.selection import SESSION_HEADER
 from duetty.ops.services import Node, Services
 from duetty.ops.shares import Shares
 from duetty.ops.table import OPERATIONS
@@ -25,6 +26,7 @@ from duetty.upstreams import Progress
 __all__ = [
     "BROWSER_S",
     "OPERATIONS",
+    "SESSION_HEADER",
     "UNUSABLE",
     "Access",
     "Answer",
