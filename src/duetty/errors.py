@@ -14,7 +14,7 @@ An error class is something the caller does differently. `code` is permanent,
 never contain input, output or a nonce.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -96,6 +96,19 @@ class MultipleSessions(Conflict):
     """The call names no session, and several are active: somebody has to choose."""
 
     code = "multiple_sessions"
+
+
+class SessionAmbiguous(Conflict):
+    """Several machines have a session of this name."""
+
+    code = "session_ambiguous"
+
+    def __init__(self, session: str, machines: Sequence[str]) -> None:
+        super().__init__(
+            f"{len(machines)} machines have a session {session[:100]!r}",
+            hint="name one as MACHINE/SESSION, or by its id",
+            details={"machines": list(machines[:50])},
+        )
 
 
 class UnsupportedMediaType(BadArguments):

@@ -10,6 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from duetty.hub.local_bus import LocalNetwork
+from duetty.hub.nats_bus import nats_bus
+from tests.hub.nats_server import Join, NatsServer, nats_server
 from tests.server_process import ServerProcess
 
 HEALTHY_S = 60.0
@@ -75,3 +78,31 @@ def node(servers: Servers) -> ServerProcess:
     assert servers.add(alpha).status_code == 201
     servers.wait_health(alpha.url(), "healthy")
     return alpha
+
+
+# --- engines ------------------------------------------------------------------------
+
+_prefixes = iter(range(1_000_000))
+
+
+@pytest.fixture(scope="module")
+def shared_server() -> Iterator[NatsServer]:
+    with nats_server() as server:
+        yield server
+
+
+@pytest.fixture
+def own_server() -> Iterator[NatsServer]:
+    with nats_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["local", "nats"])
+def join(request: pytest.FixtureRequest) -> Join:
+    """Members of one hub, one call each."""
+    if request.param == "local":
+        network = LocalNetwork(lease_s=1)
+        return network.bus
+    server: NatsServer = request.getfixturevalue("shared_server")
+    prefix = f"t{next(_prefixes)}"
+    return lambda name: nats_bus(server.url, name, prefix=prefix, lease_s=1)

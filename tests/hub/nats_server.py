@@ -8,11 +8,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+
+from duetty.hub.bus import Bus
+
+Join = Callable[[str], AbstractAsyncContextManager[Bus]]
+"""A new member of one hub, by its name; whichever engine it has."""
 
 
 class NatsServer:
@@ -45,9 +50,22 @@ class NatsServer:
             time.sleep(0.01)
         self._port = int(json.loads(ports[0].read_text())["nats"][0].rpartition(":")[2])
 
-    def signal(self, number: signal.Signals) -> None:
+    def freeze(self) -> None:
+        """All of its threads, and not only soon."""
         assert self._process is not None
-        self._process.send_signal(number)
+        self._process.send_signal(signal.SIGSTOP)
+        threads = Path(f"/proc/{self._process.pid}/task")
+        end_s = time.monotonic() + 10
+        while any(
+            (each / "stat").read_text().rpartition(")")[2].split()[0] != "T"
+            for each in threads.iterdir()
+        ):
+            assert time.monotonic() < end_s, "nats-server does not stop"
+            time.sleep(0.001)
+
+    def thaw(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def kill(self) -> None:
         if self._process is not None:

@@ -1,9 +1,8 @@
 """One contract, two engines: what a member may rely on in one process and over a real NATS."""
 # pyright: reportUnknownMemberType=false
 
-import signal
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -23,34 +22,7 @@ from duetty.hub.bus import (
 )
 from duetty.hub.local_bus import LocalNetwork
 from duetty.hub.nats_bus import Ages, NatsBus, nats_bus
-from tests.hub.nats_server import NatsServer, nats_server
-
-Join = Callable[[str], AbstractAsyncContextManager[Bus]]
-
-_prefixes = iter(range(1_000_000))
-
-
-@pytest.fixture(scope="module")
-def shared_server() -> Iterator[NatsServer]:
-    with nats_server() as server:
-        yield server
-
-
-@pytest.fixture
-def own_server() -> Iterator[NatsServer]:
-    with nats_server() as server:
-        yield server
-
-
-@pytest.fixture(params=["local", "nats"])
-def join(request: pytest.FixtureRequest) -> Join:
-    """Members of one hub, one call each."""
-    if request.param == "local":
-        network = LocalNetwork(lease_s=1)
-        return network.bus
-    server: NatsServer = request.getfixturevalue("shared_server")
-    prefix = f"t{next(_prefixes)}"
-    return lambda name: nats_bus(server.url, name, prefix=prefix, lease_s=1)
+from tests.hub.nats_server import Join, NatsServer
 
 
 @asynccontextmanager
@@ -367,13 +339,13 @@ async def test_a_frozen_engine_is_noticed_and_nothing_runs_late(own_server: Nats
         ):
             await b.serve("hub.b", serve)
             await a.request("hub.b", b"before", within_s=5)
-            own_server.signal(signal.SIGSTOP)
+            own_server.freeze()
             with pytest.raises(BusTimeout):  # in the server's socket by now
                 await a.request("hub.b", b"frozen", within_s=0.3)
             await eventually(lambda: not a.connected)
             with anyio.fail_after(0.5), pytest.raises(EngineUnavailable):
                 await a.request("hub.b", b"refused", within_s=60)
-            own_server.signal(signal.SIGCONT)
+            own_server.thaw()
             await eventually(lambda: a.connected and b.connected)
             await a.request("hub.b", b"after", within_s=5)
 

@@ -128,6 +128,7 @@ class LocalBus:
         self.connected = False
         for each in self._subscriptions:
             each.end()
+        self._subscriptions.clear()
 
     def _check(self) -> LocalNetwork:
         if not self.connected:

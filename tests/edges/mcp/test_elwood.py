@@ -23,7 +23,8 @@ from tests.edges.mcp.connect import WAYS, call, connected
 from tests.edges.mcp.test_subscriptions import Told
 from tests.server_process import ServerProcess
 
-pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+pytestmark = [pytest.mark.anyio, pytest.mark.pty, pytest.mark.sampled(3)]
+# Of the four ways in the first and the last: stdio and HTTP, the old era and the new.
 
 HINTS = {
     # name: read-only, destructive, idempotent

@@ -1,4 +1,4 @@
-// Made by tools/generate_page_types.py from the operation table; do not edit.
+// Made by tools/generate_page_types.py; do not edit.
 
 export interface Nothing {
 }
@@ -57,7 +57,7 @@ export interface ServerInfo {
   address: string;
   health: "connecting" | "healthy" | "unavailable" | "rejected";
   role: "member";
-  /** new with every start of that server */
+  /** made from the key of that machine; its names are for show */
   server_id: string | null;
   version: string | null;
   /** open sessions; only this server's own are known */
@@ -81,6 +81,25 @@ export interface ServerAdded {
 export interface ServerParams {
   /** its hostname, or host:port of its address */
   hostname: string;
+}
+
+export interface JoinParams {
+  /** of the hub: http:// or https://, name, port, and its base prefix if it has one */
+  address: string;
+  /** a token of that hub which may `join` */
+  token: string;
+}
+
+export interface HubInfo {
+  /** address of the hub that this server joined; null for none */
+  hub: string | null;
+  state: "connecting" | "joined" | "unavailable" | "none";
+  /** whose machine it is there; null for who runs the hub */
+  user: string | null;
+  /** by which the hub knows this machine */
+  machine: string;
+  /** why it is not joined */
+  reason: string | null;
 }
 
 export interface TokenCreateParams {
@@ -554,13 +573,13 @@ export interface RgbShape {
 export interface SpanShape {
   /** a line end begins the next row; control characters are not shown */
   text: string;
-  fg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
-  bg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
-  bold: boolean | null;
-  italic: boolean | null;
-  underline: boolean | null;
+  fg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bold?: boolean | null;
+  italic?: boolean | null;
+  underline?: boolean | null;
   /** names it for later changes */
-  id: string | null;
+  id?: string | null;
 }
 
 export interface CreateOverlayParams {
@@ -588,12 +607,12 @@ export interface OverlayInfo {
   id: string;
   z: number;
   spans: SpanShape[];
-  background: BackgroundShape | null;
-  region_writes: RegionWriteShape[] | null;
-  focusable: boolean;
-  screen_mode: "normal" | "alt";
+  background?: BackgroundShape | null;
+  region_writes?: RegionWriteShape[] | null;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
   /** the actor that made it */
-  owner: string | null;
+  owner?: string | null;
   x: number;
   y: number;
   width: number;
@@ -692,12 +711,12 @@ export interface PanelInfo {
   id: string;
   z: number;
   spans: SpanShape[];
-  background: BackgroundShape | null;
-  region_writes: RegionWriteShape[] | null;
-  focusable: boolean;
-  screen_mode: "normal" | "alt";
+  background?: BackgroundShape | null;
+  region_writes?: RegionWriteShape[] | null;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
   /** the actor that made it */
-  owner: string | null;
+  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
@@ -1238,6 +1257,7 @@ export interface TerminalParams {
   target?: { session: string; terminal: string };
   /** what a bridge from an older call shape says of itself */
   compat?: { shape: "canonical" | "flat"; client: string; legacy_action: string };
+  [field: string]: unknown;
 }
 
 export interface AliasInfo {
@@ -2002,6 +2022,12 @@ export interface Operations {
   "server.get": { params: ServerParams; result: ServerInfo };
   /** Speak for a server no more; nothing changes on it. */
   "server.remove": { params: ServerParams; result: Done };
+  /** Join a hub: dial it, prove who this machine is, and serve what its user asks through it. */
+  "server.join": { params: JoinParams; result: HubInfo };
+  /** Leave the hub that this server joined. */
+  "server.leave": { params: Nothing; result: HubInfo };
+  /** The hub that this server joined, and how the connection to it is. */
+  "server.hub": { params: Nothing; result: HubInfo };
   /** A token for some scopes, perhaps one session and a time; it is shown this once. */
   "token.create": { params: TokenCreateParams; result: NewToken };
   /** Tokens and signed-in browsers: what each may do, and when it was last used. */

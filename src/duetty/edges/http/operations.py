@@ -72,7 +72,7 @@ def _endpoint(
             if has_session and "session" not in given:
                 where = {"session": await _meant(request, dispatcher, actor)}
             given = given | where
-            call = dispatcher.call(actor, operation.name, given, streaming=True)
+            call = dispatcher.call(actor, operation.name, given, streaming=True, **_manner(request))
             if operation.waits or operation.effect is not Effect.READ:
                 result = await _while_wanted(call, actor, request, guard, stopping)
             else:
@@ -99,6 +99,21 @@ async def _meant(request: Request, dispatcher: Dispatcher, actor: Actor) -> str:
         return unquote(named)
     selected = await dispatcher.call(actor, "session.select", {})
     return str(selected.session)
+
+
+MANNER = "duetty.manner"
+"""In the state of a request that came through a hub: how its caller asked there."""
+
+COMMAND_ID = "duetty-command-id"
+"""Names a call: the node that it is for does what has the same one once."""
+
+
+def _manner(request: Request) -> Mapping[str, Any]:
+    manner = request.scope.get("state", {}).get(MANNER)
+    if manner is not None:
+        return manner
+    command_id = request.headers.get(COMMAND_ID, "")
+    return {"command_id": command_id[:100]} if command_id else {}
 
 
 def _answer(result: object, status: int) -> Response:

@@ -1,0 +1,131 @@
+"""A command runs once: the node's memory of what it was asked to do, kept over its restart.
+
+    dedupe = Dedupe(file)
+    answer = await dedupe.once(user, command_id, body, run)
+
+The first call runs; a second one with the same id waits for it, or gets its kept answer. That a
+command began is on disk before it runs: after a crash its id is not run again, and its caller
+hears that it may have run.
+"""
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+import anyio
+
+from duetty.errors import CommandIdReused, ResultNotKept
+
+KEPT_COMMANDS = 1_000
+KEPT_BYTES = 256 * 1024
+"""Of one answer. Of a larger one only that it ran."""
+
+MAX_ID_CHARS = 200
+
+
+@dataclass(slots=True)
+class _Running:
+    digest: bytes
+    is_done: anyio.Event = field(default_factory=anyio.Event)
+    answer: bytes | None = None
+    error: Exception | None = None
+
+
+class Dedupe:
+    def __init__(self, file: Path | None, *, kept: int = KEPT_COMMANDS) -> None:
+        """Without a file it lasts as long as the process."""
+        self._kept = kept
+        self._running: dict[str, _Running] = {}
+        self._database = sqlite3.connect(file or ":memory:", isolation_level=None)
+        self._database.executescript(
+            """
+            PRAGMA journal_mode = WAL;
+            PRAGMA synchronous = NORMAL;
+            CREATE TABLE IF NOT EXISTS commands (
+                number INTEGER PRIMARY KEY AUTOINCREMENT,
+                key TEXT UNIQUE NOT NULL,
+                digest BLOB NOT NULL,
+                state TEXT NOT NULL,
+                answer BLOB
+            );
+            """
+        )
+
+    def close(self) -> None:
+        self._database.close()
+
+    async def once(
+        self,
+        user: str | None,
+        command_id: str,
+        body: bytes,
+        run: Callable[[], Awaitable[bytes]],
+    ) -> bytes:
+        """The answer of `run`, which is called at most once for one id of one user.
+
+        What `run` raises is raised to everybody who waits, and the id may be used again: whoever
+        runs a command raises only if nothing was done, and answers otherwise.
+
+        Raises:
+            CommandIdReused: if the id was another command's.
+            ResultNotKept: if it began, and its answer is not there any more.
+        """
+        key = f"{'' if user is None else user}\0{command_id[:MAX_ID_CHARS]}"
+        digest = sha256(body).digest()
+        running = self._running.get(key)
+        if running is not None:
+            if running.digest != digest:
+                raise CommandIdReused
+            await running.is_done.wait()
+            return _answer_of(running)
+        row = self._database.execute(
+            "SELECT digest, state, answer FROM commands WHERE key = ?", (key,)
+        ).fetchone()
+        if row is not None:
+            before, state, answer = row
+            if before != digest:
+                raise CommandIdReused
+            if state != "done":
+                raise ResultNotKept("unknown")
+            if answer is None:
+                raise ResultNotKept(True)
+            return bytes(answer)
+        return await self._run(key, digest, run)
+
+    async def _run(self, key: str, digest: bytes, run: Callable[[], Awaitable[bytes]]) -> bytes:
+        running = self._running[key] = _Running(digest)
+        self._write(
+            "INSERT INTO commands (key, digest, state) VALUES (?, ?, 'running')", key, digest
+        )
+        try:
+            running.answer = await run()
+            kept = running.answer if len(running.answer) <= KEPT_BYTES else None
+            self._write("UPDATE commands SET state = 'done', answer = ? WHERE key = ?", kept, key)
+            self._write(
+                "DELETE FROM commands WHERE state = 'done' AND number <="
+                " (SELECT max(number) FROM commands) - ?",
+                self._kept,
+            )
+        except Exception as error:
+            running.error = error
+            self._write("DELETE FROM commands WHERE key = ?", key)
+            raise
+        finally:
+            del self._running[key]
+            running.is_done.set()
+        return running.answer
+
+    def _write(self, statement: str, *values: object) -> None:
+        with closing(self._database.execute(statement, values)):
+            pass
+
+
+def _answer_of(running: _Running) -> bytes:
+    if running.error is not None:
+        raise running.error
+    if running.answer is None:  # its caller was cancelled within it
+        raise ResultNotKept("unknown")
+    return running.answer

@@ -1,0 +1,844 @@
+"""Which replica holds what joined, and calls to it from any of them.
+
+How a hub plugs in (`held` is what it gives, all callbacks are its own):
+
+    async with open_directory(bus, on_change=…) as directory:
+        claim = await directory.claim(id, user=…, node=…, about={…}, after=…, held=held)
+        …                                  # its socket is served; `claim.describe({…})` on changes
+        await claim.release()              # it left
+
+    await directory.know(user)             # from now on `places(user)` is all of that user's
+    answer = await directory.call(id, user=…, command_id=…, body=b"…", within_s=…)
+
+`id` is a node's id or a room's, a routing key. An id is claimed by one node of one user, by
+compare-and-set: another node or user is refused; the same node wins with a higher epoch, and the
+replica of its old socket calls `held.replaced()`. `after` is the last epoch that the node had, so
+epochs grow even when the engine forgot them.
+
+A call goes to the replica that holds the id, without the bus if that is this one. If that replica
+dies or loses the node, the same command goes to the next holder with the same id, within the
+caller's time: `held.call` may get one twice, and a node runs it once (`dedupe.py`). Whoever holds
+the id joins a repetition to the call that is under way. Every error says in `details.executed`
+whether the command can have run: false or "unknown".
+"""
+
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Any, Protocol, cast
+
+import anyio
+import anyio.abc
+
+from duetty.clock import Clock, SystemClock
+from duetty.errors import (
+    CommandExpired,
+    CommandIdReused,
+    DuettyError,
+    EngineUnavailable,
+    NodeBusy,
+    NodeDisconnected,
+    NodeTimeout,
+    SessionClaimed,
+    SessionNotFound,
+    SessionOffline,
+    TokenRevoked,
+)
+from duetty.hub.bus import (
+    Bus,
+    BusError,
+    BusTimeout,
+    Conflict,
+    Held,
+    NoResponder,
+    Subscription,
+    joined,
+)
+
+log = logging.getLogger("duetty.hub")
+
+REJOIN_S = 2.5
+"""How long a call waits for a node that went away under it to join again."""
+
+FORGET_S = 60.0
+"""After that, what a replica held that died can be claimed by anyone."""
+
+KNOWN_USERS = 10_000
+"""Users whose places are followed here; of more, the one that was longest not asked for is let go."""
+
+CALLS_EACH = 64
+"""Calls of one id that are under way at its holder."""
+
+DONE_EACH, DONE_BYTES = 64, 64 * 1024
+"""Answers that a holder keeps for a repetition, and the size of one: a node keeps more."""
+
+RUN_S = 600.0
+"""A command that its caller gave up goes on for so long, and its answer can be had by its id."""
+
+ATTEMPTS = 5
+
+_MOVED = "moved"
+_REVOKED = "kept.revoked"
+
+
+class HeldHere(Protocol):
+    """What a replica does with what it holds."""
+
+    async def call(self, command: "Command") -> bytes:
+        """Raises:
+        NodeDisconnected: if it went away within the call.
+        """
+        ...
+
+    def replaced(self) -> None:
+        """The same node joined again, here or elsewhere: this socket is to be closed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something is that joined."""
+
+    id: str
+    user: str | None
+    """None is who runs the hub."""
+    node: str
+    replica: str
+    epoch: int
+    claim: str
+    """Of this joining, and of each time that the engine came back: a holder heard of anew."""
+    about: Mapping[str, Any]
+    """What the hub that holds it says of it; for show and for routing by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    id: str
+    user: str | None
+    command_id: str
+    body: bytes
+    within_s: float
+    """What is left of the caller's time."""
+
+
+@dataclass(slots=True)
+class _Running:
+    """A command under way here, and everybody who waits for it."""
+
+    digest: bytes
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    is_done: anyio.Event = field(default_factory=anyio.Event)
+    waiting: int = 0
+    answer: bytes | None = None
+    error: DuettyError | None = None
+
+
+class Claim:
+    """What this replica holds; made by `Directory.claim`."""
+
+    def __init__(self, directory: "Directory", place: Place, held: HeldHere) -> None:
+        self.place = place
+        self.held = held
+        self.rev = 0
+        self.running: dict[tuple[str | None, str], _Running] = {}
+        self.done: dict[tuple[str | None, str], _Running] = {}
+        self._directory = directory
+
+    @property
+    def epoch(self) -> int:
+        return self.place.epoch
+
+    async def describe(self, about: Mapping[str, Any]) -> None:
+        """Say something else of it. Without an engine it is said when that is back."""
+        self.place = replace(self.place, about=about)
+        await self._directory.described(self)
+
+    async def release(self) -> None:
+        """It left. Commands under way end as `node_disconnected`."""
+        await self._directory.released(self)
+
+
+@dataclass(slots=True)
+class _Known:
+    """The places of one user."""
+
+    places: dict[str, Place] = field(default_factory=dict[str, Place])
+    watch: Subscription | None = None
+
+
+@asynccontextmanager
+async def open_directory(
+    bus: Bus,
+    *,
+    on_change: Callable[[str | None], None] = lambda _user: None,
+    clock: Clock | None = None,
+    rejoin_s: float = REJOIN_S,
+    forget_s: float = FORGET_S,
+) -> AsyncGenerator["Directory"]:
+    """`on_change` hears of each user whose places changed."""
+    async with anyio.create_task_group() as tasks:
+        directory = Directory(bus, tasks, on_change, clock or SystemClock(), rejoin_s, forget_s)
+        await directory.start()
+        try:
+            yield directory
+        finally:
+            with anyio.move_on_after(2, shield=True):
+                await directory.close()
+            tasks.cancel_scope.cancel()
+
+
+class Directory:
+    def __init__(
+        self,
+        bus: Bus,
+        tasks: anyio.abc.TaskGroup,
+        on_change: Callable[[str | None], None],
+        clock: Clock,
+        rejoin_s: float,
+        forget_s: float,
+    ) -> None:
+        self.replica = bus.name
+        self.is_draining = False
+        self._bus = bus
+        self._tasks = tasks
+        self._on_change = on_change
+        self._clock = clock
+        self._rejoin_s = rejoin_s
+        self._forget_s = forget_s
+        self._claims: dict[str, Claim] = {}
+        self._known: dict[str | None, _Known] = {}
+        self._replicas: set[str] = {self.replica}
+        self._revoked: dict[str, None] = {}
+        self._on_revoked: list[Callable[[str], None]] = []
+        self._waits: dict[str, list[anyio.Event]] = {}
+        self._is_idle = anyio.Event()
+        self._found: dict[str, Place] = {}
+        self._came_back_s = -self._rejoin_s
+        self._open: list[Subscription] = []
+
+    # --- start and end ------------------------------------------------------------
+
+    async def start(self) -> None:
+        bus = self._bus
+        self._open = [
+            await bus.watch("lease.replica", self._on_replica),
+            await bus.watch(_REVOKED, self._on_revocation),
+            await bus.subscribe(_MOVED, self._on_moved),
+            await bus.subscribe(joined("evict", self.replica), self._on_evict),
+            await bus.subscribe(joined("cancel", self.replica), self._on_cancel),
+            await bus.serve(joined("hub", self.replica), self._serve),
+            await bus.lease(joined("lease", "replica", self.replica), b"1"),
+        ]
+        bus.on_reconnect.append(self._announce_again)
+
+    async def close(self) -> None:
+        for claim in list(self._claims.values()):
+            await self.released(claim)
+        self._bus.on_reconnect.remove(self._announce_again)
+        for each in reversed(self._open):
+            with suppress(EngineUnavailable):
+                await each.close()
+
+    async def drain(self, within_s: float) -> None:
+        """Take no new command, let those under way end, give up what is held."""
+        self.is_draining = True
+        with anyio.move_on_after(within_s):
+            while any(claim.running for claim in self._claims.values()):
+                self._is_idle = anyio.Event()
+                await self._is_idle.wait()
+
+    @property
+    def replicas(self) -> frozenset[str]:
+        """Those that live, this one among them."""
+        return frozenset(self._replicas)
+
+    def _on_replica(self, key: str, held: Held | None) -> None:
+        replica = key.rpartition(".")[2]
+        if (held is not None) == (replica in self._replicas):
+            return  # a lease that was renewed
+        if held is not None:
+            self._replicas.add(replica)
+        elif replica != self.replica:
+            self._replicas.discard(replica)
+            self._tasks.start_soon(self._forget, replica)
+        for user, known in self._known.items():
+            if any(place.replica == replica for place in known.places.values()):
+                self._on_change(user)
+        for id_ in list(self._waits):
+            self._wake(id_)
+
+    async def _forget(self, replica: str) -> None:
+        """Clear up after a replica that died; one of those that live does it."""
+        await anyio.sleep(self._forget_s)
+        if replica in self._replicas or min(self._replicas) != self.replica:
+            return
+        left: dict[str, tuple[Place, int]] = {}
+
+        def collect(key: str, held: Held | None) -> None:
+            place = None if held is None else _parse_place(held.value)
+            if held is not None and place is not None and place.replica == replica:
+                left[key] = place, held.rev
+
+        with suppress(EngineUnavailable):
+            await (await self._bus.watch("claim", collect)).close()
+            for key, (place, rev) in left.items():
+                with suppress(Conflict):
+                    await self._bus.delete(key, rev)
+                    await self._bus.delete(_of_key(place))
+
+    async def _announce_again(self) -> None:
+        """The engine came back, perhaps without what it knew."""
+        self._came_back_s = self._clock.monotonic_s()
+        self._found.clear()
+        for claim in list(self._claims.values()):
+            await self._announce(claim)
+        for id_ in list(self._waits):
+            self._wake(id_)
+
+    async def _announce(self, claim: Claim) -> None:
+        place = claim.place = replace(claim.place, claim=new_claim())
+        for _attempt in range(ATTEMPTS):
+            try:
+                claim.rev = await self._bus.create(_claim_key(place.id), _text(place))
+                break
+            except Conflict as conflict:
+                other = None if conflict.held is None else _parse_place(conflict.held.value)
+                if conflict.held is None or other is None:
+                    continue
+                if other.epoch > place.epoch and other.replica != self.replica:
+                    self._evict(claim)  # it joined elsewhere while we could not hear of it
+                    return
+                with suppress(Conflict):
+                    claim.rev = await self._bus.update(
+                        _claim_key(place.id), _text(place), conflict.held.rev
+                    )
+                    break
+        await self._bus.put(_of_key(place), _text(place))
+        await self._say_moved(place)
+
+    # --- claims -------------------------------------------------------------------
+
+    async def claim(
+        self,
+        id_: str,
+        *,
+        user: str | None,
+        node: str,
+        about: Mapping[str, Any],
+        held: HeldHere,
+        after: int = 0,
+    ) -> Claim:
+        """Raises:
+        SessionClaimed: if another node or user has it; which one is not said.
+        EngineUnavailable: if that cannot be known now.
+        """
+        before: Place | None = None
+        before_rev = 0
+        for _attempt in range(ATTEMPTS):
+            place = Place(
+                id=id_,
+                user=user,
+                node=node,
+                replica=self.replica,
+                epoch=max(after, before.epoch if before else 0) + 1,
+                claim=new_claim(),
+                about=about,
+            )
+            try:
+                if before is None:
+                    rev = await self._bus.create(_claim_key(id_), _text(place))
+                else:
+                    rev = await self._bus.update(_claim_key(id_), _text(place), before_rev)
+                break
+            except Conflict as conflict:
+                before = None if conflict.held is None else _parse_place(conflict.held.value)
+                before_rev = 0 if conflict.held is None else conflict.held.rev
+                if before is not None and (before.user, before.node) != (user, node):
+                    raise SessionClaimed from conflict
+        else:
+            raise SessionClaimed
+        claim = Claim(self, place, held)
+        claim.rev = rev
+        earlier = self._claims.pop(id_, None)
+        self._claims[id_] = claim
+        if earlier is not None:
+            self._evict(earlier)
+        elif before is not None:
+            message = json.dumps({"id": id_, "epoch": place.epoch}).encode()
+            await self._bus.publish(joined("evict", before.replica), message)
+        await self._bus.put(_of_key(place), _text(place))
+        await self._say_moved(place)
+        return claim
+
+    async def described(self, claim: Claim) -> None:
+        if self._claims.get(claim.place.id) is claim:
+            with suppress(EngineUnavailable):
+                await self._bus.put(_of_key(claim.place), _text(claim.place))
+
+    async def released(self, claim: Claim) -> None:
+        self._end(claim, None)
+        if self._claims.get(claim.place.id) is not claim:
+            return
+        del self._claims[claim.place.id]
+        with suppress(EngineUnavailable, Conflict):
+            await self._bus.delete(_claim_key(claim.place.id), claim.rev)
+            await self._bus.delete(_of_key(claim.place))
+
+    def _evict(self, claim: Claim) -> None:
+        if self._claims.get(claim.place.id) is claim:
+            del self._claims[claim.place.id]
+        self._end(claim, None)
+        claim.held.replaced()
+
+    def _end(self, claim: Claim, error: DuettyError | None) -> None:
+        for running in list(claim.running.values()):
+            running.error = running.error or error or NodeDisconnected(claim.place.id)
+            running.scope.cancel()
+
+    def _on_evict(self, message: bytes) -> None:
+        told = _parse(message)
+        claim = self._claims.get(str(told.get("id")))
+        if claim is not None and claim.epoch < cast("int", told.get("epoch", 0)):
+            self._evict(claim)
+
+    async def _say_moved(self, place: Place) -> None:
+        told = {"id": place.id, "replica": place.replica, "epoch": place.epoch}
+        await self._bus.publish(_MOVED, json.dumps(told).encode())
+
+    def _on_moved(self, message: bytes) -> None:
+        id_ = str(_parse(message).get("id"))
+        self._found.pop(id_, None)
+        self._wake(id_)
+
+    def _wake(self, id_: str) -> None:
+        for event in self._waits.pop(id_, ()):
+            event.set()
+
+    # --- who has what -------------------------------------------------------------
+
+    def held(self, id_: str) -> Claim | None:
+        """What this replica itself holds."""
+        return self._claims.get(id_)
+
+    async def know(self, user: str | None) -> None:
+        """Follow this user's places from now on, if they are not followed yet."""
+        known = self._known.pop(user, None)
+        if known is None:
+            known = _Known()
+            known.watch = await self._bus.watch(_of_prefix(user), self._follows(user, known))
+        self._known[user] = known  # the newest is last
+        if len(self._known) > KNOWN_USERS:
+            oldest = self._known.pop(next(iter(self._known)))
+            if oldest.watch is not None:
+                await oldest.watch.close()
+
+    def _follows(self, user: str | None, known: _Known) -> Callable[[str, Held | None], None]:
+        def on_change(key: str, held: Held | None) -> None:
+            place = None if held is None else _parse_place(held.value)
+            if place is None:
+                gone = [id_ for id_ in known.places if _of_key_of(user, id_) == key]
+                for id_ in gone:
+                    del known.places[id_]
+            elif place.user == user:
+                earlier = known.places.get(place.id)
+                if earlier is None or earlier.epoch <= place.epoch:
+                    known.places[place.id] = place
+            self._on_change(user)
+
+        return on_change
+
+    def places(self, user: str | None) -> list[Place]:
+        """This user's, as far as they are here or known; none of a replica that died."""
+        known = self._known.get(user)
+        found = {} if known is None else dict(known.places)
+        for id_, claim in self._claims.items():
+            if claim.place.user == user:
+                found[id_] = claim.place
+        return [place for place in found.values() if place.replica in self._replicas]
+
+    async def find(self, id_: str, user: str | None) -> Place:
+        """Raises:
+        SessionNotFound: if there is none, or it is another user's: one cannot tell which.
+        EngineUnavailable: if that cannot be known.
+        """
+        claim = self._claims.get(id_)
+        place = claim.place if claim is not None else self._found.get(id_)
+        if place is None:
+            held = await self._bus.get(_claim_key(id_))
+            place = None if held is None else _parse_place(held.value)
+            if place is not None:
+                self._found[id_] = place
+                while len(self._found) > KNOWN_USERS:
+                    del self._found[next(iter(self._found))]
+        if place is None or place.user != user:
+            raise SessionNotFound(id_)
+        return place
+
+    async def wait_elsewhere(self, place: Place) -> Place:
+        """Where it joins next, at a replica that lives. The caller bounds the wait."""
+        while True:
+            event = anyio.Event()
+            with self._woken(place.id, event):
+                self._found.pop(place.id, None)
+                with suppress(SessionNotFound, EngineUnavailable):
+                    found = await self.find(place.id, place.user)
+                    if found.claim != place.claim and found.replica in self._replicas:
+                        return found
+                await event.wait()
+
+    @contextmanager
+    def _woken(self, id_: str, event: anyio.Event) -> Generator[None]:
+        """When it joins anywhere, a replica comes or goes, or the engine came back."""
+        self._waits.setdefault(id_, []).append(event)
+        try:
+            yield
+        finally:
+            waits = self._waits.get(id_, [])
+            if event in waits:
+                waits.remove(event)
+                if not waits:
+                    del self._waits[id_]
+
+    # --- calls --------------------------------------------------------------------
+
+    async def call(
+        self, id_: str, *, user: str | None, command_id: str, body: bytes, within_s: float
+    ) -> bytes:
+        """The answer of whoever holds the id.
+
+        Raises:
+            SessionNotFound, SessionOffline, EngineUnavailable, NodeBusy, CommandExpired: not run.
+            NodeTimeout, NodeDisconnected: it may have run; the same id again gives its result.
+        """
+        end_s = self._clock.monotonic_s() + within_s
+        was_sent = False
+        place: Place | None = None
+        while (left_s := end_s - self._clock.monotonic_s()) > 0:
+            try:
+                place = place or await self.find(id_, user)
+            except SessionNotFound:
+                # Just after the engine came back not everything is written down again.
+                since_s = self._clock.monotonic_s() - self._came_back_s
+                if since_s > self._rejoin_s:
+                    raise
+                place = Place(id=id_, user=user, node="", replica="", epoch=0, claim="", about={})
+            command = Command(id=id_, user=user, command_id=command_id, body=body, within_s=left_s)
+            try:
+                return await self._at(place, command)
+            except _Elsewhere as error:
+                was_sent = was_sent or error.was_sent
+                if error.is_interrupted and place.replica in self._replicas:
+                    place = None  # ask again who has it; whoever runs it is not disturbed
+                    self._found.pop(id_, None)
+                    continue
+            next_place: Place | None = None
+            with anyio.move_on_after(min(self._rejoin_s, end_s - self._clock.monotonic_s())):
+                next_place = await self.wait_elsewhere(place)
+            if next_place is None:
+                raise NodeDisconnected(id_) if was_sent else SessionOffline(id_)
+            place = next_place
+        raise NodeTimeout(id_) if was_sent else CommandExpired
+
+    async def _at(self, place: Place, command: Command) -> bytes:
+        """Raises:
+        _Elsewhere: if it is not there, or not there any more.
+        """
+        claim = self._claims.get(place.id)
+        if claim is not None:
+            try:
+                return await self._run(claim, command)
+            except NodeDisconnected as error:
+                raise _Elsewhere(was_sent=True) from error
+        if place.replica not in self._replicas or place.replica == self.replica:
+            raise _Elsewhere(was_sent=False)
+        return await self._ask(place, command)
+
+    async def _ask(self, place: Place, command: Command) -> bytes:
+        """Over the bus; given up when its replica dies or it is held elsewhere."""
+        head = {
+            "id": place.id,
+            "user": command.user,
+            "command_id": command.command_id,
+        }
+        answers: list[bytes] = []
+        failed: list[Exception] = []
+        moved = anyio.Event()
+        try:
+            with self._woken(place.id, moved):
+                async with anyio.create_task_group() as tasks:
+
+                    async def ask() -> None:
+                        try:
+                            answer = await self._bus.request(
+                                joined("hub", place.replica),
+                                _packed(head, command.body),
+                                within_s=command.within_s,
+                            )
+                            answers.append(answer)
+                        except (BusError, EngineUnavailable) as error:
+                            failed.append(error)
+                        tasks.cancel_scope.cancel()
+
+                    tasks.start_soon(ask)
+                    await moved.wait()
+                    tasks.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            self._tasks.start_soon(self._cancel, place, command)
+            raise
+        if answers:
+            return _answered(place.id, answers[0])
+        match failed:
+            case [NoResponder()]:
+                raise _Elsewhere(was_sent=False)
+            case [BusTimeout()]:
+                raise NodeTimeout(place.id)
+            case [EngineUnavailable() as error]:
+                raise error
+            case []:
+                raise _Elsewhere(was_sent=True, is_interrupted=True)
+            case _:
+                raise _Elsewhere(was_sent=True)
+
+    async def _cancel(self, place: Place, command: Command) -> None:
+        told = {"id": place.id, "user": command.user, "command_id": command.command_id}
+        with suppress(EngineUnavailable):
+            await self._bus.publish(joined("cancel", place.replica), json.dumps(told).encode())
+
+    def _on_cancel(self, message: bytes) -> None:
+        told = _parse(message)
+        claim = self._claims.get(str(told.get("id")))
+        key = (cast("str | None", told.get("user")), str(told.get("command_id")))
+        if claim is not None and (running := claim.running.get(key)) is not None:
+            self._leave(running)
+
+    async def _serve(self, message: bytes, remaining_s: float) -> bytes:
+        """A call of another replica."""
+        head, body = _unpacked(message)
+        id_, user = str(head["id"]), cast("str | None", head["user"])
+        claim = self._claims.get(id_)
+        if claim is None or claim.place.user != user:
+            return b"-not_here"  # as if there were none
+        command = Command(
+            id=id_,
+            user=user,
+            command_id=str(head["command_id"]),
+            body=body,
+            within_s=remaining_s,
+        )
+        try:
+            return b"+" + await self._run(claim, command)
+        except _Elsewhere:
+            return b"-not_here"
+        except DuettyError as error:
+            return b"-" + error.code.encode()
+
+    async def _run(self, claim: Claim, command: Command) -> bytes:
+        """Once for all who ask with one command id."""
+        key = (command.user, command.command_id)
+        digest = sha256(command.body).digest()
+        running = claim.running.get(key) or claim.done.get(key)
+        if running is None:
+            if self.is_draining:
+                raise _Elsewhere(was_sent=False)
+            if len(claim.running) >= CALLS_EACH:
+                raise NodeBusy("the session's machine", CALLS_EACH)
+            running = claim.running[key] = _Running(digest)
+            self._tasks.start_soon(self._runs, claim, command, running)
+        elif running.digest != digest:
+            raise CommandIdReused
+        running.waiting += 1
+        try:
+            with anyio.move_on_after(command.within_s):
+                await running.is_done.wait()
+        except anyio.get_cancelled_exc_class():
+            self._leave(running)
+            raise
+        if not running.is_done.is_set():
+            raise NodeTimeout(claim.place.id)
+        if running.error is not None:
+            raise running.error
+        assert running.answer is not None
+        return running.answer
+
+    def _leave(self, running: _Running) -> None:
+        """One who waited wants no more; the last one ends it."""
+        running.waiting -= 1
+        if running.waiting <= 0:
+            running.scope.cancel()
+
+    async def _runs(self, claim: Claim, command: Command, running: _Running) -> None:
+        try:
+            with running.scope, anyio.move_on_after(RUN_S):
+                running.answer = await claim.held.call(command)
+                self._keep(claim, command, running)
+            if running.answer is None:
+                running.error = running.error or NodeDisconnected(claim.place.id)
+        except DuettyError as error:
+            running.error = error
+        except Exception:
+            log.exception("hub_call_failed", extra={"command_id": command.command_id})
+            running.error = NodeDisconnected(claim.place.id)
+        finally:
+            claim.running.pop((command.user, command.command_id), None)
+            running.is_done.set()
+            self._is_idle.set()
+
+    def _keep(self, claim: Claim, command: Command, running: _Running) -> None:
+        if running.answer is not None and len(running.answer) <= DONE_BYTES:
+            claim.done[command.user, command.command_id] = running
+            if len(claim.done) > DONE_EACH:
+                del claim.done[next(iter(claim.done))]
+
+    # --- revocation ---------------------------------------------------------------
+
+    async def revoke(self, token: str) -> None:
+        """Refuse what this stands for (the hash of a token, a user) on every replica, for good.
+
+        Without an engine here at once, elsewhere when it is back.
+        """
+        self._revoke(token)
+        with suppress(EngineUnavailable):
+            await self._bus.put(joined("kept", "revoked", token), token.encode())
+
+    def is_revoked(self, token: str) -> bool:
+        return token in self._revoked
+
+    def on_revoked(self, told: Callable[[str], None]) -> None:
+        self._on_revoked.append(told)
+
+    def _on_revocation(self, _key: str, held: Held | None) -> None:
+        if held is not None:
+            self._revoke(held.value.decode())
+
+    def _revoke(self, token: str) -> None:
+        if token not in self._revoked:
+            self._revoked[token] = None
+            for told in self._on_revoked:
+                told(token)
+
+    def end_calls(self, user: str | None) -> None:
+        """Commands of a user who was revoked end now."""
+        for claim in self._claims.values():
+            for (of, _command_id), running in list(claim.running.items()):
+                if of == user:
+                    running.error = TokenRevoked("unknown")
+                    running.scope.cancel()
+
+    # --- output ---------------------------------------------------------------------
+
+    async def send_output(self, id_: str, offset: int, output: bytes) -> None:
+        """To whoever follows it on any replica; none is no error."""
+        await self._bus.publish(joined("out", id_), offset.to_bytes(8, "big") + output)
+
+    async def follow_output(
+        self, id_: str, on_output: Callable[[int, bytes], None]
+    ) -> Subscription:
+        """Bytes with the offset of the first. What is missing in between is asked of the node,
+        by its offset.
+        """
+        return await self._bus.subscribe(
+            joined("out", id_),
+            lambda message: on_output(int.from_bytes(message[:8], "big"), message[8:]),
+        )
+
+
+class _Elsewhere(Exception):
+    """The command did not get an answer where it was sent."""
+
+    def __init__(self, *, was_sent: bool, is_interrupted: bool = False) -> None:
+        super().__init__()
+        self.was_sent = was_sent
+        self.is_interrupted = is_interrupted
+        """Something changed meanwhile; it may still be there."""
+
+
+def _answered(id_: str, answer: bytes) -> bytes:
+    if answer[:1] == b"+":
+        return answer[1:]
+    match answer[1:].decode():
+        case "not_here":
+            raise _Elsewhere(was_sent=False)
+        case NodeTimeout.code:
+            raise NodeTimeout(id_)
+        case NodeBusy.code:
+            raise NodeBusy("the session's machine", CALLS_EACH)
+        case CommandExpired.code:
+            raise CommandExpired
+        case CommandIdReused.code:
+            raise CommandIdReused
+        case TokenRevoked.code:
+            raise TokenRevoked("unknown")
+        case _:
+            raise _Elsewhere(was_sent=True)
+
+
+def new_claim() -> str:
+    return os.urandom(8).hex()
+
+
+def _claim_key(id_: str) -> str:
+    return joined("claim", id_)
+
+
+def _of_prefix(user: str | None) -> str:
+    return joined("of", "-" if user is None else f"u{user}")
+
+
+def _of_key_of(user: str | None, id_: str) -> str:
+    return f"{_of_prefix(user)}.{joined(id_)}"
+
+
+def _of_key(place: Place) -> str:
+    return _of_key_of(place.user, place.id)
+
+
+def _text(place: Place) -> bytes:
+    return json.dumps(
+        {
+            "id": place.id,
+            "user": place.user,
+            "node": place.node,
+            "replica": place.replica,
+            "epoch": place.epoch,
+            "claim": place.claim,
+            "about": place.about,
+        }
+    ).encode()
+
+
+def _parse(message: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(message)
+    except ValueError:
+        return {}
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+
+
+def _parse_place(text: bytes) -> Place | None:
+    told = _parse(text)
+    try:
+        return Place(
+            id=told["id"],
+            user=told["user"],
+            node=told["node"],
+            replica=told["replica"],
+            epoch=told["epoch"],
+            claim=told["claim"],
+            about=told["about"],
+        )
+    except KeyError:
+        return None
+
+
+def _packed(head: Mapping[str, object], body: bytes) -> bytes:
+    encoded = json.dumps(head).encode()
+    return len(encoded).to_bytes(4, "big") + encoded + body
+
+
+def _unpacked(message: bytes) -> tuple[dict[str, Any], bytes]:
+    end = 4 + int.from_bytes(message[:4], "big")
+    return _parse(message[4:end]), message[end:]
