@@ -4,6 +4,7 @@ from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
 from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, RemoteNode, packed
 from duetty.ops.access import BROWSER_S, Access, Live
+from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
@@ -31,6 +32,7 @@ __all__ = [
     "SESSION_HEADER",
     "UNUSABLE",
     "Access",
+    "AgentHands",
     "Answer",
     "ApprovalFeed",
     "ApprovalRecord",
