@@ -456,6 +456,7 @@ class Server:
                 timeout_graceful_shutdown=int(DRAIN_S),
             ),
             self._tls,
+            services.access.bounds,
         )
         return _Edges(mcp=mcp, web=web)
 

@@ -33,6 +33,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
     for operation in (
         server.HEALTH,
         server.STATUS,
+        server.LIMITS,
         server.STOP,
         server.LINK,
         server.IS_PERSISTENT,
@@ -52,6 +53,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         tokens.SIGN_OUT,
         sessions.OPEN,
         sessions.LIST,
+        sessions.SELECT,
         sessions.GET,
         sessions.UPDATE,
         sessions.RESIZE,

@@ -5,48 +5,49 @@ import socket
 import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
 
-from duetty.descriptors import for_people, for_sessions, limit
 from duetty.edges.http import PeerCheckedProtocol
-from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
-from duetty.ops import Shares
+from duetty.edges.http.handshakes import SecuredListener
+from duetty.edges.http.peer import HELD, STRANGERS
+from duetty.ops import Bounds
 
 
 class WebServer(uvicorn.Server):
     """Signals are the server's own business; TLS is for the network, not for the unix socket."""
 
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, bounds: Bounds) -> None:
         super().__init__(config)
         self._tls = tls
+        self._bounds = bounds
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
-        most = max(16, limit() - for_people() - for_sessions())
-        held = Shares("connections", most=most, each=most // 4, for_people=most // 8)
-        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}, HELD: held}
+        self.servers = []
+        held = self._bounds.strangers
+        state: dict[str, Any] = {
+            **self.lifespan.state,
+            STRANGERS: held,
+            HELD: self._bounds["connections"],
+        }
 
         def protocol() -> asyncio.Protocol:
             return PeerCheckedProtocol(
                 config=self.config, server_state=self.server_state, app_state=state
             )
 
-        self.servers = [
-            await loop.create_server(
-                protocol,
-                sock=each,
-                ssl=None if each.family == socket.AF_UNIX else self._tls,
-                ssl_handshake_timeout=(
-                    None if self._tls is None or each.family == socket.AF_UNIX else HEAD_S
-                ),
-                backlog=self.config.backlog,
-            )
-            for each in sockets or []
-        ]
+        backlog = self.config.backlog
+        for each in sockets or []:
+            if self._tls is None or each.family == socket.AF_UNIX:
+                server = await loop.create_server(protocol, sock=each, backlog=backlog)
+            else:
+                secured = SecuredListener(each, protocol, self._tls, held=held, backlog=backlog)
+                server = cast("asyncio.Server", secured)  # as far as uvicorn uses one
+            self.servers.append(server)
         self.started = True
 
     @contextmanager

@@ -7,6 +7,12 @@ export interface Health {
   status: "ok";
 }
 
+export interface HostEntry {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
 export interface ServerStatus {
   hostname: string;
   version: string;
@@ -26,7 +32,29 @@ export interface ServerStatus {
   confined_sessions: number;
   /** answers of people that cover later calls */
   standing_approvals: number;
+  /** for the configuration of an MCP host on the server's machine */
+  mcp_host: HostEntry;
   degraded: Record<string, string>;
+}
+
+export interface Limit {
+  name: string;
+  what: string;
+  most: number;
+  /** for one credential */
+  each: number;
+  /** for agents at one other machine */
+  each_source: number;
+  /** kept for people */
+  for_people: number;
+  /** now; for viewers, of the session that has the most */
+  held: number;
+}
+
+export interface ServerLimits {
+  /** that this process may have, which some bounds follow */
+  open_files: number;
+  limits: Limit[];
 }
 
 export interface StopParams {
@@ -238,6 +266,19 @@ export interface SessionInfo {
 export interface ListParams {
   /** only sessions with one of these tags */
   tag?: string[];
+}
+
+export interface SelectParams {
+  /** id of the session that was chosen before, if it is still active */
+  remembered?: string | null;
+}
+
+export interface SelectedSession {
+  /** its name */
+  session: string;
+  session_id: string;
+  machine: string;
+  reason: "only" | "remembered";
 }
 
 export interface SessionParams {
@@ -2125,6 +2166,8 @@ export interface Operations {
   "server.health": { params: Nothing; result: Health };
   /** The server: address, processes, sessions, and what does not work as promised. */
   "server.status": { params: Nothing; result: ServerStatus };
+  /** What callers share: so many in all, for one credential, for one other machine, kept for people, held now. */
+  "server.limits": { params: Nothing; result: ServerLimits };
   /** End the server; with its sessions, or leaving them to the keeper. */
   "server.stop": { params: StopParams; result: Done };
   /** A link that signs one browser in, once. */
@@ -2163,6 +2206,8 @@ export interface Operations {
   "session.open": { params: OpenParams; result: SessionInfo };
   /** List the sessions, exited ones included, with what each is doing. */
   "session.list": { params: ListParams; result: SessionInfo[] };
+  /** The session that a call means that names none: the only active one, or the one chosen before. */
+  "session.select": { params: SelectParams; result: SelectedSession };
   /** One session: name, process, size, tags, state and how it is known. */
   "session.get": { params: SessionParams; result: SessionInfo };
   /** Rename a session, add and remove tags, set its workspace; all of it or nothing. */
