@@ -79,6 +79,7 @@ from duetty.ops import (
     Services,
     open_oversight,
 )
+from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.platform.capabilities import check_required
 from duetty.platform.descendants import has_children
@@ -407,6 +408,7 @@ class Server:
 
     def _edges(self, services: Services, guard: Guard) -> _Edges:
         """The ways in."""
+        services.upstreams.answer_unowned = answering_unowned(services)
         dispatcher = Dispatcher(services)
         services.agents.hands = AgentHands(dispatcher, services)
         mcp = McpEdge(
