@@ -37,7 +37,8 @@ def test_the_page_names_what_was_found_damaged(browser: Browser, home: Path) -> 
     written_home(settle_home(home))
     with running_server(home) as server:
         server.client.post("/sessions", {"name": "s", "command": "bash"})
-        server.kill()
+        server.command("stop", "--keep-sessions")
+        server.wait_ended()
         server.paths.database.write_bytes(b"no database at all")
         server.start()
 
