@@ -13,7 +13,7 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.config import Paths, Settings, find_paths, make_private
-from duetty.hub import Hub, IpRules, Network
+from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network
 from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, open_oversight
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
@@ -126,6 +126,7 @@ async def running_engine(
                     network=Network(IpRules()),
                     tasks=tasks,
                 ),
+                membership=Membership(file=paths.join_file, tasks=tasks, link=_no_hub),
             )
             try:
                 yield Engine(
@@ -140,6 +141,10 @@ async def running_engine(
                     await processes.shut_down(grace_s=0.3)
                     await registry.shut_down(keep_sessions=keep_sessions, grace_s=0.3)
         tasks.cancel_scope.cancel()
+
+
+def _no_hub(address: Address, token: str) -> Joining:
+    raise AssertionError("no hub is joined here")
 
 
 async def wait_phase(session: Session, phase: Phase) -> None:

@@ -24,6 +24,9 @@ class Scope(StrEnum):
     APPROVE = "approve"
     """Answering questions to a person; goes with `read` and nothing else, and makes a person."""
 
+    JOIN = "join"
+    """Bringing a machine into a hub."""
+
     ADMIN = "admin"
 
 
@@ -66,6 +69,12 @@ class Actor:
     token: str | None = None
     """Id of the stored token or browser behind it; None for the server's own user."""
 
+    user: str | None = None
+    """On a hub: the user behind the credential; None is who runs the server."""
+
+    via: str | None = None
+    """The hub that the call came through, where it did; then the name is `ann@hub`."""
+
     confined: Confinement | None = None
     """Of a connection that can open and change nothing outside a sandbox."""
 
@@ -96,6 +105,9 @@ class Call:
 
     mode: Literal["interactive", "headless"] = "interactive"
     """Headless: nobody sees it run, so only what is proven does."""
+
+    command_id: str = ""
+    """The caller's own name for it: a node does what has the same one once."""
 
     patience_s: float | None = None
     """How long its caller waits for a person's answer; None: for as long as questions wait."""

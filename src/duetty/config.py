@@ -72,6 +72,11 @@ class Settings:
     hub_tls_ca: str = _setting(  # type: ignore[assignment]
         "", "file with certificates (PEM) that servers' own are checked by; empty is the system's"
     )
+    hub_join: str = _setting("", "address of the hub that this server joins by itself")  # type: ignore[assignment]
+    hub_scopes: tuple[str, ...] = _setting(  # type: ignore[assignment]
+        ("read", "input", "control", "approve"),
+        "what callers through a hub may have here at most; without approve, none of them is a person",
+    )
     session_cols: int = _setting(80, "width of a new session", low=1, high=1000)  # type: ignore[assignment]
     session_rows: int = _setting(24, "height of a new session", low=1, high=1000)  # type: ignore[assignment]
     session_shell: str = _setting("", "shell of a new session; empty means $SHELL, then /bin/sh")  # type: ignore[assignment]
@@ -227,6 +232,16 @@ class Paths:
     @property
     def database(self) -> Path:
         return self.state / "duetty.db"
+
+    @property
+    def node_key_file(self) -> Path:
+        """By which hubs know this machine."""
+        return self.state / "node.key"
+
+    @property
+    def join_file(self) -> Path:
+        """The hub that this server joined, and the token for it."""
+        return self.state / "join.json"
 
     @property
     def servers_file(self) -> Path:

@@ -14,7 +14,7 @@ An error class is something the caller does differently. `code` is permanent,
 never contain input, output or a nonce.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 
@@ -83,6 +83,19 @@ class SessionNotFound(NotFound):
     def __init__(self, session: str) -> None:
         super().__init__(
             f"no session {session!r}", hint="list the sessions to see which names exist"
+        )
+
+
+class SessionAmbiguous(Conflict):
+    """Several machines have a session of this name."""
+
+    code = "session_ambiguous"
+
+    def __init__(self, session: str, machines: Sequence[str]) -> None:
+        super().__init__(
+            f"{len(machines)} machines have a session {session[:100]!r}",
+            hint="name one as MACHINE/SESSION, or by its id",
+            details={"machines": list(machines[:50])},
         )
 
 

@@ -32,6 +32,7 @@ import uvicorn
 
 from duetty import __version__
 from duetty.approvals import Approvals
+from duetty.calls import Scope
 from duetty.clock import Clock, SystemClock
 from duetty.config import (
     Paths,
@@ -56,13 +57,15 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
+from duetty.edges.http.hub_requests import HubRequests
 from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
-from duetty.hub import Hub, IpRules, Network
+from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
+from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network, load_key
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
@@ -147,8 +150,10 @@ class Server:
         *,
         environment: Mapping[str, str],
         ephemeral: bool = False,
+        hub_token: str = "",
         clock: Clock | None = None,
     ) -> None:
+        self._hub_token = hub_token
         self._paths = paths
         self._settings = settings
         self._environment = with_own_place(environment, paths)
@@ -295,15 +300,38 @@ class Server:
             own_socket=str(self._paths.server_socket),
             instance=sha256(os.fsencode(self._paths.state)).hexdigest()[:8],
         )
+        key = load_key(self._paths.node_key_file)
+        network = Network(self._ip_rules, ca_file=self._settings.hub_tls_ca)
         hub = Hub(
             file=self._paths.servers_file,
             hostname=self._hostname,
-            server_id=secrets.token_hex(8),
-            network=Network(self._ip_rules, ca_file=self._settings.hub_tls_ca),
+            server_id=key.node_id,
+            network=network,
             tasks=tasks,
         )
+
+        def link(address: Address, hub_token: str) -> Joining:
+            return Joining(
+                address,
+                token=hub_token,
+                key=key,
+                hostname=self._hostname,
+                version=__version__,
+                network=network,
+                clock=self._clock,
+                serve=HubRequests(
+                    app,
+                    hub=address.host,
+                    allowed=frozenset(map(Scope, self._settings.hub_scopes)),
+                    prefix=self._prefix,
+                ),
+                sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
+            )
+
+        membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
         services = Services(
             hub=hub,
+            membership=membership,
             node=Node(
                 hostname=hub.hostname,
                 server_id=hub.server_id,
@@ -395,6 +423,8 @@ class Server:
         tasks.start_soon(_see_orphans_off)
         tasks.start_soon(access.close_expired)
         hub.restore()
+        membership.restore(self._settings.hub_join, self._hub_token)
+        tasks.start_soon(_tell_sessions, registry, membership)
         tasks.start_soon(oversight.approvals.expire)
         tasks.start_soon(self._end_when_unused, registry, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
@@ -499,6 +529,17 @@ class Server:
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
         self.stop(not self._ephemeral)
+
+
+async def _tell_sessions(registry: Registry, membership: Membership) -> None:
+    """A hub knows which sessions there are as soon as that changes."""
+    with registry.log.subscribe() as entries:
+        while True:
+            entry = await entries.receive()
+            if isinstance(entry, Lagged) or isinstance(
+                entry.event, SessionCreated | SessionRemoved | SessionRenamed
+            ):
+                membership.sessions_changed()
 
 
 async def _see_orphans_off() -> None:

@@ -23,7 +23,7 @@ MAX_ANSWER_BYTES = 64 * 1024 * 1024
 _CHUNK = 64 * 1024
 
 
-class Answer:
+class HttpAnswer:
     """The head of an answer; its body as it comes."""
 
     def __init__(self, stream: anyio.abc.ByteStream) -> None:
@@ -84,12 +84,19 @@ class Answer:
         Raises:
             ServerUnavailable: if it is too large, or does not come.
         """
-        gathered = bytearray()
-        async for chunk in self.chunks():
-            gathered += chunk
-            if len(gathered) > MAX_ANSWER_BYTES:
-                raise ServerUnavailable(f"its answer has more than {MAX_ANSWER_BYTES} bytes")
-        return bytes(gathered)
+        return await gathered(self.chunks())
+
+
+async def gathered(chunks: AsyncIterator[bytes]) -> bytes:
+    """Raises:
+    ServerUnavailable: if it is too much.
+    """
+    whole = bytearray()
+    async for chunk in chunks:
+        whole += chunk
+        if len(whole) > MAX_ANSWER_BYTES:
+            raise ServerUnavailable(f"its answer has more than {MAX_ANSWER_BYTES} bytes")
+    return bytes(whole)
 
 
 @asynccontextmanager
@@ -102,7 +109,7 @@ async def exchange(
     target: str,
     headers: Mapping[str, str],
     body: bytes | None,
-) -> AsyncGenerator[Answer]:
+) -> AsyncGenerator[HttpAnswer]:
     """Ask, and give the answer when its head is there. The caller bounds the wait.
 
     Raises:
@@ -114,7 +121,7 @@ async def exchange(
     except (OSError, TimeoutError, anyio.BrokenResourceError, anyio.EndOfStream) as error:
         raise ServerUnavailable("it does not take connections") from error
     async with stream:
-        answer = Answer(stream)
+        answer = HttpAnswer(stream)
         try:
             await stream.send(_request(address, method, target, headers, body))
             await answer.read_head()

@@ -1,4 +1,4 @@
-"""The other nodes: added by a person, remembered over a restart, watched by one link each."""
+"""The other nodes: added by a person and dialled, or such that dialled us; each with its user."""
 
 import json
 import logging
@@ -12,20 +12,29 @@ import anyio.abc
 
 from duetty.errors import (
     BadArguments,
+    Conflict,
     DuettyError,
     Exhausted,
     ServerAlreadyRegistered,
     ServerNotFound,
     ServerUnavailable,
 )
-from duetty.hub.addresses import parse_address
-from duetty.hub.link import keep_link
+from duetty.hub.addresses import Address, parse_address
+from duetty.hub.health_watch import keep_link
+from duetty.hub.joined_node import Hello, JoinedLink
+from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
 from duetty.hub.nodes import Identity, RemoteNode
 
 log = logging.getLogger("duetty.hub")
 
 MAX_NODES = 64
+"""That we dial."""
+
+MAX_JOINED = 20_000
+JOINED_EACH = 5_000
+"""Of one user."""
+
 MAX_TOKEN_CHARS = 1_000
 
 
@@ -45,27 +54,99 @@ class Hub:
         self.network = network
         self._tasks = tasks
         self._nodes: list[RemoteNode] = []
+        self._joined: dict[str, RemoteNode] = {}
+        """Nodes that dialled us, by their id."""
+
+        self._of_user: dict[str | None, dict[str, RemoteNode]] = {}
+        self._epoch = 0
 
     # --- which there are --------------------------------------------------------
 
-    def nodes(self) -> list[RemoteNode]:
-        """In the order in which they were added."""
-        return list(self._nodes)
+    def nodes(self, user: str | None = None) -> list[RemoteNode]:
+        """Those of one user, in the order in which they came; None is who runs the hub."""
+        dialled = [each for each in self._nodes if each.owner == user]
+        return [*dialled, *self._of_user.get(user, {}).values()]
+
+    def node(self, id_: str) -> RemoteNode | None:
+        """The node of this id that joined, whoever's it is."""
+        return self._joined.get(id_)
+
+    @property
+    def joined(self) -> int:
+        return len(self._joined)
 
     def is_self(self, name: str) -> bool:
         """`local`, as it stands in the list of servers, means this one everywhere."""
         return name.lower() in ("local", self.hostname.lower(), self.server_id)
 
-    def find(self, name: str) -> RemoteNode:
-        """By hostname, or by `host:port` of its address.
+    def find(self, name: str, user: str | None = None) -> RemoteNode:
+        """One of the user's: by hostname, by `host:port` of its address, or by its id.
 
         Raises:
-            ServerNotFound: if there is none.
+            ServerNotFound: if there is none; another user's is none.
+            BadArguments: if several are called so.
         """
-        for node in self._nodes:
-            if node.is_called(name):
-                return node
-        raise ServerNotFound(name[:100])
+        found = [node for node in self.nodes(user) if node.is_called(name)]
+        if not found:
+            raise ServerNotFound(name[:100])
+        if len(found) > 1:
+            raise BadArguments(
+                f"server: {len(found)} machines are called {name[:100]!r}",
+                hint=f"name one by its id: {', '.join(each.id or each.place for each in found[:10])}",
+            )
+        return found[0]
+
+    def with_session(self, named: str, user: str | None = None) -> list[RemoteNode]:
+        """The user's nodes that have a session of this id, else those with one of this name."""
+        own = self._of_user.get(user, {}).values()
+        for node in own:
+            if named in node.sessions:
+                return [node]
+        return [node for node in own if named in node.sessions.values()]
+
+    # --- those that dial us -----------------------------------------------------
+
+    def join(self, hello: Hello, link: JoinedLink, owner: str | None) -> RemoteNode:
+        """A node that proved who it is. The newest connection of a node counts.
+
+        Raises:
+            Exhausted: if there are too many.
+            Conflict: if another user has it.
+        """
+        earlier = self._joined.get(hello.node_id)
+        if earlier is not None and earlier.owner != owner:
+            raise Conflict("this machine belongs to another user of this hub")
+        if earlier is None and len(self._joined) >= MAX_JOINED:
+            raise Exhausted(f"there are {MAX_JOINED} machines", hint="remove one")
+        own = self._of_user.setdefault(owner, {})
+        if earlier is None and len(own) >= JOINED_EACH:
+            raise Exhausted(f"this user has {JOINED_EACH} machines", hint="remove one")
+        if earlier is not None:
+            self._left(earlier, "it joined again")
+            earlier.scope.cancel()
+        self._epoch += 1
+        node = RemoteNode(link=link, owner=owner, epoch=self._epoch, sessions=dict(hello.sessions))
+        node.is_well(
+            Identity(hostname=hello.hostname, server_id=hello.node_id, version=hello.version)
+        )
+        self._joined[hello.node_id] = own[hello.node_id] = node
+        log.info("node_joined", extra={"node": hello.node_id, "hostname": hello.hostname})
+        return node
+
+    def leave(self, node: RemoteNode, why: str) -> None:
+        """Its connection is over; calls under way end now."""
+        if self._joined.get(node.id) is node:
+            del self._joined[node.id]
+            del self._of_user[node.owner][node.id]
+            if not self._of_user[node.owner]:
+                del self._of_user[node.owner]
+            log.info("node_left", extra={"node": node.id, "reason": why})
+        self._left(node, why)
+
+    def _left(self, node: RemoteNode, why: str) -> None:
+        node.is_not_well("unavailable", why)
+        assert isinstance(node.link, JoinedLink)
+        node.link.streams.end(why)
 
     async def add(self, text: str, token: str | None) -> RemoteNode:
         """Raises:
@@ -81,7 +162,7 @@ class Hub:
             raise ServerAlreadyRegistered(str(address))
         if len(self._nodes) >= MAX_NODES:
             raise Exhausted(f"there are {MAX_NODES} servers", hint="remove one")
-        node = RemoteNode(address=address, token=token)
+        node = self._dialled(address, token)
         self._nodes.append(node)
         self._save()
         self._start(node)
@@ -92,6 +173,11 @@ class Hub:
         ServerNotFound: if there is none.
         """
         node = self.find(name)
+        if node.has_joined:
+            raise BadArguments(
+                f"server: {name[:100]!r} joined by itself",
+                hint="end it there: `duetty join --leave`",
+            )
         self._nodes.remove(node)
         self._save()
         node.is_not_well("unavailable", "it was removed")
@@ -110,7 +196,7 @@ class Hub:
             return
         for each in cast("list[dict[str, Any]]", kept)[:MAX_NODES]:
             try:
-                node = RemoteNode(address=parse_address(each["address"]), token=each.get("token"))
+                node = self._dialled(parse_address(each["address"]), each.get("token"))
             except (DuettyError, KeyError, TypeError) as error:
                 log.warning("server_unreadable", extra={"reason": str(error)})
                 continue
@@ -131,6 +217,11 @@ class Hub:
             beside.replace(self._file)
         except OSError as error:
             log.warning("servers_not_saved", extra={"reason": str(error)})
+
+    def _dialled(self, address: Address, token: str | None) -> RemoteNode:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        link = DialledLink(address, headers, self.network)
+        return RemoteNode(link=link, address=address, token=token)
 
     # --- links ------------------------------------------------------------------
 

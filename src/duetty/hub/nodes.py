@@ -1,4 +1,4 @@
-"""Another node as this one knows it: where it is, who it is, how it is."""
+"""Another node as this one knows it: where it is, who it is, whose it is, how it is."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ import anyio
 
 from duetty.errors import ServerUnavailable
 from duetty.hub.addresses import Address
+from duetty.hub.links import Link
 
 Health = Literal["connecting", "healthy", "unavailable", "rejected"]
 
@@ -19,14 +20,28 @@ class Identity:
 
     hostname: str
     server_id: str
+    """Of a node that joined: made from its key, and always the same."""
+
     version: str
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class RemoteNode:
-    address: Address
-    token: str | None
+    link: Link
+    address: Address | None = None
+    """Where we dial it; None for one that dialled us."""
+
+    token: str | None = None
     """This node's own and no other's: ours is never sent to anybody."""
+
+    owner: str | None = None
+    """The user of this hub whose it is; None is who runs the hub."""
+
+    epoch: int = 0
+    """Of a node that joined: grows with each time that it does."""
+
+    sessions: dict[str, str] = field(default_factory=dict[str, str])
+    """Of a node that joined: names by id, as it told."""
 
     health: Health = "connecting"
     reason: str | None = None
@@ -41,16 +56,33 @@ class RemoteNode:
     @property
     def name(self) -> str:
         """What it is called by: its hostname, or where it is as long as that is not known."""
-        if self.identity is None or self.health == "rejected":
-            return self.address.authority
+        if self.identity is None or (self.health == "rejected" and self.address is not None):
+            return "" if self.address is None else self.address.authority
         return self.identity.hostname
+
+    @property
+    def id(self) -> str:
+        """Of a node that joined."""
+        return "" if self.identity is None else self.identity.server_id
+
+    @property
+    def has_joined(self) -> bool:
+        return self.address is None
+
+    @property
+    def place(self) -> str:
+        """Where it is, for people."""
+        return f"node:{self.id}" if self.address is None else str(self.address)
 
     @property
     def headers(self) -> dict[str, str]:
         return {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
 
     def is_called(self, name: str) -> bool:
-        return name.lower() in (self.name.lower(), self.address.authority, str(self.address))
+        names = {self.name.lower(), self.place, self.id}
+        if self.address is not None:
+            names.add(self.address.authority)
+        return name.lower() in names
 
     @contextmanager
     def calling(self) -> Generator[None]:
@@ -60,7 +92,7 @@ class RemoteNode:
             ServerUnavailable: if it is, or goes meanwhile.
         """
         if self.health != "healthy":
-            raise self.unavailable(self.reason or "it has not answered yet")
+            raise self.unavailable(self.reason or "it has not answered yet", executed=False)
         with anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
@@ -72,11 +104,14 @@ class RemoteNode:
         if scope.cancelled_caught:
             raise self.unavailable("it went away within the call, which may have had an effect")
 
-    def unavailable(self, why: str) -> ServerUnavailable:
+    def unavailable(
+        self, why: str, *, executed: Literal[False, "unknown"] = "unknown"
+    ) -> ServerUnavailable:
+        """`executed` False: nothing ran there, and the same call may be made again."""
         return ServerUnavailable(
             f"server {self.name!r} cannot be asked: {why}",
             hint="`duetty servers` shows how each one is",
-            details={"server": self.name, "health": self.health},
+            details={"server": self.name, "health": self.health, "executed": executed},
         )
 
     def is_well(self, identity: Identity) -> None:

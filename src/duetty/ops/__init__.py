@@ -2,7 +2,7 @@
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
-from duetty.hub import RemoteNode
+from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, RemoteNode, packed
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
 from duetty.ops.contract import cut_off_failure
@@ -11,11 +11,12 @@ from duetty.ops.documents import Stream
 from duetty.ops.event_shapes import entry_shape, lifecycle_shape
 from duetty.ops.follow import Captures, ShownSize, View, Watch
 from duetty.ops.guardrail.decision_path import Deciding
+from duetty.ops.hub_callers import HubCall, hub_actor
+from duetty.ops.joined_nodes import LinkClosed
 from duetty.ops.operation import Operation, Route
 from duetty.ops.oversight import Oversight, open_oversight
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
-from duetty.ops.remote_streams import RelayedSocket
 from duetty.ops.services import Node, Services
 from duetty.ops.shares import Shares
 from duetty.ops.table import OPERATIONS
@@ -25,6 +26,7 @@ from duetty.upstreams import Progress
 __all__ = [
     "BROWSER_S",
     "OPERATIONS",
+    "PART_BYTES",
     "UNUSABLE",
     "Access",
     "Answer",
@@ -35,14 +37,19 @@ __all__ = [
     "Dispatcher",
     "Entry",
     "HostAsk",
+    "HubCall",
+    "JoinedSocket",
+    "Kind",
     "Lagged",
+    "LinkClosed",
     "Live",
     "Node",
+    "NodeSocket",
+    "Opening",
     "Operation",
     "Oversight",
     "PageOpening",
     "Progress",
-    "RelayedSocket",
     "RemoteNode",
     "Route",
     "Services",
@@ -56,7 +63,9 @@ __all__ = [
     "choices",
     "cut_off_failure",
     "entry_shape",
+    "hub_actor",
     "lifecycle_shape",
     "open_oversight",
+    "packed",
     "permit",
 ]

@@ -15,7 +15,7 @@ from duetty.approvals import HostAsk
 from duetty.calls import Actor, Call
 from duetty.errors import BadArguments, DuettyError, NotFound, Refused
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import RemoteNode
+from duetty.hub import Channel, NodeSocket, RemoteNode
 from duetty.ops.approval_feed import ApprovalFeed, follow_approvals
 from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
@@ -26,10 +26,11 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
+from duetty.ops.joined_nodes import may_join, serve_node
 from duetty.ops.operation import Operation
 from duetty.ops.permits import keep_within, named_now, permit, permit_change
-from duetty.ops.remote_calls import everywhere, forward, named_server
-from duetty.ops.remote_streams import RelayedSocket, begin_typing, relayed_events, relayed_socket
+from duetty.ops.remote_calls import Hearing, everywhere, forward, named_server
+from duetty.ops.remote_streams import begin_typing, relayed_events, relayed_socket
 from duetty.ops.sandbox_choice import keep_confined
 from duetty.ops.services import Node, Services, Steps
 from duetty.ops.shapes import with_answer
@@ -95,7 +96,8 @@ class Dispatcher:
             deciding.refused(call, operation, error)
             raise
         if node is not None:
-            result = await forward(node, call, operation, params, self._services)
+            hearing = Hearing(host=host, progress=progress)
+            result = await forward(node, call, operation, params, self._services, hearing)
             return result if streaming or not isinstance(result, Stream) else await whole(result)
         if operation.composed:
             steps = self._steps_of(call, host, client)
@@ -162,8 +164,16 @@ class Dispatcher:
         host: HostAsk | None = None,
         client: HostClient | None = None,
         progress: Progress | None = None,
+        command_id: str = "",
     ) -> Any:
-        call = Call(actor=actor, operation=name, arguments=arguments, dialect=dialect, mode=mode)
+        call = Call(
+            actor=actor,
+            operation=name,
+            arguments=arguments,
+            dialect=dialect,
+            mode=mode,
+            command_id=command_id,
+        )
         return await self.dispatch(
             call, streaming=streaming, host=host, client=client, progress=progress
         )
@@ -201,15 +211,34 @@ class Dispatcher:
         """Whether this node is meant."""
         return self._services.hub.is_self(server)
 
-    def elsewhere(self, server: str) -> RemoteNode:
+    def elsewhere(self, actor: Actor, server: str) -> RemoteNode:
         """Raises:
-        ServerNotFound: if it is none that we know.
+        ServerNotFound: if it is none that this actor's user has.
         """
-        return self._services.hub.find(server)
+        return self._services.hub.find(server, actor.user)
+
+    def server_of(self, actor: Actor, session: str) -> str | None:
+        """The id of the node that has this session; None if this one has it, or none does.
+
+        Raises:
+            SessionAmbiguous: if several machines have one of this name.
+        """
+        operation = OPERATIONS["session.get"]
+        call = Call(actor=actor, operation=operation.name, arguments={"session": session})
+        node, _ = named_server(operation, call, self._services)
+        return None if node is None else node.id
+
+    def may_join(self, actor: Actor) -> None:
+        """Raises what `joined_nodes.may_join` says."""
+        may_join(actor)
+
+    async def serve_node(self, actor: Actor, channel: Channel) -> None:
+        """A node that dialled us, until either side ends it; raises what `serve_node` says."""
+        await serve_node(self._services, actor, channel)
 
     def relayed_socket(
         self, actor: Actor, node: RemoteNode, target: str
-    ) -> AbstractAsyncContextManager[RelayedSocket]:
+    ) -> AbstractAsyncContextManager[NodeSocket]:
         """A WebSocket of another node; entering it raises what `relayed_socket` says."""
         return relayed_socket(self._services, actor, node, target)
 

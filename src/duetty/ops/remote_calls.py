@@ -10,7 +10,7 @@ import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Generator, Mapping
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import Any, get_type_hints
@@ -34,14 +34,16 @@ from duetty.errors import (
     ScopeMissing,
     ServerNotFound,
     ServerUnavailable,
+    SessionAmbiguous,
     Unavailable,
 )
-from duetty.hub import Answer, RemoteNode, exchange
+from duetty.hub import Answer, Asking, RemoteNode
 from duetty.ops.documents import Stream
 from duetty.ops.guardrail.decision_path import Deciding, denied
 from duetty.ops.guardrail.recorded_arguments import recorded_arguments
 from duetty.ops.operation import Operation
 from duetty.ops.permits import permit
+from duetty.ops.remote_callers import Hearing, caller_of, plain_text
 from duetty.ops.services import Services
 from duetty.policy import Deny
 from duetty.wire.results import Done, SessionInfo
@@ -60,8 +62,6 @@ CHUNK_S = 30.0
 
 MAX_LISTED = 2_000
 """Sessions taken from one node."""
-
-MAX_TOLD_CHARS = 1_000
 
 _OWN = frozenset({"server.health", "server.link"})
 _OWN_NOUNS = frozenset({"auth", "token"})
@@ -92,8 +92,13 @@ def named_server(
         BadArguments: if it is no text; or what the operation says to that.
         ServerNotFound: if it is none that we know; or the same.
     """
-    if "server" not in call.arguments or "server" in operation.params.model_fields:
+    if "server" in operation.params.model_fields:
         return None, call
+    if call.actor.via is not None:  # a node is asked for what is its own
+        rest = {name: value for name, value in call.arguments.items() if name != "server"}
+        return None, replace(call, arguments=rest)
+    if "server" not in call.arguments:
+        return _of_session(operation, call, services)
     rest = dict(call.arguments)
     server = rest.pop("server")
     call = replace(call, arguments=rest)
@@ -109,7 +114,7 @@ def named_server(
             "this token is for one session of this server", details={"session": call.actor.session}
         )
     try:
-        node = services.hub.find(server)
+        node = services.hub.find(server, call.actor.user)
     except ServerNotFound as error:
         if operation.malformed is None:
             raise
@@ -117,6 +122,42 @@ def named_server(
         raise operation.malformed(
             BadArguments(error.message, hint=error.hint, details=fields)
         ) from error
+    return _checked(operation, call, node), call
+
+
+def _of_session(
+    operation: Operation[Any, Any], call: Call, services: Services
+) -> tuple[RemoteNode | None, Call]:
+    """The node that has the session which is named, where it is one that joined and not this one.
+
+    `MACHINE/SESSION` says both; an id is unique, and a name counts if only one machine has it.
+
+    Raises:
+        ServerNotFound: if there is no such machine.
+        SessionAmbiguous: if several have a session of that name.
+    """
+    named = call.arguments.get("session")
+    hub = services.hub
+    if not isinstance(named, str) or call.actor.session is not None or not hub.joined:
+        return None, call
+    machine, slash, session = named.partition("/")
+    if slash:
+        call = replace(call, arguments={**call.arguments, "session": session})
+        if hub.is_self(machine):
+            return None, call
+        return _checked(operation, call, hub.find(machine, call.actor.user)), call
+    if call.actor.user is None and services.registry.has(named):
+        return None, call
+    found = hub.with_session(named, call.actor.user)
+    if len(found) > 1:
+        raise SessionAmbiguous(named, [node.name for node in found])
+    return (_checked(operation, call, found[0]), call) if found else (None, call)
+
+
+def _checked(operation: Operation[Any, Any], call: Call, node: RemoteNode) -> RemoteNode:
+    """Raises:
+    BadArguments, ScopeMissing: if this cannot be asked of another node.
+    """
     if operation.name in _OWN or operation.name.partition(".")[0] in _OWN_NOUNS:
         raise BadArguments(
             f"{operation.name} is about this server and who calls it",
@@ -125,7 +166,7 @@ def named_server(
     if operation.composed:
         for scope in (Scope.READ, Scope.INPUT, Scope.CONTROL):
             permit(call.actor, scope)  # its steps are taken there, where we are one and the same
-    return node, call
+    return node
 
 
 def refuse_denied(
@@ -150,6 +191,7 @@ async def forward(
     operation: Operation[Any, Any],
     params: Any,
     services: Services,
+    hearing: Hearing,
 ) -> Any:
     """Raises:
     ServerUnavailable: if the node does not answer, or not as it should.
@@ -158,9 +200,9 @@ async def forward(
     refuse_denied(call, operation, params, services.deciding)
     with recorded(node, call, operation, params, services):
         if operation.route.media:
-            return await _document(node, call, operation, params, services)
+            return await _document(node, call, operation, params, hearing)
         with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
-            return await _result(node, call, operation, params, services)
+            return await _result(node, call, operation, params, hearing)
         raise node.unavailable("it did not answer in time")
 
 
@@ -169,9 +211,9 @@ async def _result(
     call: Call,
     operation: Operation[Any, Any],
     params: Any,
-    services: Services,
+    hearing: Hearing,
 ) -> Any:
-    async with _exchange(node, call, operation, params, services) as answer:
+    async with _exchange(node, call, operation, params, hearing) as answer:
         body = await answer.body()
         if answer.status >= 400:
             raise told_error(node, answer.status, body)
@@ -183,39 +225,24 @@ def _exchange(
     call: Call,
     operation: Operation[Any, Any],
     params: Any,
-    services: Services,
-) -> "_Exchange":
-    return _Exchange(node, services, *_request(operation, call.arguments, params))
-
-
-class _Exchange:
-    def __init__(
-        self, node: RemoteNode, services: Services, target: str, kind: str, body: bytes | None
-    ) -> None:
-        self._node = node
-        self._services = services
-        self._method, self._target = target.split(" ", 1)
-        self._headers = {"Content-Type": kind} if kind else {}
-        self._body = body
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Answer:
-        network = self._services.hub.network
-        address = self._node.address
-        return await self._stack.enter_async_context(
-            exchange(
-                address,
-                await network.resolved(address),
-                network.tls(address),
-                method=self._method,
-                target=self._target,
-                headers={**self._node.headers, **self._headers},
-                body=self._body,
-            )
-        )
-
-    async def __aexit__(self, *error: Any) -> bool | None:
-        return await self._stack.__aexit__(*error)
+    hearing: Hearing,
+) -> AbstractAsyncContextManager[Answer]:
+    target, kind, body = _request(operation, call.arguments, params)
+    method, target = target.split(" ", 1)
+    return node.link.request(
+        method,
+        target,
+        headers={"Content-Type": kind} if kind else {},
+        body=body,
+        asking=Asking(
+            caller=caller_of(call.actor),
+            command_id=call.command_id or secrets.token_hex(16),
+            deadline_s=_answer_s(operation, params),
+            dialect=call.dialect,
+            mode=call.mode,
+            told=hearing.told,
+        ),
+    )
 
 
 def _request(
@@ -307,17 +334,13 @@ def told_error(node: RemoteNode, status: int, body: bytes) -> DuettyError:
     error = kind.__new__(kind)
     DuettyError.__init__(
         error,
-        _plain(message),
-        hint=_plain(hint) if isinstance(hint, str) else None,
+        plain_text(message),
+        hint=plain_text(hint) if isinstance(hint, str) else None,
         details=details if isinstance(details, dict) else None,  # pyright: ignore[reportUnknownArgumentType] - JSON
     )
     if error.code != code and _CODE.fullmatch(code):
         error.code = code  # type: ignore[misc]  # the wire's code stands for the class's
     return error
-
-
-def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() else "\ufffd" for char in text[:MAX_TOLD_CHARS])
 
 
 def _by_code() -> dict[str, type[DuettyError]]:
@@ -335,14 +358,14 @@ async def _document(
     call: Call,
     operation: Operation[Any, Any],
     params: Any,
-    services: Services,
+    hearing: Hearing,
 ) -> Stream:
     """A document passes through as it comes."""
     stack = AsyncExitStack()
     try:
         with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
             answer = await stack.enter_async_context(
-                _exchange(node, call, operation, params, services)
+                _exchange(node, call, operation, params, hearing)
             )
             if answer.status >= 400:
                 raise told_error(node, answer.status, await answer.body())
@@ -388,14 +411,14 @@ async def everywhere(
     Nodes are asked side by side for what is their own, so that two that speak for each other
     do not ask in circles.
     """
-    nodes = [node for node in services.hub.nodes() if node.health == "healthy"]
+    nodes = [node for node in services.hub.nodes(call.actor.user) if node.health == "healthy"]
     found: dict[RemoteNode, list[Any]] = {}
 
     async def ask(node: RemoteNode) -> None:
         own = replace(call, arguments={**call.arguments, "server": node.name})
         try:
             with node.calling(), anyio.move_on_after(LIST_S):
-                found[node] = await _result(node, own, operation, params, services)
+                found[node] = await _result(node, own, operation, params, Hearing())
         except DuettyError:
             return  # `GET /servers` tells how it is
 

@@ -1,67 +1,25 @@
 """Streams of another node, passed on: its WebSockets and its server-sent events.
 
 Only who may read here gets them. What changes something is not passed on but called
-(`forwarding`), except raw keys, which cannot wait for a call each.
+(`remote_calls`), except raw keys, which cannot wait for a call each.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
-from websockets.asyncio.client import ClientConnection
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidHandshake,
-    InvalidStatus,
-    InvalidURI,
-    WebSocketException,
-)
 
 from duetty.calls import Actor, Call, Scope
 from duetty.errors import ScopeMissing, ServerUnavailable
-from duetty.hub import Answer, RemoteNode, dialled, exchange
+from duetty.hub import Answer, Asking, NodeSocket, RemoteNode, SocketRefused
 from duetty.ops.permits import permit
-from duetty.ops.remote_calls import ANSWER_S, recorded, refuse_denied, told_error
+from duetty.ops.remote_calls import ANSWER_S, caller_of, recorded, refuse_denied, told_error
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
 from duetty.wire.params import WriteParams
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-"""Of a node's WebSocket: a snapshot of ten thousand wide rows stays below."""
-
 SILENCE_S = 60.0
 """A stream of events that says nothing for so long, not even a comment, is dead."""
-
-
-class RelayedSocket:
-    """A WebSocket of another node."""
-
-    def __init__(self, socket: ClientConnection, node: RemoteNode) -> None:
-        self._socket = socket
-        self._node = node
-
-    @property
-    def ended(self) -> tuple[int, str]:
-        """Code and reason, after `receive` said that it is over."""
-        return self._socket.close_code or 1011, self._socket.close_reason or ""
-
-    async def send(self, message: str | bytes) -> None:
-        """Raises:
-        anyio.EndOfStream: if the node has closed it.
-        """
-        try:
-            await self._socket.send(message)
-        except ConnectionClosed as error:
-            raise anyio.EndOfStream from error
-
-    async def receive(self) -> str | bytes:
-        """Raises:
-        anyio.EndOfStream: if the node has closed it.
-        """
-        try:
-            return await self._socket.recv()
-        except ConnectionClosed as error:
-            raise anyio.EndOfStream from error
 
 
 def may_follow(actor: Actor) -> None:
@@ -78,29 +36,21 @@ def may_follow(actor: Actor) -> None:
 @asynccontextmanager
 async def relayed_socket(
     services: Services, actor: Actor, node: RemoteNode, target: str
-) -> AsyncGenerator[RelayedSocket]:
+) -> AsyncGenerator[NodeSocket]:
     """Raises:
     ServerUnavailable: if the node does not answer.
     DuettyError: what it refused with.
     """
     may_follow(actor)
     if node.health != "healthy":
-        raise node.unavailable(node.reason or "it has not answered yet")
-    network = services.hub.network
+        raise node.unavailable(node.reason or "it has not answered yet", executed=False)
     try:
-        ip = await network.resolved(node.address)
-        socket = await dialled(node, network, ip, target, max_bytes=MAX_MESSAGE_BYTES)
-    except InvalidStatus as error:
-        raise told_error(
-            node, error.response.status_code, bytes(error.response.body or b"")
-        ) from error
-    except (OSError, TimeoutError, InvalidHandshake, InvalidURI, WebSocketException) as error:
-        raise node.unavailable("it does not open the WebSocket") from error
-    try:
-        yield RelayedSocket(socket, node)
-    finally:
-        with anyio.move_on_after(2, shield=True):
-            await socket.close()
+        async with node.link.socket(target, asking=Asking(caller=caller_of(actor))) as socket:
+            yield socket
+    except SocketRefused as error:
+        raise told_error(node, error.status, error.body) from error
+    except ServerUnavailable as error:
+        raise node.unavailable(error.message) from error
 
 
 def begin_typing(services: Services, actor: Actor, node: RemoteNode, session: str) -> None:
@@ -128,17 +78,10 @@ async def relayed_events(
     """
     may_follow(actor)
     if node.health != "healthy":
-        raise node.unavailable(node.reason or "it has not answered yet")
-    network = services.hub.network
+        raise node.unavailable(node.reason or "it has not answered yet", executed=False)
     try:
-        asked = exchange(
-            node.address,
-            await network.resolved(node.address),
-            network.tls(node.address),
-            method="GET",
-            target=target,
-            headers={**node.headers, **headers},
-            body=None,
+        asked = node.link.request(
+            "GET", target, headers=headers, body=None, asking=Asking(caller=caller_of(actor))
         )
         async with asked as answer:
             if answer.status != 200:

@@ -1,24 +1,37 @@
 """Operations on the servers that this one speaks for."""
 
 from duetty.calls import Actor, Effect
-from duetty.errors import Exhausted, NotAPerson, ServerAlreadyRegistered, ServerNotFound
-from duetty.hub import RemoteNode
+from duetty.errors import (
+    Exhausted,
+    NotAPerson,
+    ServerAlreadyRegistered,
+    ServerNotFound,
+    StateUnwritable,
+)
+from duetty.hub import RemoteNode, parse_address
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing
 from duetty.wire.results import Done
-from duetty.wire.servers import AddServerParams, ServerAdded, ServerInfo, ServerParams
+from duetty.wire.servers import (
+    AddServerParams,
+    HubInfo,
+    JoinParams,
+    ServerAdded,
+    ServerInfo,
+    ServerParams,
+)
 
 
 async def _list(params: Nothing, services: Services, actor: Actor) -> list[ServerInfo]:
-    return [_own(services), *(_info(node) for node in services.hub.nodes())]
+    return [_own(services), *(_info(node) for node in services.hub.nodes(actor.user))]
 
 
 async def _get(params: ServerParams, services: Services, actor: Actor) -> ServerInfo:
     if services.hub.is_self(params.hostname):
         return _own(services)
-    return _info(services.hub.find(params.hostname))
+    return _info(services.hub.find(params.hostname, actor.user))
 
 
 async def _add(params: AddServerParams, services: Services, actor: Actor) -> ServerAdded:
@@ -29,6 +42,31 @@ async def _add(params: AddServerParams, services: Services, actor: Actor) -> Ser
 async def _remove(params: ServerParams, services: Services, actor: Actor) -> Done:
     services.hub.remove(params.hostname)
     return Done()
+
+
+async def _join(params: JoinParams, services: Services, actor: Actor) -> HubInfo:
+    services.membership.join(parse_address(params.address), params.token.strip())
+    return _hub(services)
+
+
+async def _leave(params: Nothing, services: Services, actor: Actor) -> HubInfo:
+    services.membership.leave()
+    return _hub(services)
+
+
+async def _joined(params: Nothing, services: Services, actor: Actor) -> HubInfo:
+    return _hub(services)
+
+
+def _hub(services: Services) -> HubInfo:
+    joining = services.membership.joining
+    return HubInfo(
+        hub=None if joining is None else str(joining.address),
+        state="none" if joining is None else joining.state,
+        user=None if joining is None else joining.user,
+        machine=services.node.server_id,
+        reason=None if joining is None else joining.reason,
+    )
 
 
 def _own(services: Services) -> ServerInfo:
@@ -47,11 +85,11 @@ def _info(node: RemoteNode) -> ServerInfo:
     identity = node.identity
     return ServerInfo(
         hostname=None if identity is None else identity.hostname,
-        address=str(node.address),
+        address=node.place,
         health=node.health,
         server_id=None if identity is None else identity.server_id,
         version=None if identity is None else identity.version,
-        sessions=None,
+        sessions=len(node.sessions) if node.has_joined else None,
         reason=node.reason,
     )
 
@@ -100,4 +138,38 @@ REMOVE = Operation(
     route=Route(method="DELETE", path="/servers/{hostname}", status=204),
     admin=True,
     errors=(ServerNotFound, NotAPerson),
+)
+JOIN = Operation(
+    name="server.join",
+    summary="Join a hub: dial it, prove who this machine is, and serve what its user asks through it.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=JoinParams,
+    result=HubInfo,
+    run=_join,
+    route=Route(method="POST", path="/server/hub"),
+    admin=True,
+    errors=(NotAPerson, StateUnwritable),
+)
+LEAVE = Operation(
+    name="server.leave",
+    summary="Leave the hub that this server joined.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=Nothing,
+    result=HubInfo,
+    run=_leave,
+    route=Route(method="DELETE", path="/server/hub"),
+    admin=True,
+    errors=(NotAPerson,),
+)
+JOINED = Operation(
+    name="server.hub",
+    summary="The hub that this server joined, and how the connection to it is.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=Nothing,
+    result=HubInfo,
+    run=_joined,
+    route=Route(method="GET", path="/server/hub"),
 )

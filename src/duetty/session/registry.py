@@ -193,6 +193,9 @@ class Registry:
             raise SessionNotFound(name)
         return session
 
+    def has(self, name: str) -> bool:
+        return name in self._by_name or SessionId(name) in self._by_id
+
     # --- opening --------------------------------------------------------------
 
     async def open(self, request: OpenRequest) -> Session:

@@ -31,7 +31,25 @@ class ServerInfo(Result):
     address: str = Field(description="`local` for this server itself")
     health: Literal["connecting", "healthy", "unavailable", "rejected"]
     role: Literal["member"] = "member"
-    server_id: str | None = Field(description="new with every start of that server")
+    server_id: str | None = Field(
+        description="made from the key of that machine; its names are for show"
+    )
     version: str | None
     sessions: int | None = Field(description="open sessions; only this server's own are known")
     reason: str | None = Field(description="why it is not healthy")
+
+
+class JoinParams(Params):
+    address: str = Field(
+        description="of the hub: http:// or https://, name, port, and its base prefix if it has one",
+        max_length=500,
+    )
+    token: str = Field(description="a token of that hub which may `join`", max_length=4_000)
+
+
+class HubInfo(Result):
+    hub: str | None = Field(description="address of the hub that this server joined; null for none")
+    state: Literal["connecting", "joined", "unavailable", "none"]
+    user: str | None = Field(description="whose machine it is there; null for who runs the hub")
+    machine: str = Field(description="by which the hub knows this machine")
+    reason: str | None = Field(description="why it is not joined")

@@ -57,7 +57,7 @@ export interface ServerInfo {
   address: string;
   health: "connecting" | "healthy" | "unavailable" | "rejected";
   role: "member";
-  /** new with every start of that server */
+  /** made from the key of that machine; its names are for show */
   server_id: string | null;
   version: string | null;
   /** open sessions; only this server's own are known */
@@ -81,6 +81,25 @@ export interface ServerAdded {
 export interface ServerParams {
   /** its hostname, or host:port of its address */
   hostname: string;
+}
+
+export interface JoinParams {
+  /** of the hub: http:// or https://, name, port, and its base prefix if it has one */
+  address: string;
+  /** a token of that hub which may `join` */
+  token: string;
+}
+
+export interface HubInfo {
+  /** address of the hub that this server joined; null for none */
+  hub: string | null;
+  state: "connecting" | "joined" | "unavailable" | "none";
+  /** whose machine it is there; null for who runs the hub */
+  user: string | null;
+  /** by which the hub knows this machine */
+  machine: string;
+  /** why it is not joined */
+  reason: string | null;
 }
 
 export interface TokenCreateParams {
@@ -1989,6 +2008,12 @@ export interface Operations {
   "server.get": { params: ServerParams; result: ServerInfo };
   /** Speak for a server no more; nothing changes on it. */
   "server.remove": { params: ServerParams; result: Done };
+  /** Join a hub: dial it, prove who this machine is, and serve what its user asks through it. */
+  "server.join": { params: JoinParams; result: HubInfo };
+  /** Leave the hub that this server joined. */
+  "server.leave": { params: Nothing; result: HubInfo };
+  /** The hub that this server joined, and how the connection to it is. */
+  "server.hub": { params: Nothing; result: HubInfo };
   /** A token for some scopes, perhaps one session and a time; it is shown this once. */
   "token.create": { params: TokenCreateParams; result: NewToken };
   /** Tokens and signed-in browsers: what each may do, and when it was last used. */

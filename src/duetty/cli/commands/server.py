@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from duetty.cli.hub_token import HUB_TOKEN, token_for
 from duetty.cli.reach import add_instance, paths_of
 from duetty.client import Client
 from duetty.config import Paths, load_settings, make_private
@@ -20,6 +21,7 @@ REPLACE_S = 15.0
 EXAMPLES = (
     ("duetty server", "in this terminal, until Ctrl-C"),
     ("duetty server --bind 127.0.0.1:0", "on any free port"),
+    ("duetty server --join https://hub.example", "and be reached through that hub (docs/hub.md)"),
     ("duetty server --replace", "take over from the running one; sessions go on"),
 )
 
@@ -53,6 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate-limit", metavar="N", type=int, help="requests a second from one address"
     )
     parser.add_argument(
+        "--join",
+        metavar="URL",
+        help="join this hub; the token is asked for, or DUETTY_HUB_TOKEN, or from `duetty login`",
+    )
+    parser.add_argument(
         "--replace",
         action="store_true",
         help="take over from the running server; its sessions go on",
@@ -77,14 +84,23 @@ def run(arguments: argparse.Namespace) -> int:
             "server_cors_origins": arguments.cors_origin,
             "server_hosts": arguments.host,
             "server_rate_limit": arguments.rate_limit,
+            "hub_join": arguments.join,
         },
     )
     make_private(paths.state)
     log_to(paths.log_file)
     if arguments.replace:
         _replace(paths)
+    environment = dict(os.environ)
+    hub_token = environment.pop(HUB_TOKEN, "")  # programs in sessions do not see it
+    if loaded.settings.hub_join and not hub_token and not paths.join_file.exists():
+        hub_token = token_for(loaded.settings.hub_join)
     server = Server(
-        paths, loaded.settings, environment=dict(os.environ), ephemeral=arguments.ephemeral
+        paths,
+        loaded.settings,
+        environment=environment,
+        ephemeral=arguments.ephemeral,
+        hub_token=hub_token,
     )
     settings = loaded.settings
     safety = f"guardrail: {settings.policy_profile} · boundary: {boundary_of(settings)}"

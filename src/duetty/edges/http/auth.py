@@ -29,6 +29,9 @@ OPEN_PATHS = frozenset(
 )
 """What says nothing about this machine, and the way in."""
 
+FROM_HUB = "duetty.from_hub"
+"""In the state of a request that came over our own connection to a hub: whose it is."""
+
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 BODY_KINDS = frozenset({"application/json", "application/octet-stream"})
 
@@ -69,6 +72,8 @@ class Guard:
             AuthInvalid: with a wrong one.
             OriginNotAllowed: from a page or name that is not ours.
         """
+        if (caller := connection.scope.get("state", {}).get(FROM_HUB)) is not None:
+            return caller
         if is_unix(connection):
             return INSIDE if self._is_inside(connection) else LOCAL
         self.check_origin(connection)
@@ -93,7 +98,7 @@ class Guard:
         Raises:
             OriginNotAllowed: if not.
         """
-        if is_unix(connection):
+        if is_unix(connection) or FROM_HUB in connection.scope.get("state", {}):
             return
         origins = self.origins()
         hosts = connection.headers.getlist("host")

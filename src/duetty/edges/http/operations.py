@@ -61,7 +61,7 @@ def _endpoint(
         try:
             actor = guard.admit(request)
             given = await arguments.read(request)
-            call = dispatcher.call(actor, operation.name, given, streaming=True)
+            call = dispatcher.call(actor, operation.name, given, streaming=True, **_manner(request))
             if operation.waits or operation.effect is not Effect.READ:
                 result = await _while_wanted(call, actor, request, guard, stopping)
             else:
@@ -77,6 +77,21 @@ def _endpoint(
         return _answer(result, operation.route.status)
 
     return endpoint
+
+
+MANNER = "duetty.manner"
+"""In the state of a request that came through a hub: how its caller asked there."""
+
+COMMAND_ID = "duetty-command-id"
+"""Names a call: the node that it is for does what has the same one once."""
+
+
+def _manner(request: Request) -> Mapping[str, Any]:
+    manner = request.scope.get("state", {}).get(MANNER)
+    if manner is not None:
+        return manner
+    command_id = request.headers.get(COMMAND_ID, "")
+    return {"command_id": command_id[:100]} if command_id else {}
 
 
 def _answer(result: object, status: int) -> Response:

@@ -56,7 +56,7 @@ def sse_routes(
         headers = {"Last-Event-ID": last_id} if last_id.isdecimal() else {}
         stack = AsyncExitStack()
         chunks = await stack.enter_async_context(
-            dispatcher.relayed_events(actor, dispatcher.elsewhere(server), target, headers)
+            dispatcher.relayed_events(actor, dispatcher.elsewhere(actor, server), target, headers)
         )
 
         async def feed(stream: "_Stream") -> None:
@@ -71,7 +71,7 @@ def sse_routes(
     async def of_session(request: Request) -> Response:
         try:
             actor = guard.admit(request)
-            if (server := _elsewhere(request, dispatcher)) is not None:
+            if (server := _elsewhere(request, actor, dispatcher)) is not None:
                 return await relayed(request, actor, server)
             wanted = parse_wanted(_params(request), needs_activity=False)
             following = dispatcher.follow(actor, request.path_params["session"])
@@ -97,7 +97,7 @@ def sse_routes(
     async def of_server(request: Request) -> Response:
         try:
             actor = guard.admit(request)
-            if (server := _elsewhere(request, dispatcher)) is not None:
+            if (server := _elsewhere(request, actor, dispatcher)) is not None:
                 return await relayed(request, actor, server)
             counted = doors.counted(actor)
             counted.__enter__()
@@ -122,9 +122,12 @@ def sse_routes(
     ]
 
 
-def _elsewhere(request: Request, dispatcher: Dispatcher) -> str | None:
+def _elsewhere(request: Request, actor: Actor, dispatcher: Dispatcher) -> str | None:
     server = request.query_params.get("server")
-    return None if server is None or dispatcher.is_this(server) else server
+    if server is None:
+        session = request.path_params.get("session")
+        return None if session is None else dispatcher.server_of(actor, session)
+    return None if dispatcher.is_this(server) else server
 
 
 MAX_DIGITS = 25

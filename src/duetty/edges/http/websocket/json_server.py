@@ -7,7 +7,7 @@ import anyio
 import anyio.abc
 from starlette.websockets import WebSocket
 
-from duetty.calls import Scope
+from duetty.calls import Actor, Scope
 from duetty.edges.http.websocket.feed import Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.requests import Request, Requests, SessionRequired
 from duetty.edges.http.websocket.socket import Doors, Socket, error_shape, refuse
@@ -15,9 +15,8 @@ from duetty.errors import BadArguments, DuettyError
 from duetty.ops import Dispatcher, Lagged, View, approval_shape, lifecycle_shape
 
 
-async def json_server_endpoint(doors: Doors, websocket: WebSocket) -> None:
+async def json_server_endpoint(doors: Doors, websocket: WebSocket, actor: Actor) -> None:
     try:
-        actor = doors.admit(websocket)
         with doors.counted(actor):
             await doors.serve(
                 websocket, actor, lambda socket: _Connection(doors.dispatcher, socket).run()
@@ -84,7 +83,7 @@ class _Connection:
         wanted = parse_wanted(request.params, needs_activity=True)
         server = request.params.get("server")
         if isinstance(server, str) and not self._dispatcher.is_this(server):
-            self._dispatcher.elsewhere(server)
+            self._dispatcher.elsewhere(self._socket.actor, server)
             raise BadArguments(
                 "server: this follows sessions of this server",
                 hint="/sessions/{name}/ws/json?server= follows one of another",

@@ -4,6 +4,7 @@ from typing import Any
 
 from starlette.websockets import WebSocket
 
+from duetty.calls import Actor
 from duetty.edges.http.websocket.feed import Feed, parse_wanted
 from duetty.edges.http.websocket.requests import Request, Requests
 from duetty.edges.http.websocket.socket import (
@@ -17,10 +18,9 @@ from duetty.errors import DuettyError
 from duetty.ops import Dispatcher, View
 
 
-async def json_session_endpoint(doors: Doors, websocket: WebSocket) -> None:
+async def json_session_endpoint(doors: Doors, websocket: WebSocket, actor: Actor) -> None:
     dispatcher = doors.dispatcher
     try:
-        actor = doors.admit(websocket)
         with dispatcher.follow(actor, websocket.path_params["session"]) as view:
             await doors.serve(
                 websocket, actor, lambda socket: _Connection(dispatcher, socket, view).run()

@@ -12,6 +12,7 @@ from contextlib import suppress
 import anyio
 from starlette.websockets import WebSocket
 
+from duetty.calls import Actor
 from duetty.edges.http.websocket.flow import Bytes, Flow, Pause, Snap
 from duetty.edges.http.websocket.socket import (
     DETACHED,
@@ -33,9 +34,8 @@ NOT_AN_ACK = Closing(1007, "not an acknowledgement")
 RESET = b"\x1bc"
 
 
-async def raw_endpoint(doors: Doors, websocket: WebSocket) -> None:
+async def raw_endpoint(doors: Doors, websocket: WebSocket, actor: Actor) -> None:
     try:
-        actor = doors.admit(websocket)
         flow = websocket.query_params.get("flow", "none")
         if flow not in ("none", "ack"):
             raise BadArguments("flow: none or ack")

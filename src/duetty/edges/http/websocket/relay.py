@@ -14,7 +14,7 @@ from urllib.parse import quote, urlencode
 import anyio
 from starlette.websockets import WebSocket
 
-from duetty.calls import Scope
+from duetty.calls import Actor, Scope
 from duetty.edges.http.websocket.requests import Request, Requests
 from duetty.edges.http.websocket.socket import (
     Closing,
@@ -25,13 +25,14 @@ from duetty.edges.http.websocket.socket import (
     refuse,
 )
 from duetty.errors import BadArguments, DuettyError
-from duetty.ops import Dispatcher, RelayedSocket, RemoteNode, permit
+from duetty.ops import Dispatcher, NodeSocket, RemoteNode, permit
 from duetty.wire.results import SessionInfo
 
-Endpoint = Callable[[Doors, WebSocket], Awaitable[None]]
+Endpoint = Callable[[Doors, WebSocket, Actor], Awaitable[None]]
+Upgraded = Callable[[Doors, WebSocket], Awaitable[None]]
 
 
-def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Endpoint:
+def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Upgraded:
     """The endpoint, or that of the node which the query names.
 
     `kind` is the last word of the path; None where only this node can be followed.
@@ -40,10 +41,17 @@ def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Endpoint:
     async def either(doors: Doors, websocket: WebSocket) -> None:
         try:
             server = websocket.query_params.get("server")
-            if server is None or doors.dispatcher.is_this(server):
-                return await endpoint(doors, websocket)
+            session = websocket.path_params.get("session")
+            if (server is None and session is None) or (
+                server is not None and doors.dispatcher.is_this(server)
+            ):
+                return await endpoint(doors, websocket, doors.admit(websocket))
             actor = doors.admit(websocket)
-            node = doors.dispatcher.elsewhere(server)
+            if server is None and session is not None:
+                server = doors.dispatcher.server_of(actor, session)
+            if server is None:
+                return await endpoint(doors, websocket, actor)
+            node = doors.dispatcher.elsewhere(actor, server)
             if kind is None:
                 raise BadArguments(
                     "server: this tells of the sessions of this server",
@@ -83,7 +91,7 @@ class _Relay(ABC):
         self,
         dispatcher: Dispatcher,
         socket: Socket,
-        there: RelayedSocket,
+        there: NodeSocket,
         node: RemoteNode,
         session: SessionInfo,
         *,

@@ -8,6 +8,7 @@ from starlette.routing import WebSocketRoute
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.websocket.json_server import json_server_endpoint
 from duetty.edges.http.websocket.json_session import json_session_endpoint
+from duetty.edges.http.websocket.node import node_endpoint
 from duetty.edges.http.websocket.raw import raw_endpoint
 from duetty.edges.http.websocket.relay import or_relayed
 from duetty.edges.http.websocket.socket import Doors
@@ -26,4 +27,5 @@ def websocket_routes(
         f"{session}/json": or_relayed(json_session_endpoint, kind="json"),
         f"{session}/raw": or_relayed(raw_endpoint, kind="raw"),
     }
+    every["/ws/node"] = node_endpoint
     return [WebSocketRoute(path, partial(endpoint, doors)) for path, endpoint in every.items()]

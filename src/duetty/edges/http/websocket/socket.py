@@ -117,11 +117,21 @@ class Socket:
         self._taken += 1
         if self._taken % TURN_MESSAGES == 0:
             await anyio.lowlevel.checkpoint()
+        return await self.receive_unpaced()
+
+    async def receive_unpaced(self) -> str | bytes | None:
+        """For a peer whose messages are bounded in another way."""
         message = await self._websocket.receive()
         if message["type"] == "websocket.disconnect":
             return None
         text = message.get("text")
         return text if text is not None else message["bytes"]
+
+    async def send(self, message: str | bytes) -> None:
+        if isinstance(message, str):
+            await self._send({"type": "websocket.send", "text": message})
+        elif not self.send_now(message):
+            await self.send_bytes(message)
 
     async def close(self) -> None:
         """Say why and go; from a peer that does not take even that, without a word."""

@@ -10,6 +10,7 @@ import anyio
 from pydantic import ValidationError
 from starlette.websockets import WebSocket
 
+from duetty.calls import Actor
 from duetty.edges.http.websocket import messages
 from duetty.edges.http.websocket.flow import WINDOW_BYTES
 from duetty.edges.http.websocket.frames import Kind, parse_frame
@@ -25,9 +26,8 @@ MAX_CALLS = 32
 """Calls of one connection that are under way; waits take long."""
 
 
-async def view_endpoint(doors: Doors, websocket: WebSocket) -> None:
+async def view_endpoint(doors: Doors, websocket: WebSocket, actor: Actor) -> None:
     try:
-        actor = doors.admit(websocket)
         with doors.counted(actor):
             await doors.serve(websocket, actor, lambda socket: _Connection(doors, socket).run())
     except DuettyError as error:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import anyio
-from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
 from duetty.errors import BadArguments, ServerUnavailable
-from duetty.hub.exchange import CONNECT_S, exchange
+from duetty.hub.addresses import Address
+from duetty.hub.dial import dialled
+from duetty.hub.exchange import exchange
 from duetty.hub.network import Network
 from duetty.hub.nodes import Identity, RemoteNode
 
@@ -20,10 +21,6 @@ log = logging.getLogger("duetty.hub")
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 IDENTITY_S = 10.0
-PING_S, PONG_S = 15.0, 10.0
-MAX_MESSAGE_BYTES = 1024 * 1024
-"""What comes over the link is thrown away; a larger message is not even read."""
-
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,253}")
 
 
@@ -61,12 +58,14 @@ async def keep_link(node: RemoteNode, network: Network, clash: Clash) -> None:
 
 
 async def _watch(node: RemoteNode, network: Network, clash: Clash) -> None:
-    ip = await network.resolved(node.address)
-    identity = await _identity(node, network, ip)
+    address = node.address
+    assert address is not None, "only nodes that we dial are watched so"
+    ip = await network.resolved(address)
+    identity = await _identity(node, address, network, ip)
     if (why := clash(identity)) is not None:
         raise NotOurs(why)
     try:
-        async with dialled(node, network, ip, "/ws/json") as socket:
+        async with dialled(address, node.headers, network, ip, "/ws/json") as socket:
             node.is_well(identity)
             log.info("server_healthy", extra={"server": identity.hostname})
             async for _ in socket:
@@ -77,51 +76,12 @@ async def _watch(node: RemoteNode, network: Network, clash: Clash) -> None:
         raise ServerUnavailable("the link to it broke") from error
 
 
-def dialled(
-    node: RemoteNode,
-    network: Network,
-    ip: str,
-    target: str,
-    *,
-    max_bytes: int = MAX_MESSAGE_BYTES,
-) -> connect:
-    """A WebSocket to a node, at an address that was checked."""
-    address = node.address
-    scheme = "wss" if address.scheme == "https" else "ws"
-    options: dict[str, Any] = (
-        {"ssl": network.tls(address), "server_hostname": address.host}
-        if address.scheme == "https"
-        else {}
-    )
-    return _Direct(
-        f"{scheme}://{address.authority}{address.prefix}{target}",
-        host=ip,
-        port=address.port,
-        additional_headers=node.headers,
-        compression=None,
-        proxy=None,
-        open_timeout=CONNECT_S,
-        ping_interval=PING_S,
-        ping_timeout=PONG_S,
-        close_timeout=1,
-        max_size=max_bytes,
-        **options,
-    )
-
-
-class _Direct(connect):
-    """Follows no redirect: where it leads was not checked."""
-
-    def process_redirect(self, exc: Exception) -> Exception | str:
-        return exc
-
-
-async def _identity(node: RemoteNode, network: Network, ip: str) -> Identity:
+async def _identity(node: RemoteNode, address: Address, network: Network, ip: str) -> Identity:
     with anyio.move_on_after(IDENTITY_S):
         async with exchange(
-            node.address,
+            address,
             ip,
-            network.tls(node.address),
+            network.tls(address),
             method="GET",
             target="/server/info",
             headers=node.headers,

@@ -1,0 +1,58 @@
+"""`duetty join`."""
+
+import argparse
+import time
+
+from duetty.cli.hub_token import token_for
+from duetty.cli.reach import add_instance, reach, reach_or_spawn
+from duetty.cli.show import add_json, as_json
+from duetty.errors import BadArguments, ServerUnavailable
+
+JOIN_S = 15.0
+
+EXAMPLES = (
+    ("duetty join https://hub.example", "asks for a token of that hub, or reads it piped in"),
+    ("duetty join", "which hub it is, and how the connection is"),
+    ("duetty join --leave", "be reached through it no more"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    add_json(parser)
+    parser.add_argument("hub", metavar="URL", nargs="?", help="address of the hub")
+    parser.add_argument("--token-file", metavar="FILE", help="file with a token of that hub")
+    parser.add_argument("--leave", action="store_true", help="leave the hub")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.leave:
+        if arguments.hub:
+            raise BadArguments("--leave takes no address")
+        told = reach(arguments).delete("/server/hub")
+    elif arguments.hub:
+        token = token_for(arguments.hub, arguments.token_file)
+        client = reach_or_spawn(arguments)
+        client.post("/server/hub", {"address": arguments.hub, "token": token})
+        client.put("/server/persist", {"persistent": True})
+        deadline_s = time.monotonic() + JOIN_S
+        while (told := client.get("/server/hub"))["state"] == "connecting":
+            if time.monotonic() > deadline_s:
+                break
+            time.sleep(0.02)
+        if told["state"] != "joined":
+            raise ServerUnavailable(
+                f"not joined: {told['reason'] or 'the hub has not answered yet'}",
+                hint="it is tried again as long as the server runs; `duetty join --leave` ends that",
+            )
+    else:
+        told = reach(arguments).get("/server/hub")
+    if arguments.json:
+        as_json(told)
+    elif told["hub"] is None:
+        print("This server has joined no hub.")
+    else:
+        whose = f" as a machine of {told['user']}" if told["user"] else ""
+        reason = f": {told['reason']}" if told["reason"] else ""
+        print(f"{told['hub']}: {told['state']}{whose}{reason}")
+    return 0

@@ -1,0 +1,207 @@
+"""What a hub asks of this node, over the WebSocket that the node opened: answered by the same application."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, cast
+from urllib.parse import unquote
+
+import anyio
+from starlette.types import ASGIApp, Message
+
+from duetty.calls import Scope
+from duetty.edges.http.auth import FROM_HUB
+from duetty.edges.http.errors import error_body
+from duetty.edges.http.operations import MANNER
+from duetty.edges.http.websocket.socket import ABORT
+from duetty.errors import Deadline
+from duetty.ops import PART_BYTES, HubCall, JoinedSocket, Kind, Opening, hub_actor, packed
+
+_HEADERS = frozenset({"content-type", "accept", "last-event-id"})
+"""What a hub may say of a request; who asks is said beside it."""
+
+
+class HubRequests:
+    """Runs each request through the application, as whoever it is for."""
+
+    def __init__(
+        self, app: ASGIApp, *, hub: str, allowed: frozenset[Scope], prefix: str = ""
+    ) -> None:
+        self._app = app
+        self._hub = hub
+        self._allowed = allowed
+        self._prefix = prefix
+
+    async def __call__(self, opening: Opening) -> None:
+        if opening.is_late:
+            body = error_body(
+                Deadline.code,
+                "it came after its caller had gone; nothing ran",
+                details={"executed": False},
+            )
+            await opening.stream.send(Kind.HEAD, packed({"status": 408}, body), end=True)
+        elif opening.head.get("type") == "websocket":
+            await self._socket(opening)
+        else:
+            await _Exchange(opening).serve(self._app, self._scope(opening, "http"))
+
+    def _scope(self, opening: Opening, kind: Literal["http", "websocket"]) -> dict[str, Any]:
+        head = opening.head
+        path, _, query = str(head.get("target", "/")).partition("?")
+        given = head.get("headers")
+        headers = cast("Mapping[object, object]", given if isinstance(given, dict) else {})
+        actor = hub_actor(head.get("caller"), hub=self._hub, allowed=self._allowed)
+        return {
+            "type": kind,
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": "1.1",
+            "method": str(head.get("method", "GET")),
+            "scheme": "http" if kind == "http" else "ws",
+            "path": self._prefix + unquote(path),
+            "raw_path": (self._prefix + path).encode("utf-8", "replace"),
+            "query_string": query.encode("latin-1", "replace"),
+            "root_path": "",
+            "headers": [
+                (
+                    str(name).lower().encode("latin-1", "replace"),
+                    str(value).encode("latin-1", "replace"),
+                )
+                for name, value in headers.items()
+                if str(name).lower() in _HEADERS
+            ],
+            "client": None,
+            "server": ("hub", 0),
+            "state": {FROM_HUB: actor},
+            "subprotocols": [],
+            "extensions": {},
+        }
+
+    async def _socket(self, opening: Opening) -> None:
+        scope = self._scope(opening, "websocket")
+        scope["extensions"] = {
+            "websocket.http.response": {},
+            ABORT: {"call": lambda: opening.stream.end("it was dropped")},
+        }
+        await _Upgrade(opening).serve(self._app, scope)
+
+
+class _Exchange:
+    """One request: the application's messages as frames of the stream."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._stream = opening.stream
+        self._is_whole = False
+        self._gone = anyio.Event()
+        self._stream.on_reset = self._gone.set
+        self._head: dict[str, object] | None = None
+        self._call: HubCall | None = None
+
+    async def serve(self, app: ASGIApp, scope: dict[str, Any]) -> None:
+        head = self._opening.head
+        manner: dict[str, Any] = {
+            "dialect": str(head.get("dialect", ""))[:20],
+            "mode": "headless" if head.get("mode") == "headless" else "interactive",
+        }
+        if not head.get("hears"):
+            scope["state"][MANNER] = manner
+            await app(scope, self._receive, self._send)
+            return
+        call = HubCall(lambda said: self._stream.send_json(Kind.TOLD, said))
+        scope["state"][MANNER] = {**manner, "progress": call.progress, "host": call.host}
+        if not self._opening.is_whole:
+            self._opening.body += await self._rest()
+            self._opening.is_whole = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._hear, call)
+            await app(scope, self._receive, self._send)
+            tasks.cancel_scope.cancel()
+
+    async def _hear(self, call: HubCall) -> None:
+        while True:
+            frame = await self._stream.receive()
+            if frame.kind is Kind.TOLD:
+                call.hear(frame.json())
+
+    async def _rest(self) -> bytes:
+        rest = bytearray()
+        while True:
+            frame = await self._stream.receive()
+            rest += frame.payload
+            if frame.end:
+                return bytes(rest)
+
+    async def _receive(self) -> Message:
+        if self._is_whole:
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
+        if self._opening.is_whole:
+            self._is_whole = True
+            return {"type": "http.request", "body": self._opening.body, "more_body": False}
+        frame = await self._stream.receive()
+        self._is_whole = frame.end
+        return {"type": "http.request", "body": frame.payload, "more_body": not frame.end}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._head = {"status": message["status"], "headers": _named(message["headers"])}
+            return
+        body, end = bytes(message.get("body", b"")), not message.get("more_body", False)
+        await _answered(self._stream, self._head, body, end=end)
+        self._head = None
+
+
+class _Upgrade:
+    """One WebSocket."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._stream = opening.stream
+        self._socket = JoinedSocket(opening.stream)
+        self._is_connected = False
+        self._head: dict[str, object] | None = None
+
+    async def serve(self, app: ASGIApp, scope: dict[str, Any]) -> None:
+        await app(scope, self._receive, self._send)
+
+    async def _receive(self) -> Message:
+        if not self._is_connected:
+            self._is_connected = True
+            return {"type": "websocket.connect"}
+        try:
+            message = await self._socket.receive()
+        except anyio.EndOfStream:
+            return {"type": "websocket.disconnect", "code": self._socket.ended[0]}
+        if isinstance(message, str):
+            return {"type": "websocket.receive", "text": message}
+        return {"type": "websocket.receive", "bytes": message}
+
+    async def _send(self, message: Message) -> None:
+        match message["type"]:
+            case "websocket.accept":
+                await self._stream.send(Kind.HEAD, packed({"status": 101}, b""))
+            case "websocket.send":
+                text = message.get("text")
+                await self._socket.send(text if text is not None else bytes(message["bytes"]))
+            case "websocket.close":
+                await self._socket.close(message.get("code", 1000), message.get("reason") or "")
+            case "websocket.http.response.start":
+                self._head = {"status": message["status"], "headers": _named(message["headers"])}
+            case _:
+                body, end = bytes(message.get("body", b"")), not message.get("more_body", False)
+                await _answered(self._stream, self._head, body, end=end)
+                self._head = None
+
+
+async def _answered(stream: Any, head: dict[str, object] | None, body: bytes, *, end: bool) -> None:
+    """A head travels with the beginning of its body: a short answer is one message."""
+    if head is None:
+        await stream.send(Kind.DATA, body, end=end)
+        return
+    whole = packed(head, body)
+    if len(whole) <= PART_BYTES:
+        await stream.send(Kind.HEAD, whole, end=end)
+        return
+    await stream.send(Kind.HEAD, packed(head, b""))
+    await stream.send(Kind.DATA, body, end=end)
+
+
+def _named(headers: Any) -> dict[str, str]:
+    return {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}

@@ -1,0 +1,35 @@
+"""`/ws/node`: a machine that dialled this hub, and serves what is asked of it over this WebSocket."""
+
+from starlette.websockets import WebSocket
+
+from duetty.edges.http.websocket.socket import Closing, Doors, Socket, refuse
+from duetty.errors import DuettyError
+from duetty.ops import LinkClosed
+
+
+async def node_endpoint(doors: Doors, websocket: WebSocket) -> None:
+    try:
+        actor = doors.admit(websocket)
+        doors.dispatcher.may_join(actor)
+    except DuettyError as error:
+        await refuse(websocket, error)
+        return
+
+    async def serve(socket: Socket) -> None:
+        try:
+            await doors.dispatcher.serve_node(socket.actor, _NodeChannel(socket))
+        except LinkClosed as closed:
+            socket.end(Closing(closed.code, closed.reason))
+
+    await doors.serve(websocket, actor, serve)
+
+
+class _NodeChannel:
+    """Its streams have windows, so its messages need no other bound."""
+
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+        self.send = socket.send
+
+    async def receive(self) -> str | bytes | None:
+        return await self._socket.receive_unpaced()

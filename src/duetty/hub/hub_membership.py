@@ -1,0 +1,331 @@
+"""A node's own side: it dials a hub, proves who it is, and serves what the hub sends.
+
+From behind any router, since it is this side that connects. After a pause with jitter again,
+for as long as the server runs.
+"""
+
+import json
+import logging
+import os
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import anyio
+import anyio.abc
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import (
+    ConnectionClosed,
+    InvalidHandshake,
+    InvalidStatus,
+    InvalidURI,
+    WebSocketException,
+)
+
+from duetty.clock import Clock
+from duetty.errors import BadArguments, ServerUnavailable, StateUnwritable
+from duetty.hub.addresses import Address, parse_address
+from duetty.hub.dial import dialled
+from duetty.hub.identity import NodeKey
+from duetty.hub.joined_node import HELLO_S, REPLACED, unpacked
+from duetty.hub.network import Network
+from duetty.hub.streams import PROTOCOL, Frame, LinkBroken, Stream, Streams
+
+log = logging.getLogger("duetty.join")
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+STEADY_S = 10.0
+"""A connection that held so long was a good one: the next pause is short again."""
+
+AWAY_S = 300.0
+"""For one whose place was taken: two machines with one key do not fight for it."""
+
+ANNOUNCE_S = 0.05
+"""At most so often a changed list of sessions is told."""
+
+Serve = Callable[["Opening"], Awaitable[None]]
+Sessions = Callable[[], Sequence[tuple[str, str]]]
+
+
+class Opening:
+    """A request of the hub, for who serves it."""
+
+    def __init__(self, stream: Stream, head: Mapping[str, Any], body: bytes, *, end: bool) -> None:
+        self.stream = stream
+        self.head = head
+        self.body = body
+        self.is_whole = end
+        """Whether `body` is all of it."""
+
+        self.is_late = False
+        """It took longer to come than its caller waits: it must not run."""
+
+
+class Joining:
+    """The link to one hub."""
+
+    def __init__(
+        self,
+        address: Address,
+        *,
+        token: str,
+        key: NodeKey,
+        hostname: str,
+        version: str,
+        network: Network,
+        clock: Clock,
+        serve: Serve,
+        sessions: Sessions,
+    ) -> None:
+        self.address = address
+        self.state: Literal["connecting", "joined", "unavailable"] = "connecting"
+        self.reason: str | None = None
+        self.user: str | None = None
+        self._token = token
+        self._key = key
+        self._hostname = hostname
+        self._version = version
+        self._network = network
+        self._clock = clock
+        self._serve = serve
+        self._sessions = sessions
+        self._changed = anyio.Event()
+
+    def sessions_changed(self) -> None:
+        self._changed.set()
+
+    async def keep(self) -> None:
+        """Until cancelled: join, serve, and after a pause again."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            began_s = self._clock.monotonic_s()
+            away = False
+            try:
+                await self._once()
+                self._is_away("the hub closed the connection")
+            except _Replaced:
+                self._is_away(REPLACED.reason)
+                away = True
+            except (ServerUnavailable, BadArguments) as error:
+                self._is_away(error.message)
+            if self._clock.monotonic_s() - began_s > STEADY_S:
+                pause_s = FIRST_PAUSE_S
+            # Many nodes of one hub do not come back in the same moment.
+            await anyio.sleep(AWAY_S if away else pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    def _is_away(self, reason: str) -> None:
+        self.state, self.reason = "unavailable", reason
+        log.warning("hub_left", extra={"hub": str(self.address), "reason": reason})
+
+    async def _once(self) -> None:
+        headers = {"Authorization": f"Bearer {self._token}"}
+        try:
+            ip = await self._network.resolved(self.address)
+            async with dialled(self.address, headers, self._network, ip, "/ws/node") as socket:
+                await self._hello(socket)
+                await self._converse(socket)
+        except InvalidStatus as error:
+            raise ServerUnavailable(_refusal(error)) from error
+        except ConnectionClosed as error:
+            if error.rcvd is not None and error.rcvd.code == REPLACED.code:
+                raise _Replaced from error
+            reason = "" if error.rcvd is None else error.rcvd.reason
+            raise ServerUnavailable(reason or "the connection to the hub broke") from error
+        except LinkBroken as error:
+            raise ServerUnavailable(f"the hub does not keep to the protocol: {error}") from error
+        except (OSError, TimeoutError, InvalidHandshake, InvalidURI, WebSocketException) as error:
+            raise ServerUnavailable("the hub does not take connections") from error
+
+    async def _hello(self, socket: ClientConnection) -> None:
+        """Raises:
+        ServerUnavailable: if the hub does not take us.
+        """
+        challenge = await _told(socket)
+        self._changed = anyio.Event()
+        hello = {
+            "node": self._key.public,
+            "signature": self._key.sign(str(challenge.get("challenge"))),
+            "protocols": [PROTOCOL],
+            "hostname": self._hostname,
+            "version": self._version,
+            "sessions": self._sessions(),
+        }
+        await socket.send(json.dumps(hello))
+        answer = await _told(socket)
+        if "welcome" not in answer:
+            refused = answer.get("refused")
+            message = refused.get("message") if isinstance(refused, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
+            raise ServerUnavailable(f"the hub refuses this machine: {message or 'no reason given'}")
+        welcome = cast("dict[str, Any]", answer["welcome"])
+        self.user = str(welcome.get("user") or "") or None
+        self.state, self.reason = "joined", None
+        log.info("hub_joined", extra={"hub": str(self.address), "user": self.user})
+
+    async def _converse(self, socket: ClientConnection) -> None:
+        failed: list[Exception] = []
+        async with anyio.create_task_group() as tasks:
+            late = _Lateness(self._clock)
+
+            def opened(stream: Stream, frame: Frame) -> None:
+                head, body = unpacked(frame.payload)
+                opening = Opening(stream, head, body, end=frame.end)
+                opening.is_late = late.is_late(head)
+                tasks.start_soon(self._answer, opening)
+
+            streams = Streams(socket.send, opened=opened)
+            tasks.start_soon(self._announce, socket)
+            try:
+                while True:
+                    message = await socket.recv()
+                    if isinstance(message, bytes):
+                        streams.take(message)
+            except (ConnectionClosed, LinkBroken) as error:  # a task group would wrap it
+                failed.append(error)
+            finally:
+                streams.end("the connection to the hub broke")
+            tasks.cancel_scope.cancel()
+        raise failed[0]
+
+    async def _answer(self, opening: Opening) -> None:
+        try:
+            with suppress(ServerUnavailable, anyio.EndOfStream):  # the hub wants no more of it
+                await self._serve(opening)
+        except Exception:
+            # One bad request must not cost the others the link.
+            log.exception("hub_request_crashed")
+        finally:
+            with suppress(ConnectionClosed):
+                await opening.stream.close()
+
+    async def _announce(self, socket: ClientConnection) -> None:
+        with suppress(ConnectionClosed):
+            while True:
+                await self._changed.wait()
+                self._changed = anyio.Event()
+                await socket.send(json.dumps({"sessions": self._sessions()}))
+                await anyio.sleep(ANNOUNCE_S)
+
+
+class Membership:
+    """The hub that this server joined, if it did; remembered over a restart."""
+
+    def __init__(
+        self,
+        *,
+        file: Path,
+        tasks: anyio.abc.TaskGroup,
+        link: Callable[[Address, str], Joining],
+    ) -> None:
+        self._file = file
+        self._tasks = tasks
+        self._link = link
+        self._scope: anyio.CancelScope | None = None
+        self.joining: Joining | None = None
+
+    def join(self, address: Address, token: str) -> Joining:
+        """Raises:
+        StateUnwritable: if it cannot be remembered.
+        """
+        self._save({"hub": str(address), "token": token})
+        return self._start(address, token)
+
+    def leave(self) -> bool:
+        """Whether there was a hub to leave."""
+        self._file.unlink(missing_ok=True)
+        if self._scope is None:
+            return False
+        self._scope.cancel()
+        self._scope = self.joining = None
+        return True
+
+    def restore(self, default: str = "", token: str = "") -> None:
+        """Join what was joined before, or what the settings say."""
+        try:
+            kept = cast("dict[str, str]", json.loads(self._file.read_text(encoding="utf-8")))
+            address, token = parse_address(kept["hub"]), kept["token"]
+            if default and str(parse_address(default)) != str(address):
+                log.warning("hub_of_settings_differs", extra={"hub": default})
+        except FileNotFoundError:
+            if not default or not token:
+                return
+            address = parse_address(default)
+        except (OSError, ValueError, KeyError, TypeError, BadArguments) as error:
+            log.warning("join_unreadable", extra={"reason": str(error)})
+            return
+        self._start(address, token)
+
+    def _start(self, address: Address, token: str) -> Joining:
+        if self._scope is not None:
+            self._scope.cancel()
+        self.joining = self._link(address, token)
+        self._scope = scope = anyio.CancelScope()
+
+        async def keep(joining: Joining) -> None:
+            with scope:
+                await joining.keep()
+
+        self._tasks.start_soon(keep, self.joining)
+        return self.joining
+
+    def sessions_changed(self) -> None:
+        if self.joining is not None:
+            self.joining.sessions_changed()
+
+    def _save(self, kept: Mapping[str, object]) -> None:
+        beside = self._file.with_suffix(".new")
+        try:
+            beside.unlink(missing_ok=True)
+            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+                json.dump(kept, out)
+            beside.replace(self._file)
+        except OSError as error:
+            raise StateUnwritable(f"cannot write {self._file}: {error.strerror}") from error
+
+
+class _Replaced(Exception):
+    pass
+
+
+class _Lateness:
+    """Finds requests that lay somewhere for longer than their callers wait.
+
+    The two clocks agree on nothing but how fast they run, so the quickest message so far says
+    how far they are apart.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._quickest_ms: float | None = None
+
+    def is_late(self, head: Mapping[str, Any]) -> bool:
+        sent, left = head.get("sent_ms"), head.get("left_ms")
+        if not isinstance(sent, int) or not isinstance(left, int):
+            return False
+        took_ms = self._clock.monotonic_s() * 1000 - sent
+        if self._quickest_ms is None or took_ms < self._quickest_ms:
+            self._quickest_ms = took_ms
+        return took_ms - self._quickest_ms >= left
+
+
+async def _told(socket: ClientConnection) -> dict[str, Any]:
+    message: str | bytes = ""
+    with anyio.move_on_after(HELLO_S):
+        message = await socket.recv()
+    try:
+        parsed = json.loads(message)
+    except (ValueError, RecursionError) as error:
+        raise ServerUnavailable("the hub does not answer as one") from error
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+
+
+def _refusal(error: InvalidStatus) -> str:
+    status = error.response.status_code
+    try:
+        told = json.loads(error.response.body or b"")["error"]
+        return f"the hub refuses this machine ({status}): {str(told['message'])[:300]}"
+    except (ValueError, KeyError, TypeError):
+        return f"the hub refuses this machine ({status})"
