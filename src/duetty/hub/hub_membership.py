@@ -29,8 +29,9 @@ from duetty.errors import BadArguments, ServerUnavailable, StateUnwritable
 from duetty.hub.addresses import Address, parse_address
 from duetty.hub.dial import dialled
 from duetty.hub.identity import NodeKey
-from duetty.hub.joined_node import HELLO_S, REPLACED, unpacked
+from duetty.hub.joined_node import HELLO_S, unpacked
 from duetty.hub.network import Network
+from duetty.hub.nodes import REPLACED
 from duetty.hub.streams import PROTOCOL, Frame, LinkBroken, Stream, Streams
 
 log = logging.getLogger("duetty.join")
@@ -92,6 +93,8 @@ class Joining:
         self._serve = serve
         self._sessions = sessions
         self._changed = anyio.Event()
+        self._epoch = 0
+        """Of the last connection: the hub closes older ones, wherever they are."""
 
     def sessions_changed(self) -> None:
         self._changed.set()
@@ -152,6 +155,7 @@ class Joining:
             "hostname": self._hostname,
             "version": self._version,
             "sessions": self._sessions(),
+            "epoch": self._epoch,
         }
         await socket.send(json.dumps(hello))
         answer = await _told(socket)
@@ -161,6 +165,8 @@ class Joining:
             raise ServerUnavailable(f"the hub refuses this machine: {message or 'no reason given'}")
         welcome = cast("dict[str, Any]", answer["welcome"])
         self.user = str(welcome.get("user") or "") or None
+        epoch = welcome.get("epoch")
+        self._epoch = epoch if isinstance(epoch, int) else 0
         self.state, self.reason = "joined", None
         log.info("hub_joined", extra={"hub": str(self.address), "user": self.user})
 

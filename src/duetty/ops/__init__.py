@@ -2,7 +2,16 @@
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
-from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, RemoteNode, packed
+from duetty.hub import (
+    PART_BYTES,
+    JoinedSocket,
+    Kind,
+    NodeSocket,
+    Opening,
+    RemoteNode,
+    packed,
+    unpacked,
+)
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
 from duetty.ops.contract import cut_off_failure
@@ -68,4 +77,5 @@ __all__ = [
     "open_oversight",
     "packed",
     "permit",
+    "unpacked",
 ]
