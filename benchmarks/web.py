@@ -27,7 +27,7 @@ ECHO = """async ([name, keys, pause]) => {
   for (let key = 0; key < keys; key++) {
     const column = view.term.buffer.active.cursorX;
     const began = performance.now();
-    view.type(key % 60 === 59 ? "\\u0015" : "x");
+    view.stream.type(key % 60 === 59 ? "\\u0015" : "x");
     await new Promise((resolve) => {
       const end = setTimeout(resolve, 5000);
       const heard = view.term.onWriteParsed(() => {

@@ -39,8 +39,10 @@ def pytest_xdist_auto_num_workers() -> int:
     return spreading.processes()
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` is obeyed
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave out what this machine cannot run, and say why."""
+    spreading.mark_slow_cases(items)
     spreading.spread(items)
     missing = {
         marker: [program for program in programs if shutil.which(program) is None]

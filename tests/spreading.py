@@ -39,6 +39,17 @@ def processes() -> int:
     return 2 * len(os.sched_getaffinity(0))
 
 
+def mark_slow_cases(items: list[pytest.Item]) -> None:
+    """Of a function marked `sampled(every)` all cases are slow but the first of every so many."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if (sampled := item.get_closest_marker("sampled")) is not None:
+            function = item.nodeid.partition("[")[0]
+            if cases[function] % sampled.args[0]:
+                item.add_marker("slow")
+            cases[function] += 1
+
+
 def spread(items: list[pytest.Item]) -> None:
     """The order of files, long ones first; those of one file stay together and in their order."""
     ranks = {path: rank for rank, path in enumerate(LONG)}

@@ -1,26 +1,52 @@
-"""TypeScript types of every operation, from the table; `make docs` writes them, a test compares them.
+"""TypeScript types of the page, from the tables; `make docs` writes them, a test compares them.
 
-Usage: generate_page_types.py [FILE]
+`operations.ts` has every operation's arguments and answer, `messages.ts` what goes over `/ws/view`.
 """
 
 import json
-import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
+from duetty.edges.http.websocket.frames import HEAD, Kind
+from duetty.edges.http.websocket.messages import VIEWER_MESSAGES
+from duetty.edges.http.websocket.server_messages import (
+    SERVER_MESSAGES,
+    Elements,
+    ServerMessage,
+    SizeMessage,
+    StreamEvent,
+)
 from duetty.ops import OPERATIONS
+from duetty.wire.surface import ElementInfo, Looks
 
-PLACE = Path(__file__).parent.parent / "web/src/protocol/operations.ts"
-NOTE = "// Made by tools/generate_page_types.py from the operation table; do not edit.\n"
+PROTOCOL = Path(__file__).parent.parent / "web/src/protocol"
+NOTE = "// Made by tools/generate_page_types.py; do not edit.\n"
+OPERATIONS_FILE, MESSAGES_FILE = PROTOCOL / "operations.ts", PROTOCOL / "messages.ts"
+
+
+def _subclasses(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+LEAVE_DEFAULTS_OUT = {
+    each.__name__ for base in (ElementInfo, Looks, ServerMessage) for each in _subclasses(base)
+}
+"""Answers whose fields are left out when they have their default; all others have every field."""
 
 
 class Shapes:
     """Named shapes, each written once however many operations use it."""
 
-    def __init__(self) -> None:
-        self._written: dict[str, str] = {}
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self.written: dict[str, str] = {}
+        self._known = known or {}
+        """Written elsewhere already: used by name."""
+        self.used: set[str] = set()
 
     def of(self, kind: Any, mode: Any) -> str:
         schema: dict[str, Any] = TypeAdapter(kind).json_schema(mode=mode)
@@ -28,27 +54,36 @@ class Shapes:
             self._keep(name, described, mode)
         title = getattr(kind, "__name__", "")
         if schema.get("type") == "object" and "properties" in schema and title:
+            assert title not in self._known, f"two shapes are called {title}"
             self._keep(title, schema, mode)
             return title
         return self._type(schema, mode)
 
     def _keep(self, name: str, schema: dict[str, Any], mode: str) -> None:
+        if name in self._known:
+            return
         if schema.get("type") != "object" or "properties" not in schema:
-            self._written[name] = f"export type {name} = {self._type(schema, mode)};"
+            self.written[name] = f"export type {name} = {self._type(schema, mode)};"
             return
         required = set(schema.get("required", []))
         lines = [f"export interface {name} {{"]
         for field, described in schema["properties"].items():
             if text := described.get("description"):
                 lines.append(f"  /** {text.replace('*/', '* /')} */")
-            mark = "" if field in required or mode == "serialization" else "?"
+            is_whole = mode == "serialization" and name not in LEAVE_DEFAULTS_OUT
+            mark = "" if field in required or is_whole else "?"
             lines.append(f"  {_key(field)}{mark}: {self._type(described, mode)};")
-        self._written[name] = "\n".join([*lines, "}"])
+        if schema.get("additionalProperties") is True:
+            lines.append("  [field: string]: unknown;")
+        self.written[name] = "\n".join([*lines, "}"])
 
     def _type(self, schema: dict[str, Any], mode: str) -> str:
         match schema:
             case {"$ref": str(ref)}:
-                return ref.rpartition("/")[2]
+                name = ref.rpartition("/")[2]
+                if name in self._known:
+                    self.used.add(name)
+                return name
             case {"const": value}:
                 return json.dumps(value)
             case {"enum": list(values)}:
@@ -77,14 +112,14 @@ class Shapes:
                 return "unknown"
 
     def text(self) -> str:
-        return "\n\n".join(self._written.values())
+        return "\n\n".join(self.written.values())
 
 
 def _key(name: str) -> str:
     return name if name.isidentifier() else json.dumps(name)
 
 
-def page_types() -> str:
+def _operation_shapes() -> tuple[Shapes, str]:
     shapes = Shapes()
     rows: list[str] = []
     for each in OPERATIONS.values():
@@ -92,10 +127,50 @@ def page_types() -> str:
         result = shapes.of(each.result, "serialization")
         rows.append(f"  /** {each.summary} */")
         rows.append(f'  "{each.name}": {{ params: {params}; result: {result} }};')
-    table = "\n".join(["export interface Operations {", *rows, "}"])
+    return shapes, "\n".join(["export interface Operations {", *rows, "}"])
+
+
+def operation_types() -> str:
+    shapes, table = _operation_shapes()
     return f"{NOTE}\n{shapes.text()}\n\n{table}\n"
 
 
+def message_types() -> str:
+    shapes = Shapes(_operation_shapes()[0].written)
+    for kind in (Elements, SizeMessage, StreamEvent):  # what a message says, without its stream
+        shapes.of(kind, "serialization")
+    server = _union("ServerMessage", shapes, SERVER_MESSAGES, "serialization")
+    viewer = _union("ViewerMessage", shapes, VIEWER_MESSAGES, "validation")
+    frames = [
+        *(f"export const {kind.name} = {kind.value};" for kind in Kind),
+        f"export const HEAD_BYTES = {HEAD.size};",
+    ]
+    imported = f'import type {{ {", ".join(sorted(shapes.used))} }} from "./operations";'
+    return "\n".join(
+        [
+            f"{NOTE}// What goes over /ws/view: docs/viewing.md says what it means.",
+            imported,
+            "",
+            "// Kinds of binary frames, and the length of a frame's head.",
+            *frames,
+            "",
+            shapes.text(),
+            "",
+            server,
+            "",
+            viewer,
+            "",
+        ]
+    )
+
+
+def _union(name: str, shapes: Shapes, table: Mapping[str, Any], mode: str) -> str:
+    kinds = [
+        f'  | ({{ type: "{type_}" }} & {shapes.of(kind, mode)})' for type_, kind in table.items()
+    ]
+    return f"export type {name} =\n" + "\n".join(kinds) + ";"
+
+
 if __name__ == "__main__":
-    place = Path(sys.argv[1]) if len(sys.argv) > 1 else PLACE
-    place.write_text(page_types(), encoding="utf-8")
+    OPERATIONS_FILE.write_text(operation_types(), encoding="utf-8")
+    MESSAGES_FILE.write_text(message_types(), encoding="utf-8")

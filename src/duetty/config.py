@@ -176,6 +176,57 @@ class Settings:
     terminal_aliases: bool = _setting(  # type: ignore[assignment]
         True, "whether the terminal contract takes the aliases of older tools: run, send, create …"
     )
+    agent_model: str = _setting(  # type: ignore[assignment]
+        "",
+        "model of the agent as PROVIDER:MODEL, for example openai:gpt-5; with base_url its name there",
+    )
+    agent_base_url: str = _setting(  # type: ignore[assignment]
+        "", "address of an OpenAI-compatible server, for example http://127.0.0.1:11434/v1"
+    )
+    agent_api_key_env: str = _setting(  # type: ignore[assignment]
+        "",
+        "variable of the server's environment that holds the key; empty is PROVIDER_API_KEY;"
+        " no session is given it",
+    )
+    agent_keyring: str = _setting(  # type: ignore[assignment]
+        "",
+        "service in the system's keyring that holds the key, under the user name `duetty`;"
+        " used before the environment",
+    )
+    agent_max_turns: int = _setting(  # type: ignore[assignment]
+        50, "requests to the model for one message, before a person is asked", low=1, high=10_000
+    )
+    agent_max_tokens: int = _setting(  # type: ignore[assignment]
+        2_000_000,
+        "tokens of one conversation, in and out, before a person is asked",
+        low=100,
+        high=2**40,
+    )
+    agent_max_cost_cents: int = _setting(  # type: ignore[assignment]
+        500,
+        "what one conversation may cost, in US cents, before a person is asked; 0 is no limit",
+        high=10**9,
+    )
+    agent_max_minutes: int = _setting(  # type: ignore[assignment]
+        60, "minutes of work on one message, before a person is asked", low=1, high=100_000
+    )
+    agent_input_cents: int = _setting(  # type: ignore[assignment]
+        0,
+        "US cents for a million tokens to the model; 0 is what the library's list says",
+        high=10**9,
+    )
+    agent_output_cents: int = _setting(  # type: ignore[assignment]
+        0, "the same for tokens that it answers with", high=10**9
+    )
+    agent_context_tokens: int = _setting(  # type: ignore[assignment]
+        120_000,
+        "tokens of one request above which earlier parts of a conversation are summed up",
+        low=1_000,
+        high=2**31,
+    )
+    agent_timeout_s: int = _setting(  # type: ignore[assignment]
+        120, "seconds without a word from the model after which it is asked again", low=1, high=3600
+    )
     mcp_client_enabled: bool = _setting(  # type: ignore[assignment]
         True, "whether other MCP servers (upstreams) are used"
     )

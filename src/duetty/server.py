@@ -32,6 +32,7 @@ import uvicorn
 from anyio.abc import TaskStatus
 
 from duetty import __version__
+from duetty.agent import open_agents, without_key
 from duetty.approvals import Approvals
 from duetty.calls import Scope
 from duetty.clock import Clock, SystemClock
@@ -82,6 +83,7 @@ from duetty.hub import (
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
+    AgentHands,
     Dispatcher,
     Node,
     Oversight,
@@ -170,6 +172,7 @@ class Server:
         self._paths = paths
         self._settings = settings
         self._environment = with_own_place(environment, paths)
+        self._for_programs = without_key(settings, self._environment)
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
         self._stopping: anyio.Event | None = None
@@ -253,13 +256,13 @@ class Server:
                 scratch=self._paths.scratch,
                 settings=self._settings,
                 clock=self._clock,
-                environment=self._environment,
+                environment=self._for_programs,
                 url=lambda: self._url,
                 tasks=tasks,
             )
             self._processes = Processes(
                 directory=self._paths.state / "processes",
-                environment=self._environment,
+                environment=self._for_programs,
                 most=self._settings.process_max,
                 output_bytes=self._settings.process_output_mib * 1024 * 1024,
                 clock=self._clock,
@@ -380,7 +383,10 @@ class Server:
             trail=oversight.trail,
             deciding=oversight.deciding,
             page_opening=PageOpening(
-                self._environment, self._clock, directory=self._paths.runtime, tasks=tasks
+                self._for_programs, self._clock, directory=self._paths.runtime, tasks=tasks
+            ),
+            agents=open_agents(
+                self._settings, self._environment, store=store, clock=self._clock, tasks=tasks
             ),
             upstreams=upstreams_of(
                 self._paths,
@@ -393,6 +399,7 @@ class Server:
             ),
         )
         dispatcher = Dispatcher(services)
+        services.agents.hands = AgentHands(dispatcher, services)
         mcp = McpEdge(
             dispatcher,
             admit=guard.admit,

@@ -34,6 +34,7 @@ TOO_LONG: dict[str, tuple[Json, str]] = {
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("mode", ["interactive", "headless"])
 @pytest.mark.parametrize("what", TOO_LONG)
+@pytest.mark.sampled(5)
 async def test_what_no_program_takes_is_a_bad_payload_in_both_modes(
     server: ServerProcess, door: str, mode: str, what: str
 ) -> None:

@@ -50,6 +50,7 @@ ODD: dict[str, Json] = {
 @pytest.mark.pty
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("asks", [False, True], ids=["plain", "can be asked"])
+@pytest.mark.sampled(4)
 def test_what_a_reader_may_stumble_over_is_told_alike_by_http_and_on_stdio(
     server: ServerProcess, odd: str, asks: bool
 ) -> None:

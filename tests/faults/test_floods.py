@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.pty]
 GROWTH_BYTES = 80 * MIB
 """A journal's window, a screen with its scrollback, one answer, and room to breathe."""
 
-LINE_BYTES = 1_000_000_000
-"""Sixteen times what the journal keeps."""
+LINE_BYTES = (200_000_000, pytest.param(1_000_000_000, marks=pytest.mark.slow))
+"""Three times, and sixteen times, what the journal keeps."""
 
 SEQUENCE_BYTES = 50_000_000
 
@@ -43,17 +43,20 @@ def server() -> Iterator[ServerProcess]:
         yield server
 
 
-def test_a_line_that_hardly_ends_is_answered_with_bounded_output(server: ServerProcess) -> None:
+@pytest.mark.parametrize("line_bytes", LINE_BYTES)
+def test_a_line_that_hardly_ends_is_answered_with_bounded_output(
+    server: ServerProcess, line_bytes: int
+) -> None:
     before_bytes = resident_bytes(server)
 
     answer = run(
-        server, f"head -c {LINE_BYTES} /dev/zero | tr '\\0' x; (exit 5)", max_wait_ms=FOREVER
+        server, f"head -c {line_bytes} /dev/zero | tr '\\0' x; (exit 5)", max_wait_ms=FOREVER
     )
 
     assert (answer["exit_code"], answer["completed_by"]) == (5, "mark")
-    assert answer["output_bytes"] == LINE_BYTES
+    assert answer["output_bytes"] == line_bytes
     assert 0 < len(answer["output"]) < 40_000
-    assert answer["omitted_bytes"] > LINE_BYTES - 40_000
+    assert answer["omitted_bytes"] > line_bytes - 40_000
     assert resident_bytes(server) - before_bytes < GROWTH_BYTES
     assert answers(server, "s")
     assert answers(server, "other")
@@ -71,6 +74,7 @@ def test_a_line_that_hardly_ends_is_answered_with_bounded_output(server: ServerP
         pytest.param("\\033[", "m", id="CSI"),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_sequence_that_does_not_end_is_bounded_and_later_text_is_seen(
     server: ServerProcess, introducer: str, terminator: str
 ) -> None:

@@ -129,6 +129,7 @@ def traces(engine: Engine) -> tuple[set[str], set[str], set[str], list[str]]:
         pytest.param({"env": {"A": "x" * 3_000_000}}, DuettyError, id="too much environment"),
     ],
 )
+@pytest.mark.sampled(4)
 async def test_a_session_that_cannot_be_opened_leaves_nothing_behind(
     engine: Engine, arguments: dict[str, object], error: type[DuettyError]
 ) -> None:

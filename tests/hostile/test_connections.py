@@ -157,6 +157,7 @@ def limited(server: ServerProcess, most: int) -> Generator[None]:
 
 
 @pytest.mark.parametrize("most", [96, 256, 1024])
+@pytest.mark.sampled(3)
 def test_more_idle_strangers_than_descriptors_keep_nobody_out(
     server: ServerProcess, most: int
 ) -> None:

@@ -42,6 +42,7 @@ def empty(path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", ["", "-wal"])
 @pytest.mark.parametrize("damage", [Path.unlink, empty, halve, garble])
+@pytest.mark.sampled(3)
 def test_a_damaged_file_is_named_by_status_and_doctor_and_kept(
     server: ServerProcess, damage: Callable[[Path], None], suffix: str
 ) -> None:

@@ -52,6 +52,7 @@ def attacked(server: ServerProcess, attack: str, token: str) -> Generator[None]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.sampled(3)
 def test_a_person_works_on_beside_a_greedy_client(server: ServerProcess, attack: str) -> None:
     with client_of(server) as http:
         token = "" if attack in STRANGERS else new_token(http, "read")

@@ -174,6 +174,7 @@ def frame(payload: bytes, *, opcode: int) -> bytes:
         ("/sessions/s/ws/raw", b"x", 2),
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_websocket_of_tiny_frames_holds_up_nobody(
     server: ServerProcess, token: str, path: str, payload: bytes, opcode: int
 ) -> None:

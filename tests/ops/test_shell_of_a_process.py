@@ -138,6 +138,7 @@ async def test_what_is_proven_of_one_shell_is_not_proven_of_another(home: Path) 
         {"command": "touch here; sh", "stdin": "touch there\n"},
     ],
 )
+@pytest.mark.sampled(3)
 async def test_an_answer_that_stays_is_for_the_line_alone(
     home: Path, besides: dict[str, Any]
 ) -> None:

@@ -442,6 +442,7 @@ def test_go_tells_its_own_version_whatever_a_project_asks_for() -> None:
     assert [each.words[:3] for each in proof.hardened] == [("env", "GOTOOLCHAIN=local", "go")] * 2
 
 
+@pytest.mark.slow  # it starts every program of this machine that has a version
 def test_versions_of_what_is_installed_here_read_nothing_of_the_directory(tmp_path: Path) -> None:
     """Files that programs have been seen to run or to obey, all at once."""
     hit = tmp_path / "hit"

@@ -135,6 +135,7 @@ def test_the_bound_is_on_code_and_not_on_data(text: str) -> None:
         "python3 - <<E\nopen('x', 'w'); os.system('ls ' + \"",
     ],
 )  # fmt: skip
+@pytest.mark.sampled(4)
 def test_a_text_of_200_kb_is_looked_at_in_little_time(piece: str) -> None:
     text = (piece * (200_000 // len(piece) + 1))[:200_000]
     began = time.process_time()

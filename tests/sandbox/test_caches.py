@@ -73,6 +73,7 @@ def write_sdist(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.sampled(2)
 def test_pip_keeps_what_it_built_for_the_next_sandbox_of_the_workspace(
     place: Path, level: RequestedLevel
 ) -> None:

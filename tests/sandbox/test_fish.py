@@ -37,6 +37,7 @@ def person(place: Path) -> Path:
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("kind", [(), ("-i",)])
+@pytest.mark.sampled(3)
 def test_fish_complains_of_nothing_and_knows_what_the_person_has(
     level: RequestedLevel, kind: tuple[str, ...], tmp_path: Path
 ) -> None:

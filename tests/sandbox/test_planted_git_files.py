@@ -105,6 +105,7 @@ AT_A_COMMIT = [
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize(("files", "target"), AT_A_COMMIT)
+@pytest.mark.sampled(5)
 def test_no_hook_leads_to_what_was_written_inside(
     home: Path, level: RequestedLevel, files: dict[str, str], target: str
 ) -> None:

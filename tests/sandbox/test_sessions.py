@@ -65,6 +65,7 @@ async def run_by_a_person(engine: Engine, line: str) -> Any:
 @pytest.mark.shells
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "dash"])
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.sampled(3)
 async def test_exit_codes_and_output_are_exact_inside(
     home: Path, level: RequestedLevel, shell: str
 ) -> None:
@@ -279,6 +280,7 @@ async def test_where_user_namespaces_are_off_the_best_is_landlock_and_it_says_so
     ],
 )
 @pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.sampled(3)
 async def test_a_workspace_is_a_directory_for_files_and_not_all_there_is(
     home: Path, level: RequestedLevel, workspace: str, why: str
 ) -> None:

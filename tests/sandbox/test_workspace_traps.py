@@ -343,6 +343,7 @@ def test_what_is_hidden_in_something_protected_opens_nothing_on_the_way(home: Pa
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("made", ["many files", "many repositories"])
+@pytest.mark.sampled(3)
 def test_many_files_do_not_hide_a_repository(home: Path, level: RequestedLevel, made: str) -> None:
     subprocess.run(["git", "init", "-q", str(home / "ws/zzz")], check=True)
     for number in range(6_000 if made == "many files" else 60):

@@ -193,6 +193,7 @@ async def engine(home: Path) -> AsyncIterator[Engine]:
 
 
 @pytest.mark.parametrize("prompt", RC_FILES)
+@pytest.mark.sampled(2)
 async def test_a_prompt_that_a_program_makes_costs_no_result_its_exactness(
     engine: Engine, home: Path, prompt: str
 ) -> None:

@@ -17,6 +17,7 @@ EDITORS = ["bash", "zsh", "fish"]
 
 @pytest.mark.parametrize("shell", [*EDITORS, "dash"])
 @pytest.mark.parametrize("begun", ['echo "open', "echo 'it", "cat <<E\nsome", "if true", "echo ("])
+@pytest.mark.sampled(3)
 async def test_after_ctrl_c_in_an_open_line_the_next_run_is_as_in_a_fresh_session(
     engine: Engine, shell: str, begun: str
 ) -> None:

@@ -61,6 +61,7 @@ async def told(engine: Engine, home: Path, program: str) -> str:
 
 
 @pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
+@pytest.mark.sampled(3)
 async def test_a_question_that_nobody_waits_for_spoils_no_line(
     engine: Engine, shell: str, home: Path, question: bytes
 ) -> None:
@@ -78,6 +79,7 @@ async def test_a_question_that_nobody_waits_for_spoils_no_line(
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled(3)
 async def test_a_file_that_is_no_text_spoils_no_line(
     engine: Engine, shell: str, home: Path, seed: int
 ) -> None:
@@ -101,6 +103,7 @@ async def test_a_file_that_is_no_text_spoils_no_line(
         pytest.param("ask(); time.sleep(0.3); read_keys(); tell()", id="takes its time"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_program_that_reads_is_answered(
     engine: Engine, shell: str, home: Path, program: str
 ) -> None:

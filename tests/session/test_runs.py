@@ -32,6 +32,7 @@ LINES = [
 
 
 @pytest.mark.parametrize(("line", "exit_code", "output"), LINES, ids=[line for line, *_ in LINES])
+@pytest.mark.sampled(4)
 async def test_a_command_line_gives_its_own_exit_code_and_output(
     engine: Engine, shell: str, line: str, exit_code: int, output: str | None
 ) -> None:
@@ -126,6 +127,7 @@ async def test_a_loop_over_several_lines_is_one_answer(engine: Engine, shell: st
 
 
 @pytest.mark.parametrize("line", ["", "   ", "# only a comment"])
+@pytest.mark.sampled(3)
 async def test_a_line_that_does_nothing_ends_at_once(engine: Engine, shell: str, line: str) -> None:
     await engine.open(command=shell)
     await engine.run("true")

@@ -60,6 +60,7 @@ PROMPTS: dict[str, Type] = {
 
 
 @pytest.mark.parametrize("typed", PROMPTS.values(), ids=PROMPTS)
+@pytest.mark.sampled(3)
 async def test_prompts_that_keys_before_it_draw_are_not_a_runs_end(
     engine: Engine, shell: str, typed: Type
 ) -> None:
@@ -93,6 +94,7 @@ HALVES = {
 
 
 @pytest.mark.parametrize("typed", HALVES.values(), ids=HALVES)
+@pytest.mark.sampled(3)
 async def test_nothing_is_typed_into_somebodys_half_line(
     engine: Engine, shell: str, typed: str
 ) -> None:
@@ -156,6 +158,7 @@ ERASED: dict[str, Type] = {
 
 @pytest.mark.parametrize("shell", EDITORS)
 @pytest.mark.parametrize("typed", ERASED.values(), ids=ERASED)
+@pytest.mark.sampled(3)
 async def test_a_line_that_is_empty_again_is_nobodys(
     engine: Engine, shell: str, typed: Type
 ) -> None:

@@ -136,6 +136,7 @@ def test_the_users_preexec_sees_the_users_commands_only(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("rc", ["nothing", "a string", "an array", "a prompt made anew each time"])
+@pytest.mark.sampled(4)
 def test_marks_survive_a_line_that_takes_them_away(tmp_path: Path, rc: str, line: str) -> None:
     (tmp_path / ".bashrc").write_text(RC_FILES[rc] + "\n")
 

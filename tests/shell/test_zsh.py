@@ -101,6 +101,7 @@ def test_the_users_functions_see_the_users_status(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("rc", ["nothing", "both", "a prompt made anew each time"])
+@pytest.mark.sampled(4)
 def test_marks_survive_a_line_that_takes_them_away(tmp_path: Path, rc: str, line: str) -> None:
     (tmp_path / ".zshrc").write_text(RC_FILES[rc] + "\n")
 

@@ -107,7 +107,9 @@ class Tab:
 
     def wait_ready(self, session: str) -> None:
         self.page.wait_for_function(
-            "(name) => window.duettyViews?.get(name)?.ready.value", arg=session, timeout=WAIT_MS
+            "(name) => window.duettyViews?.get(name)?.stream.ready.value",
+            arg=session,
+            timeout=WAIT_MS,
         )
 
     def text(self, session: str) -> str:

@@ -63,7 +63,9 @@ def test_the_header_says_which_command_the_rows_belong_to(tab: Tab) -> None:
     tab.press("Control+Shift+ArrowUp")
     tab.press("Control+Shift+ArrowUp")
 
-    first_row = "view.term.buffer.active.getLine(view.viewport.value.top).translateToString(true)"
+    first_row = (
+        "view.term.buffer.active.getLine(view.fitting.viewport.value.top).translateToString(true)"
+    )
     expect(header).to_contain_text("seq 1 200")
     assert tab.view("s", first_row) == "$ seq 1 200"
     tab.press("Control+Shift+ArrowDown")
@@ -115,7 +117,7 @@ def test_a_link_to_a_command_opens_it(tab: Tab) -> None:
     tab.wait_ready("s")
 
     tab.page.wait_for_function(
-        "() => { const view = duettyViews.get('s'); return view.term.buffer.active.getLine(view.viewport.value.top).translateToString(true) === '$ seq 1 100'; }"
+        "() => { const view = duettyViews.get('s'); return view.term.buffer.active.getLine(view.fitting.viewport.value.top).translateToString(true) === '$ seq 1 100'; }"
     )
 
 

@@ -13,7 +13,12 @@ from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.testclient import TestClient
-from tools.generate_page_types import PLACE, page_types
+from tools.generate_page_types import (
+    MESSAGES_FILE,
+    OPERATIONS_FILE,
+    message_types,
+    operation_types,
+)
 
 from duetty.edges.web import POLICY, PageApp
 from duetty.edges.web.page import BUILT, load_files
@@ -108,7 +113,19 @@ def test_layers_of_the_page_hold(built: dict[str, Any]) -> None:
 
 
 def test_types_of_operations_are_those_of_the_table() -> None:
-    assert PLACE.read_text(encoding="utf-8") == page_types(), "run `make docs`"
+    assert OPERATIONS_FILE.read_text(encoding="utf-8") == operation_types(), "run `make docs`"
+
+
+def test_types_of_messages_are_those_of_the_server() -> None:
+    assert MESSAGES_FILE.read_text(encoding="utf-8") == message_types(), "run `make docs`"
+
+
+def test_one_module_alone_reaches_into_xterm() -> None:
+    reaching = [
+        path.name for path in (WEB / "src").rglob("*.ts*") if "_core" in path.read_text("utf-8")
+    ]
+
+    assert reaching == ["xterm_cells.ts"]
 
 
 def test_the_lock_pins_every_package_and_names_no_registry() -> None:

@@ -41,7 +41,7 @@ def test_an_overlay_is_drawn_in_its_cells_with_the_name_of_its_agent(tab: Tab) -
     expect(drawn).to_contain_text("Tests: 213 passed")
     expect(drawn).to_contain_text("claude")
 
-    box, cell = drawn.bounding_box(), tab.view("s", "view.viewport.value")
+    box, cell = drawn.bounding_box(), tab.view("s", "view.fitting.viewport.value")
     screen = tab.page.locator(".xterm-screen").bounding_box()
     assert box is not None
     assert screen is not None
@@ -203,7 +203,7 @@ def test_one_key_takes_control_from_an_agent(tab: Tab) -> None:
     expect(tab.page.get_by_role("alert").filter(has_text="claude")).to_be_visible()
 
     tab.press("Control+Shift+.")
-    tab.page.wait_for_function("() => duettyViews.get('s').size.value?.holder === 'you'")
+    tab.page.wait_for_function("() => duettyViews.get('s').stream.size.value?.holder === 'you'")
 
     assert client.get("/sessions/s/input/mode")["mode"] == "passthrough"
     tab.type("echo I drive\n")

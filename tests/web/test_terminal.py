@@ -108,8 +108,8 @@ def test_a_dropped_connection_goes_on_where_it_was_with_nothing_lost(
         tab.page.goto(f"{cutter.url}/ui/s/s")
         tab.wait_ready("s")
         tab.page.evaluate(
-            "() => { const view = duettyViews.get('s'), restored = view.restored.bind(view);"
-            " window.snapshots = 0; view.restored = (...all) => { window.snapshots += 1; restored(...all); }; }"
+            "() => { const { stream } = duettyViews.get('s'), restored = stream.restored.bind(stream);"
+            " window.snapshots = 0; stream.restored = (...all) => { window.snapshots += 1; restored(...all); }; }"
         )
 
         cutter.cut()
@@ -138,8 +138,12 @@ def test_two_viewers_of_different_size_see_the_same_whole_screen(
         phone.open("s")
 
         desk.page.get_by_role("button", name="Fit", exact=True).click()
-        desk.page.wait_for_function("() => duettyViews.get('s').size.value?.holder === 'you'")
-        phone.page.wait_for_function("() => duettyViews.get('s').size.value?.holder === 'other'")
+        desk.page.wait_for_function(
+            "() => duettyViews.get('s').stream.size.value?.holder === 'you'"
+        )
+        phone.page.wait_for_function(
+            "() => duettyViews.get('s').stream.size.value?.holder === 'other'"
+        )
         desk.view("s", "view.term.focus()")
         desk.type("echo seen by both\n")
         desk.wait_text("s", "seen by both")
@@ -168,7 +172,7 @@ def test_looking_at_a_session_does_not_change_its_size(tab: Tab) -> None:
     tab.open("s")
     tab.wait_text("s", "$")
 
-    assert tab.view("s", "[view.term.cols, view.term.rows, view.size.value.holder]") == [
+    assert tab.view("s", "[view.term.cols, view.term.rows, view.stream.size.value.holder]") == [
         77,
         19,
         "nobody",
@@ -196,10 +200,10 @@ def test_a_session_made_in_the_page_has_the_size_of_the_window(tab: Tab) -> None
 
     tab.page.get_by_role("button", name="Open", exact=True).click()
     tab.wait_ready("mine")
-    tab.page.wait_for_function("() => duettyViews.get('mine').size.value?.holder === 'you'")
+    tab.page.wait_for_function("() => duettyViews.get('mine').stream.size.value?.holder === 'you'")
 
     tab.page.wait_for_function(
-        "() => { const { size } = duettyViews.get('mine'); const could = duettyViews.get('mine').capacity();"
+        "() => { const { size } = duettyViews.get('mine').stream; const could = duettyViews.get('mine').fitting.capacity();"
         " return size.value.cols === could.cols && size.value.rows === could.rows; }"
     )
     info = tab.server.client.get("/sessions/mine")
@@ -249,7 +253,7 @@ def test_text_grows_and_shrinks_by_keys(tab: Tab) -> None:
     tab.open("s")
 
     tab.press("Control+Shift+G")
-    tab.page.wait_for_function("() => duettyViews.get('s').size.value?.holder === 'you'")
+    tab.page.wait_for_function("() => duettyViews.get('s').stream.size.value?.holder === 'you'")
     before = tab.view("s", "view.term.cols")
     for _ in range(4):
         tab.press("Control+Shift++")
@@ -359,7 +363,7 @@ def test_a_wheel_above_the_oldest_row_opens_the_rest(tab: Tab) -> None:
     tab.wait_text("s", "3000")
 
     tab.view("s", "view.term.scrollToTop()")
-    tab.page.wait_for_function("() => !duettyViews.get('s').viewport.value.atBottom")
+    tab.page.wait_for_function("() => !duettyViews.get('s').fitting.viewport.value.atBottom")
     tab.page.mouse.move(600, 400)
     tab.page.mouse.wheel(0, -300)
 
@@ -377,7 +381,7 @@ def test_a_program_that_clears_its_scrollback_is_followed_on(tab: Tab) -> None:
     tab.server.client.post("/sessions/s/run", {"input": r"printf '\e[3J'; seq 300 500"})
     tab.wait_text("s", "500")
 
-    tab.page.wait_for_function("() => duettyViews.get('s').viewport.value.atBottom")
+    tab.page.wait_for_function("() => duettyViews.get('s').fitting.viewport.value.atBottom")
 
 
 def test_a_flood_is_told_and_the_end_is_right(tab: Tab) -> None:

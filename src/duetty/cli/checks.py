@@ -4,6 +4,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from duetty import __version__
 from duetty.client import Client
@@ -58,12 +60,40 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("clock", _clock),
         ("mcp", _mcp),
         ("browser", _browser),
+        ("agent", lambda: _agent(paths, client)),
     )
     for what, check in checks:
         try:
             yield from check()
         except (DuettyError, OSError, ValueError, subprocess.SubprocessError) as error:
             yield Finding(what, "broken", f"could not be checked: {error}")
+
+
+def _agent(paths: Paths, client: Client) -> Iterator[Finding]:
+    """The server's own environment has the key, so the server says how it stands."""
+    settings = load_settings(paths, os.environ).settings
+    if not client.is_up():
+        model = settings.agent_model or "no model is set (the agent is optional)"
+        yield Finding("agent", "ok", f"{model}; start the server to check its key")
+        return
+    status = client.get("/agent/status")
+    if status["state"] == "not_configured":
+        is_wanted = status["model"] is not None
+        yield Finding("agent", "warning" if is_wanted else "ok", status["message"])
+        return
+    yield Finding("agent", "ok", f"{status['model']}, {status['state']}")
+    if settings.agent_base_url:
+        address = urlsplit(settings.agent_base_url)
+        port = address.port or (443 if address.scheme == "https" else 80)
+        try:
+            socket.create_connection((address.hostname or "", port), timeout=CLOCK_S).close()
+        except OSError as error:
+            yield Finding(
+                "agent",
+                "broken",
+                f"nothing answers at {settings.agent_base_url}: {error.strerror or error}",
+                "start the model's server, or mend agent.base_url",
+            )
 
 
 def _python() -> Iterator[Finding]:

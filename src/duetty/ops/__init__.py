@@ -13,6 +13,7 @@ from duetty.hub import (
     unpacked,
 )
 from duetty.ops.access import BROWSER_S, Access, Live
+from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
@@ -38,6 +39,7 @@ __all__ = [
     "PART_BYTES",
     "UNUSABLE",
     "Access",
+    "AgentHands",
     "Answer",
     "ApprovalFeed",
     "ApprovalRecord",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from duetty.agent import Agents
 from duetty.approvals import Approvals
 from duetty.audit import Trail
 from duetty.clock import Clock, SystemClock
@@ -70,6 +71,7 @@ class Services:
     deciding: Deciding
     page_opening: PageOpening
     hub: Hub
+    agents: Agents
     membership: Membership
     """In a hub that this server joined."""
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duetty.ops import (
+    agent_operations,
     approval_operations,
     audit,
     capture,
@@ -123,6 +124,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.PROMPTS,
         upstreams.PROMPT,
         upstreams.COMPLETE,
+        *agent_operations.AGENT,
         policy.SHOW,
         policy.CHECK,
         policy.WHY,

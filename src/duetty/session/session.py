@@ -112,6 +112,8 @@ class Session:
         self.exit_signal: int | None = None
         self.exited_at_ns: int | None = None
         self.typed = TypedText()
+        self.typed_by_people = 0
+        """How often a person wrote to it, by whatever way."""
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
@@ -387,6 +389,7 @@ class Session:
         if self.line.typed(data, self._tracker.phase):
             self.enter()
         self.actor = actor
+        self.typed_by_people += actor.kind == "person"
         self.activity.touch()
         self.pulse.fire()
 

@@ -78,6 +78,7 @@ def attached(terminal: Watched) -> Watched:
 
 
 @pytest.mark.parametrize("trick", [*QUERIES, *TRICKS])
+@pytest.mark.sampled(3)
 def test_hostile_output_never_reaches_the_persons_terminal(
     server: ServerProcess, session: str, trick: str
 ) -> None:

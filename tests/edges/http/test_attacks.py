@@ -51,6 +51,7 @@ def answer(heard: bytes) -> tuple[int, str]:
     ],
     ids=["syntax", "list", "deep", "not utf-8", "type", "unknown", "regex", "number", "plain", "form", "large"],
 )  # fmt: skip
+@pytest.mark.sampled(3)
 def test_a_bad_body_is_one_clear_error(
     http: httpx.Client, session: str, body: bytes, kind: str, status: int, expected: str
 ) -> None:

@@ -34,7 +34,7 @@ from tests.server_process import ServerProcess
 
 pytestmark = [pytest.mark.pty]
 
-SEEDS = (1, 2)
+SEEDS = (1, pytest.param(2, marks=pytest.mark.slow))
 """Fixed, so that a failure comes again; two, so that what one never draws is drawn."""
 
 EXAMPLES = 12

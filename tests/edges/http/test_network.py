@@ -127,6 +127,7 @@ def test_with_tls_beyond_loopback_an_authorised_request_is_answered(home: Path) 
     ],
     ids=["no key", "no cert", "key gone", "cert gone", "other's key", "swapped", "password"],
 )
+@pytest.mark.sampled(3)
 def test_files_that_are_no_pair_are_one_clear_error(
     home: Path, arguments: list[str], says: str
 ) -> None:
@@ -323,6 +324,7 @@ def test_nobody_is_allowed_in_from_elsewhere_unless_listed(http: httpx.Client) -
 
 
 @pytest.mark.parametrize("origin", ["*", "https://*.example", "app.example", "https://a/b", "null"])
+@pytest.mark.sampled(4)
 def test_an_origin_that_is_none_cannot_be_listed(home: Path, origin: str) -> None:
     assert "[bad_setting]" in failure(ServerProcess(home), "--cors-origin", origin)
 

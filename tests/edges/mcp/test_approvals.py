@@ -12,7 +12,8 @@ from tests.edges.mcp.connect import WAYS, connected
 from tests.edges.mcp.host import MODERN, hosted
 from tests.server_process import ServerProcess
 
-pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+pytestmark = [pytest.mark.anyio, pytest.mark.pty, pytest.mark.sampled(3)]
+# Of the four ways in the first and the last: stdio and HTTP, the old era and the new.
 
 RISKY = "git -C {} clean -ffdxq"
 """Throws away what is not committed: asked about wherever that is."""

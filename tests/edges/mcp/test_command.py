@@ -16,7 +16,8 @@ from tests.edges.mcp.connect import WAYS, call, connected
 from tests.edges.mcp.host import hosted
 from tests.server_process import ServerProcess, running_server
 
-pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+pytestmark = [pytest.mark.anyio, pytest.mark.pty, pytest.mark.sampled(3)]
+# Of the four ways in the first and the last: stdio and HTTP, the old era and the new.
 
 
 @pytest.fixture(params=WAYS)
@@ -91,6 +92,7 @@ async def test_text_is_piped_and_the_directory_is_as_asked_for(
         ({"command": "true", "workdir": "/nowhere"}, "/nowhere"),
     ],
 )
+@pytest.mark.sampled(3)
 async def test_a_missing_or_wrong_argument_is_a_result_that_says_so(
     server: ServerProcess, way: str, arguments: dict[str, object], told: str
 ) -> None:
@@ -137,6 +139,7 @@ async def test_a_background_command_is_polled_and_stopped(server: ServerProcess,
     assert (stopped["running"], stopped["signal"]) == (False, "TERM")
 
 
+@pytest.mark.sampled(3)
 async def test_output_is_streamed_as_progress(server: ServerProcess, way: str) -> None:
     told: list[str | None] = []
 

@@ -26,6 +26,7 @@ MOST = {
 
 @pytest.mark.parametrize("what", TASKS)
 @pytest.mark.parametrize("way", ["stdio-2025", "http-2026"])
+@pytest.mark.sampled(3)
 async def test_a_task_is_solved_with_few_calls_and_little_to_read(
     server: ServerProcess, way: str, what: str, tmp_path: Path
 ) -> None:

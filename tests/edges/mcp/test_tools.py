@@ -12,7 +12,8 @@ from mcp.types import INVALID_PARAMS, TextContent
 from tests.edges.mcp.connect import WAYS, call, connected
 from tests.server_process import ServerProcess
 
-pytestmark = [pytest.mark.anyio, pytest.mark.pty]
+pytestmark = [pytest.mark.anyio, pytest.mark.pty, pytest.mark.sampled(3)]
+# Of the four ways in the first and the last: stdio and HTTP, the old era and the new.
 
 TOOL_NAMES = {
     "wsh_create_session",

@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 from websockets.asyncio.client import ClientConnection, connect
 
+from duetty.edges.http.websocket.server_messages import SERVER_MESSAGES
 from duetty.vt import Terminal
 from tests.server_process import ServerProcess
 
@@ -67,6 +68,8 @@ class Viewer:
         if isinstance(message, bytes):
             return await self._take_bytes(message)
         told = json.loads(message)
+        fields = {name: value for name, value in told.items() if name != "type"}
+        SERVER_MESSAGES[told["type"]].model_validate(fields)  # as the page's types say it
         self.messages.append(told)
         if told["type"] == "size":
             terminal = self.terminals.get(told["stream"])

@@ -1,59 +1,17 @@
-// What goes over /ws/view, as docs/viewing.md says it.
-import type { ApprovalInfo, SessionInfo, StandingInfo } from "./operations";
+// Made by tools/generate_page_types.py; do not edit.
+// What goes over /ws/view: docs/viewing.md says what it means.
+import type { ApprovalInfo, OverlayInfo, PanelInfo, SessionInfo, StandingInfo } from "./operations";
 
-export type StreamMode = "stream" | "thumb" | "none";
-export type SizeHolder = "you" | "other" | "nobody";
-
-export type Colour = string | { r: number; g: number; b: number };
-
-export interface Style {
-  fg?: Colour | null;
-  bg?: Colour | null;
-  bold?: boolean | null;
-  italic?: boolean | null;
-  underline?: boolean | null;
-}
-
-export interface DrawnSpan extends Style {
-  id?: string | null;
-  text: string;
-}
-
-export interface RegionWrite extends Style {
-  row: number;
-  col: number;
-  text: string;
-}
-
-interface Element {
-  id: string;
-  z: number;
-  background?: { bg: Colour } | null;
-  spans: DrawnSpan[];
-  region_writes?: RegionWrite[];
-  focusable?: boolean;
-  screen_mode?: string;
-  /** Who drew it. */
-  owner?: string | null;
-}
-
-export interface Overlay extends Element {
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
-
-export interface Panel extends Element {
-  position: "top" | "bottom";
-  height: number;
-  visible: boolean;
-}
+// Kinds of binary frames, and the length of a frame's head.
+export const OUTPUT = 1;
+export const SNAPSHOT = 2;
+export const INPUT = 3;
+export const HEAD_BYTES = 13;
 
 export interface Elements {
-  overlays: Overlay[];
-  panels: Panel[];
-  screen_mode: string;
+  overlays: OverlayInfo[];
+  panels: PanelInfo[];
+  screen_mode: "normal" | "alt";
   input_mode: "passthrough" | "capture";
   focused: string | null;
 }
@@ -61,9 +19,12 @@ export interface Elements {
 export interface SizeMessage {
   cols: number;
   rows: number;
+  /** rows that panels leave to the program */
   program_rows: number;
+  /** where those rows begin */
   top: number;
-  holder: SizeHolder;
+  /** who sets the size */
+  holder: "you" | "other" | "nobody";
 }
 
 export interface StreamEvent {
@@ -73,6 +34,107 @@ export interface StreamEvent {
   [field: string]: unknown;
 }
 
+export interface Hello {
+  server_id: string;
+  version: string;
+  window_bytes: number;
+  /** for a browser that came by its cookie, to `prove` */
+  challenge?: string;
+}
+
+export interface Proved {
+}
+
+export interface Opened {
+  /** the viewer's number for one opened session */
+  stream: number;
+  session: SessionInfo;
+  offset: number;
+  resumed: boolean;
+}
+
+export interface SizeOfStream {
+  cols: number;
+  rows: number;
+  /** rows that panels leave to the program */
+  program_rows: number;
+  /** where those rows begin */
+  top: number;
+  /** who sets the size */
+  holder: "you" | "other" | "nobody";
+  /** the viewer's number for one opened session */
+  stream: number;
+}
+
+export interface ElementsOfStream {
+  overlays: OverlayInfo[];
+  panels: PanelInfo[];
+  screen_mode: "normal" | "alt";
+  input_mode: "passthrough" | "capture";
+  focused: string | null;
+  /** the viewer's number for one opened session */
+  stream: number;
+}
+
+export interface EventOfStream {
+  seq: number;
+  at_ms: number;
+  event: string;
+  /** the viewer's number for one opened session */
+  stream: number;
+  [field: string]: unknown;
+}
+
+export interface Gap {
+  /** the viewer's number for one opened session */
+  stream: number;
+  skipped: number;
+  start: number;
+  end: number;
+}
+
+export interface Thumb {
+  /** the viewer's number for one opened session */
+  stream: number;
+  lines: string[];
+  state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
+}
+
+export interface StreamEnded {
+  /** the viewer's number for one opened session */
+  stream: number;
+  reason: string;
+  exit_code?: number | null;
+}
+
+export interface Sessions {
+  sessions: SessionInfo[];
+}
+
+export interface SessionChange {
+  change: "created" | "renamed" | "updated" | "exited" | "removed";
+  name: string;
+  old_name?: string;
+  session?: SessionInfo | null;
+}
+
+export interface Approvals {
+  approvals: ApprovalInfo[];
+}
+
+export interface ApprovalChange {
+  approval: ApprovalInfo;
+}
+
+export interface Standing {
+  standing: StandingInfo[];
+}
+
+export interface CallResult {
+  id: unknown;
+  result: unknown;
+}
+
 export interface ErrorShape {
   code: string;
   message: string;
@@ -80,72 +142,95 @@ export interface ErrorShape {
   details?: Record<string, unknown>;
 }
 
-export type ServerMessage =
-  | { type: "hello"; server_id: string; version: string; window_bytes: number; challenge?: string }
-  | { type: "proved" }
-  | { type: "opened"; stream: number; session: SessionInfo; offset: number; resumed: boolean }
-  | ({ type: "size"; stream: number } & SizeMessage)
-  | ({ type: "elements"; stream: number } & Elements)
-  | ({ type: "event"; stream: number } & StreamEvent)
-  | { type: "gap"; stream: number; skipped: number }
-  | { type: "thumb"; stream: number; lines: string[]; state: SessionInfo["state"] }
-  | { type: "ended"; stream: number; reason: string; exit_code?: number | null }
-  | { type: "sessions"; sessions: SessionInfo[] }
-  | { type: "session"; change: string; name: string; old_name?: string; session?: SessionInfo }
-  | { type: "approvals"; approvals: ApprovalInfo[] }
-  | { type: "approval"; approval: ApprovalInfo }
-  | { type: "standing"; standing: StandingInfo[] }
-  | { type: "result"; id: number; result: unknown }
-  | { type: "error"; id?: number; stream?: number; error: ErrorShape };
+export interface Failure {
+  /** of the call that failed */
+  id?: unknown;
+  /** whose `open` or message failed, as the viewer named it */
+  stream?: unknown;
+  error: ErrorShape;
+}
 
-export type ViewerMessage =
-  | {
-      type: "open";
-      stream: number;
-      session: string;
-      offset?: number;
-      mode?: StreamMode;
-      size?: { cols: number; rows: number };
-      scrollback_rows?: number;
-      role: "page";
-    }
-  | { type: "ack"; stream: number; offset: number }
-  | { type: "size"; stream: number; cols: number; rows: number }
-  | { type: "hold"; stream: number; on: boolean }
-  | { type: "mode"; stream: number; mode: StreamMode }
-  | { type: "close"; stream: number }
-  | { type: "watch"; on: boolean }
-  | { type: "prove"; key: string; proof: string }
-  | { type: "call"; id: number; operation: string; arguments: unknown };
+export interface Size {
+  cols: number;
+  rows: number;
+}
 
-export const OUTPUT = 1;
-export const SNAPSHOT = 2;
-export const INPUT = 3;
-export const HEAD_BYTES = 13;
+export interface Open {
+  stream: number;
+  session: string;
+  offset?: number | null;
+  mode?: "stream" | "thumb" | "none";
+  size?: Size | null;
+  scrollback_rows?: number;
+  role?: "page" | "attach";
+}
 
-export interface Frame {
-  kind: number;
+export interface Ack {
   stream: number;
   offset: number;
-  bytes: Uint8Array;
 }
 
-export function parseFrame(buffer: ArrayBuffer): Frame | null {
-  if (buffer.byteLength < HEAD_BYTES) return null;
-  const view = new DataView(buffer);
-  return {
-    kind: view.getUint8(0),
-    stream: view.getUint32(1),
-    offset: Number(view.getBigUint64(5)),
-    bytes: new Uint8Array(buffer, HEAD_BYTES),
-  };
+export interface StreamSize {
+  cols: number;
+  rows: number;
+  stream: number;
 }
 
-export function inputFrame(stream: number, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const frame = new Uint8Array(HEAD_BYTES + bytes.length);
-  const view = new DataView(frame.buffer);
-  view.setUint8(0, INPUT);
-  view.setUint32(1, stream);
-  frame.set(bytes, HEAD_BYTES);
-  return frame;
+export interface Hold {
+  stream: number;
+  on?: boolean;
 }
+
+export interface ChangeMode {
+  stream: number;
+  mode: "stream" | "thumb" | "none";
+}
+
+export interface OfStream {
+  stream: number;
+}
+
+export interface Watch {
+  on?: boolean;
+}
+
+export interface Call {
+  id?: unknown;
+  operation: string;
+  arguments?: Record<string, unknown>;
+}
+
+export interface Prove {
+  key?: string;
+  proof: string;
+}
+
+export type ServerMessage =
+  | ({ type: "hello" } & Hello)
+  | ({ type: "proved" } & Proved)
+  | ({ type: "opened" } & Opened)
+  | ({ type: "size" } & SizeOfStream)
+  | ({ type: "elements" } & ElementsOfStream)
+  | ({ type: "event" } & EventOfStream)
+  | ({ type: "gap" } & Gap)
+  | ({ type: "thumb" } & Thumb)
+  | ({ type: "ended" } & StreamEnded)
+  | ({ type: "sessions" } & Sessions)
+  | ({ type: "session" } & SessionChange)
+  | ({ type: "approvals" } & Approvals)
+  | ({ type: "approval" } & ApprovalChange)
+  | ({ type: "standing" } & Standing)
+  | ({ type: "result" } & CallResult)
+  | ({ type: "error" } & Failure);
+
+export type ViewerMessage =
+  | ({ type: "open" } & Open)
+  | ({ type: "ack" } & Ack)
+  | ({ type: "size" } & StreamSize)
+  | ({ type: "hold" } & Hold)
+  | ({ type: "mode" } & ChangeMode)
+  | ({ type: "close" } & OfStream)
+  | ({ type: "watch" } & Watch)
+  | ({ type: "approvals" } & Watch)
+  | ({ type: "call" } & Call)
+  | ({ type: "prove" } & Prove);

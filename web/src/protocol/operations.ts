@@ -1,4 +1,4 @@
-// Made by tools/generate_page_types.py from the operation table; do not edit.
+// Made by tools/generate_page_types.py; do not edit.
 
 export interface Nothing {
 }
@@ -30,8 +30,10 @@ export interface ServerStatus {
 }
 
 export interface StopParams {
-  /** true: programs live on with the keeper */
-  keep_sessions?: boolean;
+  /** id of the conversation, or its beginning */
+  conversation: string;
+  /** also do what Ctrl-C does in its session; else what runs there goes on */
+  interrupt?: boolean;
 }
 
 export interface Done {
@@ -560,13 +562,13 @@ export interface RgbShape {
 export interface SpanShape {
   /** a line end begins the next row; control characters are not shown */
   text: string;
-  fg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
-  bg: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
-  bold: boolean | null;
-  italic: boolean | null;
-  underline: boolean | null;
+  fg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bg?: "black" | "red" | "green" | "yellow" | "blue" | "magenta" | "cyan" | "white" | RgbShape | null;
+  bold?: boolean | null;
+  italic?: boolean | null;
+  underline?: boolean | null;
   /** names it for later changes */
-  id: string | null;
+  id?: string | null;
 }
 
 export interface CreateOverlayParams {
@@ -594,12 +596,12 @@ export interface OverlayInfo {
   id: string;
   z: number;
   spans: SpanShape[];
-  background: BackgroundShape | null;
-  region_writes: RegionWriteShape[] | null;
-  focusable: boolean;
-  screen_mode: "normal" | "alt";
+  background?: BackgroundShape | null;
+  region_writes?: RegionWriteShape[] | null;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
   /** the actor that made it */
-  owner: string | null;
+  owner?: string | null;
   x: number;
   y: number;
   width: number;
@@ -698,12 +700,12 @@ export interface PanelInfo {
   id: string;
   z: number;
   spans: SpanShape[];
-  background: BackgroundShape | null;
-  region_writes: RegionWriteShape[] | null;
-  focusable: boolean;
-  screen_mode: "normal" | "alt";
+  background?: BackgroundShape | null;
+  region_writes?: RegionWriteShape[] | null;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
   /** the actor that made it */
-  owner: string | null;
+  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
@@ -1244,6 +1246,7 @@ export interface TerminalParams {
   target?: { session: string; terminal: string };
   /** what a bridge from an older call shape says of itself */
   compat?: { shape: "canonical" | "flat"; client: string; legacy_action: string };
+  [field: string]: unknown;
 }
 
 export interface AliasInfo {
@@ -1761,6 +1764,136 @@ export interface Completions {
   values: string[];
 }
 
+export interface SendParams {
+  /** what to say; @PATH, @block:ID, @session and @mcp:SERVER/RESOURCE add what they name */
+  text: string;
+  /** go on with this one; a new one when left out */
+  conversation?: string | null;
+  /** where a new one works; a session of its own when left out */
+  session?: string | null;
+  /** directory of that session of its own; the user's home when left out */
+  cwd?: string | null;
+  /** text that the message is about, such as output of a command */
+  attached?: string | null;
+  /** wait at most so long for the agent to have answered */
+  wait_ms?: number;
+}
+
+export interface ConversationInfo {
+  id: string;
+  /** the beginning of its first message */
+  title: string;
+  created_at: string;
+  /** where it works */
+  session: string | null;
+  state: "idle" | "running" | "awaiting_approval" | "failed";
+  /** the step it is at; null while it does nothing */
+  doing: string | null;
+  /** why it ended as it did */
+  reason: string | null;
+  /** error code of that, where it failed */
+  code: string | null;
+  /** the question that it waits for */
+  approval: ApprovalInfo | null;
+  /** requests to the model since its last message */
+  turns: number;
+  tokens_in: number;
+  tokens_out: number;
+  /** null: the price is not known */
+  cost_usd: number | null;
+  /** of its last entry */
+  seq: number;
+  /** differs whenever state, step or question do */
+  state_key: string;
+}
+
+export interface SentMessage {
+  info: ConversationInfo;
+  /** of the message; what follows answers it */
+  seq: number;
+  /** what the agent said, where the call waited for it */
+  answer: string | null;
+}
+
+export interface ConversationsParams {
+  limit?: number;
+}
+
+export interface ConversationParams {
+  /** id of the conversation, or its beginning */
+  conversation: string;
+}
+
+export interface ConversationEntryInfo {
+  seq: number;
+  at: string;
+  kind: "message" | "context" | "answer" | "call" | "result" | "told" | "summary" | "fault" | "limit" | "state";
+  /** what there is to say, by kind; see docs/agent.md */
+  body: Record<string, unknown>;
+}
+
+export interface ConversationDetail {
+  info: ConversationInfo;
+  entries: ConversationEntryInfo[];
+}
+
+export interface EventsParams {
+  /** id of the conversation, or its beginning */
+  conversation: string;
+  /** entries after this seq */
+  after?: number;
+  /** of the answer that is being said, what follows these characters */
+  text_after?: number;
+  /** wait at most so long for news */
+  wait_ms?: number;
+  /** `info.state_key` as last told: a change of it is news too */
+  known_state?: string | null;
+  /** the caller shows questions to a person, who can answer them */
+  attends?: boolean;
+}
+
+export interface ConversationEvents {
+  info: ConversationInfo;
+  entries: ConversationEntryInfo[];
+  /** what was said since of an answer that is not whole yet */
+  partial: string;
+  /** how long that answer is by now */
+  partial_chars: number;
+}
+
+export interface ConversationLog {
+  conversation: string;
+  markdown: string;
+}
+
+export interface AgentStatusParams {
+  /** the one that did something last when left out */
+  conversation?: string | null;
+}
+
+export interface AgentStatus {
+  state: "idle" | "running" | "awaiting_approval" | "failed" | "not_configured";
+  /** as set; null: none is */
+  model: string | null;
+  /** what it is doing, or what to set */
+  message: string;
+  conversation: ConversationInfo | null;
+  /** conversations at work */
+  working: number;
+}
+
+export interface CompleteMentionParams {
+  /** what stands behind the @, so far */
+  text: string;
+  /** whose directory and workspace is meant */
+  session?: string | null;
+}
+
+export interface Mentions {
+  /** what could stand behind the @ */
+  values: string[];
+}
+
 export interface PolicyRule {
   name: string;
   decide: "deny" | "ask" | "allow";
@@ -2208,6 +2341,24 @@ export interface Operations {
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */
   "upstreams.complete": { params: CompleteParams; result: Completions };
+  /** Say something to the agent, in a new conversation or one that there is. */
+  "agent.send": { params: SendParams; result: SentMessage };
+  /** Conversations with the agent, newest first. */
+  "agent.list": { params: ConversationsParams; result: ConversationInfo[] };
+  /** A conversation with every message, call and result. */
+  "agent.show": { params: ConversationParams; result: ConversationDetail };
+  /** What happened in a conversation since, word by word; waits for news if there are none. */
+  "agent.events": { params: EventsParams; result: ConversationEvents };
+  /** Stop the agent in the middle; what runs in its session is left, or interrupted. */
+  "agent.stop": { params: StopParams; result: ConversationInfo };
+  /** Let the agent go on where it was stopped, failed, or ended with a server; nothing runs twice. */
+  "agent.resume": { params: ConversationParams; result: ConversationInfo };
+  /** A conversation as Markdown. */
+  "agent.log": { params: ConversationParams; result: ConversationLog };
+  /** What the agent is doing, and what to set where there is no model. */
+  "agent.status": { params: AgentStatusParams; result: AgentStatus };
+  /** What could stand behind an @ in a message. */
+  "agent.complete": { params: CompleteMentionParams; result: Mentions };
   /** The profile and the rules in force. */
   "policy.show": { params: Nothing; result: PolicyInfo };
   /** What would become of a command line of an agent; nothing runs. */

@@ -3,14 +3,15 @@
 import { signal } from "@preact/signals";
 import { ask, forgetToken, hasToken } from "./credential";
 import { proofOf } from "./key";
-import { inputFrame, OUTPUT, parseFrame, SNAPSHOT } from "./messages";
+import { inputFrame, parseFrame } from "./frames";
+import { OUTPUT, SNAPSHOT } from "./messages";
 import type {
+  ChangeMode,
   Elements,
   ErrorShape,
   ServerMessage,
   SizeMessage,
   StreamEvent,
-  StreamMode,
   ViewerMessage,
 } from "./messages";
 import type { Operations, SessionInfo, StandingInfo, Ticket, WhoAmI } from "./operations";
@@ -62,7 +63,7 @@ export interface StreamListener {
 export interface Stream {
   readonly number: number;
   session: string;
-  mode: StreamMode;
+  mode: ChangeMode["mode"];
   /** Where to go on after a break; null before the first byte. */
   offset: number | null;
   size: { cols: number; rows: number } | null;
@@ -146,7 +147,7 @@ export class Socket {
     if (this.streams.delete(stream.number)) this.send({ type: "close", stream: stream.number });
   }
 
-  setMode(stream: Stream, mode: StreamMode): void {
+  setMode(stream: Stream, mode: ChangeMode["mode"]): void {
     if (stream.mode === mode) return;
     stream.mode = mode;
     this.send({ type: "mode", stream: stream.number, mode });
@@ -178,7 +179,7 @@ export class Socket {
   call<Name extends keyof Operations>(operation: Name, params: Operations[Name]["params"]): Promise<Operations[Name]["result"]> {
     const id = this.nextCall++;
     return new Promise((resolve, reject) => {
-      if (!this.send({ type: "call", id, operation, arguments: params })) {
+      if (!this.send({ type: "call", id, operation, arguments: { ...params } })) {
         reject(new CallError({ code: "not_connected", message: "the server cannot be reached just now" }));
         return;
       }
@@ -349,7 +350,7 @@ export class Socket {
         return;
       case "result":
       case "error": {
-        const waiting = message.id === undefined ? undefined : this.waiting.get(message.id);
+        const waiting = this.waiting.get(message.id as number);
         if (waiting) {
           this.waiting.delete(message.id as number);
           clearTimeout(waiting.timer);
@@ -358,7 +359,7 @@ export class Socket {
         } else if (message.type === "error" && message.error.code === "sign_in_again") {
           this.signOut();
         } else if (message.type === "error" && message.stream !== undefined) {
-          this.streams.get(message.stream)?.listener.failed?.(message.error);
+          this.streams.get(message.stream as number)?.listener.failed?.(message.error);
         }
         return;
       }

@@ -1,12 +1,13 @@
 // What agents draw over and beside the program, always with the name of who drew it and a way to be rid of it.
 import type { CSSProperties } from "preact";
-import type { Colour, Elements, Overlay, Panel, SizeMessage } from "../protocol/messages";
+import type { Elements, SizeMessage } from "../protocol/messages";
+import type { OverlayInfo, PanelInfo } from "../protocol/operations";
 import { shownTheme } from "../state/prefs";
 import { px } from "../ui/ui";
 import css from "../screens/session.module.css";
-import { colour, pieces, runsOf } from "./drawn";
+import { type Colour, colour, pieces, runsOf } from "./drawn";
 import { themes } from "./themes";
-import type { Viewport } from "./view";
+import type { Viewport } from "./fitting";
 
 interface DrawingProps {
   elements: Elements;
@@ -59,7 +60,7 @@ export function Drawing({ elements, size, viewport, dismiss }: DrawingProps) {
 }
 
 /** Top panels from the edge down, bottom ones from the program down; the highest z first. */
-function placed(panels: Panel[], size: SizeMessage): { panel: Panel; row: number }[] {
+function placed(panels: PanelInfo[], size: SizeMessage): { panel: PanelInfo; row: number }[] {
   const rows = { top: 0, bottom: size.top + size.program_rows };
   return [...panels]
     .sort((a, b) => b.z - a.z)
@@ -84,14 +85,14 @@ function Label({ owner, what, below, close, most = LABEL_PX }: { owner: string |
   );
 }
 
-function Cells({ element, viewport, opaque }: { element: Overlay | Panel; viewport: Viewport; opaque: boolean }) {
+function Cells({ element, viewport, opaque }: { element: OverlayInfo | PanelInfo; viewport: Viewport; opaque: boolean }) {
   const shown = themes[shownTheme()];
   const theme = themeOn(element.background?.bg, shown);
   const ground = colour(element.background?.bg, theme) ?? (opaque ? theme.background : undefined);
   const { cellWidth, cellHeight, fontSize } = viewport;
   return (
     <div class={css.cells} style={{ background: ground, fontSize: px(fontSize), lineHeight: px(cellHeight), letterSpacing: spacing(fontSize, cellWidth) }}>
-      {runsOf(element.spans, element.region_writes).map((run, index) => (
+      {runsOf(element.spans, element.region_writes ?? []).map((run, index) => (
         <div key={index} style={{ left: px(run.col * cellWidth), top: px(run.row * cellHeight), height: px(cellHeight), ...looks(run.style, ground, theme) }}>
           {pieces(run.text).map((piece, at) =>
             piece.wide ? (

@@ -21,7 +21,7 @@ export function Pager({ view, close }: { view: TerminalView; close: () => void }
   const [total, setTotal] = useState<number | null>(null);
   const [top, setTop] = useState(0);
   const [, redraw] = useState(0);
-  const { cellWidth, cellHeight, fontSize } = view.viewport.value;
+  const { cellWidth, cellHeight, fontSize } = view.fitting.viewport.value;
 
   const fetchChunk = async (index: number) => {
     if (chunks.current.has(index)) return;
@@ -41,7 +41,7 @@ export function Pager({ view, close }: { view: TerminalView; close: () => void }
       const rows = found.total_lines;
       setTotal(rows);
       // Begin where the terminal's own memory ends.
-      const first = Math.max(0, rows - view.viewport.value.length);
+      const first = Math.max(0, rows - view.fitting.viewport.value.length);
       requestAnimationFrame(() => {
         box.current?.scrollTo({ top: Math.max(0, first * cellHeight - (box.current.clientHeight - cellHeight * 3)) });
         box.current?.focus();

@@ -15,6 +15,7 @@ import { isWaiting, loaded, othersWatching, session as sessionOf, shownState } f
 import { addView, views } from "../state/views";
 import { Button, Dot, Menu, bytes, duration, lazy, loadAhead, px, stateWords } from "../ui/ui";
 import css from "../screens/session.module.css";
+import { copySelection, copyWithColours, pasteClipboard } from "./clipboard";
 import { Drawing } from "./Drawing";
 import { PhoneKeys } from "./PhoneKeys";
 import { Side } from "./Side";
@@ -49,7 +50,7 @@ export function Pane({ name }: { name: string }) {
   const isCurrent = current.value === name;
   // The name of a session that was removed, or was not there, may become another's.
   const [opened, setOpened] = useState("");
-  const successor = view?.ended.value && info && info.id !== view.id ? info.id : "";
+  const successor = view?.stream.ended.value && info && info.id !== view.stream.id ? info.id : "";
   useEffect(() => {
     if (successor) setOpened(successor);
   }, [successor]);
@@ -69,14 +70,14 @@ export function Pane({ name }: { name: string }) {
       },
       toCommand: (step) => toCommand(made, step),
       toBlock: (number) => toBlock(made, number),
-      copy: () => void made.copySelection(),
-      paste: () => void made.pasteClipboard(),
+      copy: () => void copySelection(made.term),
+      paste: () => void pasteClipboard(made.term),
       takeControl: () => void takeControl(made),
-      toggleHold: () => made.hold(!made.holds.value),
+      toggleHold: () => made.hold(!made.stream.holds.value),
       toggleText: () => (asText.value = !asText.value),
       openScrollback: () => (paging.value = true),
-      copyWithColours: () => void made.copyWithColours().catch(complain),
-      send: (text) => made.type(text),
+      copyWithColours: () => void copyWithColours(made.term).catch(complain),
+      send: (text) => made.stream.type(text),
     });
     setView(made);
     return () => {
@@ -114,8 +115,8 @@ export function Pane({ name }: { name: string }) {
 
   const live = socket.connection.value.is === "live";
   const withSide = view !== null && isCurrent && sideShown.value && !focusMode.value && leaves(layout.value).length === 1;
-  const captured = view?.elements.value?.input_mode === "capture";
-  const shows = view?.size.value;
+  const captured = view?.stream.elements.value?.input_mode === "capture";
+  const shows = view?.stream.size.value;
   return (
     <section
       class={css.pane}
@@ -132,7 +133,7 @@ export function Pane({ name }: { name: string }) {
       {captured && view ? (
         <div key="capture" class={css.capture} role="alert">
           <span>
-            Keys go to <b>{view.capturedBy.value ?? "an agent"}</b>. Esc twice takes them back.
+            Keys go to <b>{view.stream.capturedBy.value ?? "an agent"}</b>. Esc twice takes them back.
           </span>
           <Button look="primary" onClick={() => void takeControl(view)}>
             Take control
@@ -144,31 +145,31 @@ export function Pane({ name }: { name: string }) {
       {/* With a key: a terminal must never be made anew because something above it came or went. */}
       <div key="middle" class={css.middle}>
         {view && <Gutter view={view} />}
-        <div key="stage" ref={stage} data-scroll={(view?.magnified.value ?? 1) > 1} class={`${css.stage} ${shows && shows.holder !== "you" ? css.letterbox : ""} ${captured ? css.captured : ""}`}>
+        <div key="stage" ref={stage} data-scroll={(view?.fitting.magnified.value ?? 1) > 1} class={`${css.stage} ${shows && shows.holder !== "you" ? css.letterbox : ""} ${captured ? css.captured : ""}`}>
           <div
             class={`${css.grid} ${live ? "" : css.stale}`}
-            style={shows && view ? { width: px(shows.cols * view.viewport.value.cellWidth), height: px(shows.rows * view.viewport.value.cellHeight) } : undefined}
+            style={shows && view ? { width: px(shows.cols * view.fitting.viewport.value.cellWidth), height: px(shows.rows * view.fitting.viewport.value.cellHeight) } : undefined}
           >
-            <div key="terminal" ref={host} class={css.terminal} style={{ top: px(shows && view ? shows.top * view.viewport.value.cellHeight : 0) }} onClick={() => view?.term.focus()} />
-            {view?.elements.value && shows && (
-              <Drawing elements={view.elements.value} size={shows} viewport={view.viewport.value} dismiss={(kind, id) => void dismissElement(view, kind, id)} />
+            <div key="terminal" ref={host} class={css.terminal} style={{ top: px(shows && view ? shows.top * view.fitting.viewport.value.cellHeight : 0) }} onClick={() => view?.term.focus()} />
+            {view?.stream.elements.value && shows && (
+              <Drawing elements={view.stream.elements.value} size={shows} viewport={view.fitting.viewport.value} dismiss={(kind, id) => void dismissElement(view, kind, id)} />
             )}
           </div>
         </div>
         {view && finding.value && <FindBar view={view} close={() => ((finding.value = false), view.term.focus())} />}
         {view && paging.value && <Pager view={view} close={() => ((paging.value = false), view.term.focus())} />}
         {view && asText.value && <TextView view={view} close={() => ((asText.value = false), view.term.focus())} />}
-        {view?.ended.value && <Ended name={name} reason={view.ended.value.reason} hint={view.ended.value.hint} />}
-        {!view?.ended.value && loaded.value && !info && view && !view.ready.value && <Ended name={name} reason={`There is no session ${name}`} />}
+        {view?.stream.ended.value && <Ended name={name} reason={view.stream.ended.value.reason} hint={view.stream.ended.value.hint} />}
+        {!view?.stream.ended.value && loaded.value && !info && view && !view.stream.ready.value && <Ended name={name} reason={`There is no session ${name}`} />}
         <div key="strips" class={css.strips}>
           {view && focusMode.value && isCurrent && (
             <Button class={css.leave ?? ""} icon aria-label="Leave focus mode" title={`Leave focus mode (${shownKeys("Ctrl+Shift+Enter")})`} onClick={() => ((focusMode.value = false), view.term.focus())}>
               ✕
             </Button>
           )}
-          {view && view.skipped.value > 0 && (
+          {view && view.stream.skipped.value > 0 && (
             <div class={css.strip} role="status">
-              <span>Too much to show: {bytes(view.skipped.value)} skipped. This is the latest; the recording has everything.</span>
+              <span>Too much to show: {bytes(view.stream.skipped.value)} skipped. This is the latest; the recording has everything.</span>
               <Button onClick={() => navigate(recordingPath(name))}>Open recording</Button>
             </div>
           )}
@@ -199,7 +200,7 @@ export function Pane({ name }: { name: string }) {
 
 function Head({ name, view, asText }: { name: string; view: TerminalView | null; asText: boolean }) {
   const info = sessionOf(name);
-  const size = view?.size.value;
+  const size = view?.stream.size.value;
   const several = leaves(layout.value).length > 1;
   const mayType = socket.may("input");
   const mayControl = socket.may("control");
@@ -225,7 +226,7 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
       <div class={css.buttons}>
         {!mayType && <span class={css.badge} title="What you type here goes nowhere">view only</span>}
         {view && mayType && (
-          <Button look="quiet" aria-pressed={view.holds.value} title={`${size ? holderWords[size.holder] : ""} (${shownKeys("Ctrl+Shift+G")})`} onClick={() => view.hold(!view.holds.value)}>
+          <Button look="quiet" aria-pressed={view.stream.holds.value} title={`${size ? holderWords[size.holder] : ""} (${shownKeys("Ctrl+Shift+G")})`} onClick={() => view.hold(!view.stream.holds.value)}>
             Fit
           </Button>
         )}
@@ -245,7 +246,7 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
             ...(mayType
               ? [
                   { label: "Take control", keys: shownKeys("Ctrl+Shift+."), run: () => view && void takeControl(view) },
-                  { label: view?.holds.value ? "Give the size up" : "Fit to my window", keys: shownKeys("Ctrl+Shift+G"), run: () => view?.hold(!view.holds.value) },
+                  { label: view?.stream.holds.value ? "Give the size up" : "Fit to my window", keys: shownKeys("Ctrl+Shift+G"), run: () => view?.hold(!view.stream.holds.value) },
                 ]
               : []),
             { label: "Focus mode", keys: shownKeys("Ctrl+Shift+Enter"), run: () => (focusMode.value = true) },
@@ -276,7 +277,7 @@ function sendView(name: string, what: "find" | "toggleText" | "openScrollback" |
 }
 
 function Sticky({ view }: { view: TerminalView }) {
-  const { top, rows, atBottom } = view.viewport.value;
+  const { top, rows, atBottom } = view.fitting.viewport.value;
   const marks = view.blocks.marks.value;
   // The command that the first row shown belongs to; at the bottom, the latest one.
   const above = marks.filter((each) => each.row <= top).at(-1);
@@ -294,8 +295,8 @@ function Sticky({ view }: { view: TerminalView }) {
 }
 
 function Gutter({ view }: { view: TerminalView }) {
-  const { top, rows, cellHeight, alternate } = view.viewport.value;
-  const offset = (view.size.value?.top ?? 0) * cellHeight + 4;
+  const { top, rows, cellHeight, alternate } = view.fitting.viewport.value;
+  const offset = (view.stream.size.value?.top ?? 0) * cellHeight + 4;
   return (
     <div class={css.gutter} role="group" aria-label="Commands in sight">
       {!alternate &&
@@ -331,7 +332,7 @@ function Ended({ name, reason, hint }: { name: string; reason: string; hint?: st
 }
 
 function toCommand(view: TerminalView, step: -1 | 1): void {
-  const { top, atBottom, rows } = view.viewport.value;
+  const { top, atBottom, rows } = view.fitting.viewport.value;
   const marks = view.blocks.marks.value;
   const cursor = atBottom && step < 0 ? top + rows : top;
   const target = step < 0 ? marks.filter((each) => each.row < (atBottom ? top : cursor)).at(-1) ?? marks[0] : marks.find((each) => each.row > top);
@@ -354,7 +355,7 @@ function toBlock(view: TerminalView, number: number): boolean {
 
 async function takeControl(view: TerminalView): Promise<void> {
   try {
-    if (view.elements.value?.input_mode === "capture") await socket.call("input.release", { session: view.session });
+    if (view.stream.elements.value?.input_mode === "capture") await socket.call("input.release", { session: view.session });
     view.hold(true);
     view.term.focus();
     say("You have control");

@@ -24,15 +24,15 @@ export function PhoneKeys({ view }: { view: TerminalView }) {
   const [text, setText] = useState("");
   const press = (label: string, code: string) => {
     const arrow = "↑↓←→".includes(label);
-    if (arrow) view.type(held ? `\x1b[1;${held === "Ctrl" ? 5 : 3}${code}` : (view.term.modes.applicationCursorKeysMode ? "\x1bO" : "\x1b[") + code);
-    else if (held === "Alt") view.type(`\x1b${code}`);
-    else view.type(code);
+    if (arrow) view.stream.type(held ? `\x1b[1;${held === "Ctrl" ? 5 : 3}${code}` : (view.term.modes.applicationCursorKeysMode ? "\x1bO" : "\x1b[") + code);
+    else if (held === "Alt") view.stream.type(`\x1b${code}`);
+    else view.stream.type(code);
     setHeld(null);
   };
   const send = () => {
-    if (held === "Ctrl" && text) view.type([...text.toUpperCase()].map((char) => String.fromCharCode(char.charCodeAt(0) & 31)).join(""));
-    else if (held === "Alt" && text) view.type(`\x1b${text}`);
-    else view.type(`${text}\r`);
+    if (held === "Ctrl" && text) view.stream.type([...text.toUpperCase()].map((char) => String.fromCharCode(char.charCodeAt(0) & 31)).join(""));
+    else if (held === "Alt" && text) view.stream.type(`\x1b${text}`);
+    else view.stream.type(`${text}\r`);
     setText("");
     setHeld(null);
   };

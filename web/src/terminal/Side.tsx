@@ -24,10 +24,10 @@ export function blockItems(block: BlockInfo) {
 export function Side({ view }: { view: TerminalView }) {
   const info = sessionOf(view.session);
   // How a question ended is still to be seen when its session is gone.
-  const asker = info ?? { id: view.id ?? "" };
+  const asker = info ?? { id: view.stream.id ?? "" };
   const blocks = view.blocks.list.value;
   const rows = new Map(view.blocks.marks.value.map((each) => [each.block.number, each.row]));
-  const elements = view.elements.value;
+  const elements = view.stream.elements.value;
   const drawn = elements ? [...elements.overlays.map((each) => ({ ...each, kind: "overlay" as const })), ...elements.panels.map((each) => ({ ...each, kind: "panel" as const }))] : [];
   return (
     <aside class={css.side} data-region aria-label="Commands and facts">

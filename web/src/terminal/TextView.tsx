@@ -63,6 +63,6 @@ function Block({ block }: { block: BlockInfo }) {
 }
 
 function Screen({ view }: { view: TerminalView }) {
-  void view.viewport.value;
+  void view.fitting.viewport.value;
   return <pre>{view.text().trimEnd()}</pre>;
 }

@@ -1,7 +1,10 @@
 // Overlays and panels as cells: text only, clipped, no HTML, no control characters.
 import type { ITheme } from "@xterm/xterm";
-import type { Colour, DrawnSpan, RegionWrite, Style } from "../protocol/messages";
+import type { RegionWriteShape, SpanShape } from "../protocol/operations";
 import { named } from "./themes";
+
+export type Colour = NonNullable<SpanShape["fg"]>;
+type Style = Pick<SpanShape, "fg" | "bg" | "bold" | "italic" | "underline">;
 
 /** Text that looks the same, at a place of the element. */
 export interface Run {
@@ -25,7 +28,7 @@ export function widthOf(text: string): number {
 export const shownText = (text: string) => text.replace(UNSHOWN, "�");
 
 /** Spans flow from the element's corner, a line end begins its next row; writes lie above them. */
-export function runsOf(spans: DrawnSpan[], writes: RegionWrite[] = []): Run[] {
+export function runsOf(spans: SpanShape[], writes: RegionWriteShape[] = []): Run[] {
   const runs: Run[] = [];
   let row = 0;
   let col = 0;

@@ -4,7 +4,7 @@ import struct
 from enum import IntEnum
 from typing import NamedTuple
 
-_HEAD = struct.Struct(">BIQ")
+HEAD = struct.Struct(">BIQ")
 
 
 class Kind(IntEnum):
@@ -21,15 +21,15 @@ class Frame(NamedTuple):
 
 
 def packed(kind: Kind, stream: int, offset: int, data: bytes) -> bytes:
-    return _HEAD.pack(kind, stream, offset) + data
+    return HEAD.pack(kind, stream, offset) + data
 
 
 def parse_frame(frame: bytes) -> Frame | None:
     """The frame in these bytes; None if they are none."""
-    if len(frame) < _HEAD.size:
+    if len(frame) < HEAD.size:
         return None
-    kind, stream, offset = _HEAD.unpack_from(frame)
+    kind, stream, offset = HEAD.unpack_from(frame)
     try:
-        return Frame(Kind(kind), stream, offset, frame[_HEAD.size :])
+        return Frame(Kind(kind), stream, offset, frame[HEAD.size :])
     except ValueError:
         return None

@@ -64,6 +64,21 @@ class Call(Message):
     arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
 
 
+VIEWER_MESSAGES: dict[str, type[Message]] = {
+    "open": Open,
+    "ack": Ack,
+    "size": StreamSize,
+    "hold": Hold,
+    "mode": ChangeMode,
+    "close": OfStream,
+    "watch": Watch,
+    "approvals": Watch,
+    "call": Call,
+    "prove": Prove,
+}
+"""By the message's `type`."""
+
+
 def bad_fields(error: ValidationError) -> BadArguments:
     """One sentence per wrong field; never the value, which may be input."""
     problems = [

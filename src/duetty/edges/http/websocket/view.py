@@ -46,7 +46,7 @@ class _Connection:
         """Everything that the viewer said was taken."""
         self._watching: anyio.CancelScope | None = None
         self._asking: anyio.CancelScope | None = None
-        self._on: dict[str, Callable[[dict[str, Any]], Awaitable[None]]] = {
+        self._on: dict[str, Callable[[Any], Awaitable[None]]] = {
             "open": self._open,
             "ack": self._ack,
             "size": self._size,
@@ -115,7 +115,7 @@ class _Connection:
                     f"no message type {str(fields.get('type'))[:40]!r}",
                     hint=f"one of {', '.join(self._on)}",
                 )
-            await take(fields)
+            await take(messages.VIEWER_MESSAGES[fields["type"]].model_validate(fields))
         except ValidationError as error:
             await self._tell(messages.bad_fields(error), **_error_subject(fields))
         except DuettyError as error:
@@ -130,8 +130,7 @@ class _Connection:
             raise BadArguments(f"no stream {number} is open")
         return stream
 
-    async def _open(self, fields: dict[str, Any]) -> None:
-        wanted = messages.Open.model_validate(fields)
+    async def _open(self, wanted: messages.Open) -> None:
         if wanted.stream in self._streams:
             raise BadArguments(f"stream {wanted.stream} is open already", hint="close it first")
         if len(self._streams) >= MAX_STREAMS:
@@ -149,42 +148,35 @@ class _Connection:
             if self._streams.get(stream.number) is stream:
                 del self._streams[stream.number]
 
-    async def _ack(self, fields: dict[str, Any]) -> None:
-        wanted = messages.Ack.model_validate(fields)
+    async def _ack(self, wanted: messages.Ack) -> None:
         # One that was ended meanwhile may still be acknowledged: that is no mistake.
         if (stream := self._streams.get(wanted.stream)) is not None:
             stream.ack(wanted.offset)
 
-    async def _size(self, fields: dict[str, Any]) -> None:
-        wanted = messages.StreamSize.model_validate(fields)
+    async def _size(self, wanted: messages.StreamSize) -> None:
         self._stream(wanted.stream).view.set_size(cols=wanted.cols, rows=wanted.rows)
 
-    async def _hold(self, fields: dict[str, Any]) -> None:
-        wanted = messages.Hold.model_validate(fields)
+    async def _hold(self, wanted: messages.Hold) -> None:
         self._stream(wanted.stream).view.hold(on=wanted.on)
 
-    async def _mode(self, fields: dict[str, Any]) -> None:
-        wanted = messages.ChangeMode.model_validate(fields)
+    async def _mode(self, wanted: messages.ChangeMode) -> None:
         self._stream(wanted.stream).change_mode(wanted.mode)
 
-    async def _close(self, fields: dict[str, Any]) -> None:
-        wanted = messages.OfStream.model_validate(fields)
+    async def _close(self, wanted: messages.OfStream) -> None:
         if (stream := self._streams.pop(wanted.stream, None)) is not None:
             stream.scope.cancel()
 
-    async def _watch(self, fields: dict[str, Any]) -> None:
-        wanted = messages.Watch.model_validate(fields)
+    async def _watch(self, wanted: messages.Watch) -> None:
         if self._watching is not None:
             self._watching.cancel()
             self._watching = None
         if wanted.on:
             self._watching = anyio.CancelScope()
             self._socket.tasks.start_soon(self._follow_list, self._watching)
-        await self._approvals(fields)
+        await self._approvals(wanted)
 
-    async def _approvals(self, fields: dict[str, Any]) -> None:
+    async def _approvals(self, wanted: messages.Watch) -> None:
         """Questions alone: who shows one session is not taken for somebody who shows them all."""
-        wanted = messages.Watch.model_validate(fields)
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None
@@ -192,9 +184,8 @@ class _Connection:
             self._asking = anyio.CancelScope()
             self._socket.tasks.start_soon(self._follow_approvals, self._asking)
 
-    async def _prove(self, fields: dict[str, Any]) -> None:
+    async def _prove(self, wanted: messages.Prove) -> None:
         """A page shows that it holds the key of its sign-in; what it says from here on is a person's."""
-        wanted = messages.Prove.model_validate(fields)
         challenge, self._challenge = self._challenge, None
         if challenge is None:
             raise BadArguments("there is nothing to prove here, or it was tried already")
@@ -203,8 +194,7 @@ class _Connection:
         )
         await self._socket.send_json({"type": "proved"})
 
-    async def _call(self, fields: dict[str, Any]) -> None:
-        wanted = messages.Call.model_validate(fields)
+    async def _call(self, wanted: messages.Call) -> None:
         if self._calls >= MAX_CALLS:
             raise Exhausted(f"{MAX_CALLS} calls are under way on this connection")
         self._calls += 1
