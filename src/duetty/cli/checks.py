@@ -19,6 +19,7 @@ from duetty import __version__
 from duetty.client import Client
 from duetty.config import Paths, load_settings
 from duetty.errors import DuettyError
+from duetty.shell import SHELL_KINDS, kind_of_program
 
 Verdict = Literal["ok", "warning", "broken"]
 
@@ -30,8 +31,6 @@ SIGNALS_ABI = 6
 
 CLOCK_S = 5.0
 PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "websockets", "rich")
-SHELLS = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
-"""The oldest version whose integration is tested."""
 
 
 class Finding(NamedTuple):
@@ -280,8 +279,11 @@ def asked_sandbox(asked: str, given: Mapping[str, bool]) -> Iterator[Finding]:
 
 def _shells() -> Iterator[Finding]:
     preferred = os.environ.get("SHELL", "")
-    for name, oldest in SHELLS.items():
+    for kind in SHELL_KINDS:
+        name, oldest = kind.name, kind.oldest
         path = shutil.which(name)
+        if oldest is None:
+            continue
         if path is None:
             if Path(preferred).name == name:
                 yield Finding(name, "broken", f"$SHELL is {preferred}, which is not there")
@@ -294,12 +296,12 @@ def _shells() -> Iterator[Finding]:
             yield Finding(name, "warning", f"{text}{mark}", mend)
         else:
             yield Finding(name, "ok", f"{text}{mark}; announces its commands")
-    if preferred and Path(preferred).name not in (*SHELLS, "sh", "dash"):
+    if preferred and not kind_of_program(preferred).is_integrated:
         yield Finding(
             "shell",
             "warning",
             f"{preferred} announces no commands: ends are guessed from silence",
-            "set session.shell to bash, zsh or fish",
+            f"set session.shell to {' or '.join(kind.name for kind in SHELL_KINDS if kind.oldest)}",
         )
 
 

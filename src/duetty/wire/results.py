@@ -45,7 +45,7 @@ class SessionInfo(Result):
     last_activity_ms: int
     state: StateWord
     state_known_by: Literal["keeper", "marks", "terminal", "kernel", "nothing"]
-    integration: str = Field(description="bash, zsh, fish, sh, or none")
+    integration: str = Field(description="the shell that announces its command lines, or none")
     integration_reason: str | None
     cwd: str
     title: str

@@ -213,7 +213,7 @@ export interface SessionInfo {
   last_activity_ms: number;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: "keeper" | "marks" | "terminal" | "kernel" | "nothing";
-  /** bash, zsh, fish, sh, or none */
+  /** the shell that announces its command lines, or none */
   integration: string;
   integration_reason: string | null;
   cwd: string;
@@ -1116,7 +1116,7 @@ export interface RunProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
@@ -1179,7 +1179,7 @@ export interface StartProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
