@@ -583,6 +583,8 @@ class Server:
     async def _drain(self, hub: Hub) -> None:
         """A second signal ends it at once."""
         others = self._replicas is not None and len(self._replicas.directory.replicas) > 1
+        if self._replicas is not None:
+            self._replicas.directory.is_draining = True
         await hub.drain(has_others=others)
         self.stop(not self._ephemeral)
 

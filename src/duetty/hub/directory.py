@@ -240,8 +240,9 @@ class Directory:
         bus.on_reconnect.append(self._announce_again)
 
     async def close(self) -> None:
-        for claim in list(self._claims.values()):
-            await self.released(claim)
+        if not self.is_draining:
+            for claim in list(self._claims.values()):
+                await self.released(claim)
         self._bus.on_reconnect.remove(self._announce_again)
         for each in reversed(self._open):
             with suppress(EngineUnavailable):

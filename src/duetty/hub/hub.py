@@ -69,6 +69,8 @@ class Hub:
         """The user's nodes that other replicas of this hub hold."""
         self._changed = anyio.Event()
         self.is_draining = False
+        self._moving: dict[str, RemoteNode] = {}
+        """Nodes that this hub sent away when it was told to end: they come back elsewhere."""
         self.under_way = 0
         """Calls of this hub's own callers to machines that joined."""
 
@@ -81,8 +83,10 @@ class Hub:
 
     def joined_of(self, user: str | None) -> list[RemoteNode]:
         """Those that dialled this hub, at whichever replica."""
-        own = self._of_user.get(user, {})
-        return [*own.values(), *(each for each in self.elsewhere(user) if each.id not in own)]
+        found = {each.id: each for each in self._moving.values() if each.owner == user}
+        found |= {each.id: each for each in self.elsewhere(user)}
+        found |= self._of_user.get(user, {})
+        return list(found.values())
 
     def changed(self) -> None:
         """A node came, here or elsewhere."""
@@ -186,6 +190,7 @@ class Hub:
                 await self._changed.wait()
         for node in list(self._joined.values()):
             node.closing = DRAINING
+            self._moving[node.id] = node
             node.scope.cancel()
         with anyio.move_on_after(DRAIN_S):
             while self.under_way:

@@ -43,6 +43,7 @@ from duetty.hub.bus import (
     KEPT,
     LEASED,
     MAX_MESSAGE_BYTES,
+    START_S,
     BusTimeout,
     Conflict,
     Held,
@@ -359,8 +360,9 @@ class NatsBus:
             log.warning("engine_request_of_other_version", extra={"version": version})
             return
         sender, body = _split_name(message.data[_HEAD.size :])
-        remaining_s = within_s - self._ages.age_s(sender, stamp_s, self._clock.monotonic_s())
-        if remaining_s <= 0:
+        age_s = self._ages.age_s(sender, stamp_s, self._clock.monotonic_s())
+        remaining_s = within_s - age_s
+        if remaining_s <= 0 or age_s > START_S:
             log.warning("engine_request_came_late", extra={"sender": sender})
             return
         if parts > 1:

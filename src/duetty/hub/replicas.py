@@ -208,6 +208,13 @@ class Replicas:
             for stream in list(link.sockets):
                 stream.end("the replica of the hub that opened it is gone")
 
+    def _leave(self, link: "_OurLink") -> None:
+        """Its node is not there any more, or what came from it may be lost."""
+        for id_, (_place, node) in list(self._elsewhere.items()):
+            if node.link is link:
+                del self._elsewhere[id_]
+                self._forget(node)
+
     def _forget(self, node: RemoteNode) -> None:
         link = cast("_OurLink", node.link)
         self._ours.pop(link.id, None)
@@ -222,10 +229,12 @@ class Replicas:
         if link is None:
             return
         try:
-            if frame == _DROPPED:
-                link.streams.end("the replica of the hub that has it was interrupted")
-            else:
+            if frame != _DROPPED:
                 link.streams.take(frame)
+            elif isinstance(link, _OurLink):
+                self._leave(link)
+            else:
+                link.streams.end("the other replica of the hub was interrupted")
         except LinkBroken as error:
             log.warning("replica_broke_protocol", extra={"reason": str(error)})
             link.streams.end(str(error))
@@ -300,7 +309,12 @@ class Replicas:
             self.relaying -= 1
             link.sockets.discard(stream)
             with anyio.move_on_after(RESET_S, shield=True), suppress(DuettyError):
-                await target.close()
+                if link.node is not None and link.node.health != "healthy":
+                    await self.publish(link.replica, link.id, _DROPPED)
+                if stream.was_reset or head.get("type") == "websocket" or target.has_got_end:
+                    await target.close()
+                else:  # its caller may ask again: the node goes on, and keeps its answer
+                    node_link.streams.forget(target.number)
                 await stream.close()
 
     async def publish(self, replica: str, id_: bytes, frame: bytes) -> None:
@@ -311,9 +325,9 @@ class Replicas:
 
     async def _drop_all(self) -> None:
         """What was sent meanwhile may be lost."""
-        for link in list(self._ours.values()):
-            link.streams.end("the hub's engine was interrupted")
-            link.renew()
+        for _place, node in self._elsewhere.values():
+            self._forget(node)
+        self._elsewhere.clear()
         for link in list(self._theirs.values()):
             link.streams.end("the hub's engine was interrupted")
             with suppress(ServerUnavailable):
@@ -330,9 +344,6 @@ class _OurLink(JoinedLink):
         self._bus = bus
         self._place = place
         super().__init__(self, clock)
-
-    def renew(self) -> None:
-        self.streams = Streams(self.send, opened=None)
 
     async def send(self, message: str | bytes) -> None:
         assert isinstance(message, bytes)

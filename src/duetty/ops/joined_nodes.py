@@ -77,7 +77,7 @@ async def serve_node(services: Services, actor: Actor, channel: Channel) -> None
             await _converse(node, link, channel, claim)
     finally:
         hub.leave(node, "it left the hub")
-        if claim is not None:
+        if claim is not None and not hub.is_draining:  # it is claimed again at another replica
             with anyio.move_on_after(RELEASE_S, shield=True):
                 await claim.claim.release()
     if node.scope.cancelled_caught:

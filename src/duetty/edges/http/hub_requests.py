@@ -13,7 +13,7 @@ from duetty.edges.http.auth import FROM_HUB
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.operations import MANNER
 from duetty.edges.http.websocket.socket import ABORT
-from duetty.errors import Deadline, DuettyError, ServerUnavailable
+from duetty.errors import Deadline, DuettyError, ResultNotKept, ServerUnavailable
 from duetty.ops import (
     PART_BYTES,
     HubCall,
@@ -76,7 +76,7 @@ class HubRequests:
             await exchange.serve(self._app, self._scope(opening, "http"))
             if exchange.status in _NOT_DONE:
                 raise _Refused(exchange.answer)
-            return exchange.answer
+            return _LEFT if exchange.was_left else exchange.answer
 
         caller = cast("dict[str, object]", head.get("caller") or {})
         asked = f"{head.get('method')} {head.get('target')}\n".encode() + opening.body
@@ -130,6 +130,13 @@ class HubRequests:
             ABORT: {"call": lambda: opening.stream.end("it was dropped")},
         }
         await _Upgrade(opening).serve(self._app, scope)
+
+
+_ended = ResultNotKept("unknown")
+_LEFT = packed(
+    {"status": 409},
+    error_body(_ended.code, _ended.message, hint=_ended.hint, details=_ended.details),
+)
 
 
 class _Refused(Exception):
@@ -227,6 +234,11 @@ class _Kept(_Exchange):
         if not self._opening.is_whole:
             self._opening.body += await self._rest()
             self._opening.is_whole = True
+
+    @property
+    def was_left(self) -> bool:
+        """Its caller went away, so what it answered is not what the command did."""
+        return self._gone.is_set()
 
     @property
     def status(self) -> int:
