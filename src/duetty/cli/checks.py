@@ -29,6 +29,9 @@ LOW_BYTES, NO_BYTES = 1 << 30, 64 << 20
 SIGNALS_ABI = 6
 """Landlock that keeps signals inside: Linux 6.12."""
 
+FEW_FILES = 1_024
+"""With fewer, some dozens of sessions and connections are all that there is room for."""
+
 CLOCK_S = 5.0
 PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "websockets", "rich")
 
@@ -51,6 +54,7 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("directories", lambda: _directories(paths)),
         ("disk", lambda: _disk(paths)),
         ("server", lambda: _server(paths, client)),
+        ("limits", lambda: _limits(client)),
         ("keeper", lambda: _keeper(paths, client)),
         ("sandbox", lambda: _sandbox(paths)),
         ("shells", _shells),
@@ -202,6 +206,28 @@ def _server(paths: Paths, client: Client) -> Iterator[Finding]:
         yield Finding("server", "ok", f"{said}, {status['sessions']} sessions")
     for part, reason in status["degraded"].items():
         yield Finding("server", "warning", f"{part}: {reason}", f"see {paths.log_file}")
+
+
+def _limits(client: Client) -> Iterator[Finding]:
+    """What one caller can take of what all share, by the limits that the server really has."""
+    if not client.is_up():
+        return
+    told = client.get("/server/limits")
+    files = told["open_files"]
+    mend = "raise the limit of open files (ulimit -n, LimitNOFILE=) and start the server again"
+    yield Finding(
+        "open files",
+        "ok" if files >= FEW_FILES else "warning",
+        f"{files} for the server; sessions and connections take one each",
+        None if files >= FEW_FILES else mend,
+    )
+    for each in told["limits"]:
+        said = (
+            f"{each['held']} of {each['most']} {each['what']}; each credential {each['each']}, "
+            f"each other machine {each['each_source']}, kept for people {each['for_people']}"
+        )
+        verdict: Verdict = "warning" if each["held"] >= each["most"] * 3 // 4 else "ok"
+        yield Finding("limit", verdict, said)
 
 
 def _keeper(paths: Paths, client: Client) -> Iterator[Finding]:

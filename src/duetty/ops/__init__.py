@@ -1,4 +1,7 @@
-"""What the product can do, each thing said once, and the one path to it."""
+"""What the product can do, each thing said once, and the one path to it.
+
+Knows everything below, and nothing of the edges: a call is the same, however it came.
+"""
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
@@ -15,6 +18,7 @@ from duetty.hub import (
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
+from duetty.ops.bounds import Bounds
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.documents import Stream
@@ -43,6 +47,7 @@ __all__ = [
     "Answer",
     "ApprovalFeed",
     "ApprovalRecord",
+    "Bounds",
     "Captures",
     "Deciding",
     "Dispatcher",

@@ -33,6 +33,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
     for operation in (
         server.HEALTH,
         server.STATUS,
+        server.LIMITS,
         server.STOP,
         server.LINK,
         server.IS_PERSISTENT,

@@ -7,6 +7,12 @@ export interface Health {
   status: "ok";
 }
 
+export interface HostEntry {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
 export interface ServerStatus {
   hostname: string;
   version: string;
@@ -26,7 +32,29 @@ export interface ServerStatus {
   confined_sessions: number;
   /** answers of people that cover later calls */
   standing_approvals: number;
+  /** for the configuration of an MCP host on the server's machine */
+  mcp_host: HostEntry;
   degraded: Record<string, string>;
+}
+
+export interface Limit {
+  name: string;
+  what: string;
+  most: number;
+  /** for one credential */
+  each: number;
+  /** for agents at one other machine */
+  each_source: number;
+  /** kept for people */
+  for_people: number;
+  /** now; for viewers, of the session that has the most */
+  held: number;
+}
+
+export interface ServerLimits {
+  /** that this process may have, which some bounds follow */
+  open_files: number;
+  limits: Limit[];
 }
 
 export interface StopParams {
@@ -2125,6 +2153,8 @@ export interface Operations {
   "server.health": { params: Nothing; result: Health };
   /** The server: address, processes, sessions, and what does not work as promised. */
   "server.status": { params: Nothing; result: ServerStatus };
+  /** What callers share: so many in all, for one credential, for one other machine, kept for people, held now. */
+  "server.limits": { params: Nothing; result: ServerLimits };
   /** End the server; with its sessions, or leaving them to the keeper. */
   "server.stop": { params: StopParams; result: Done };
   /** A link that signs one browser in, once. */
