@@ -88,6 +88,18 @@ class SessionNotFound(NotFound):
         )
 
 
+class NoActiveSession(NotFound):
+    """The call names no session, and none is active."""
+
+    code = "no_active_session"
+
+
+class MultipleSessions(Conflict):
+    """The call names no session, and several are active: somebody has to choose."""
+
+    code = "multiple_sessions"
+
+
 class SessionAmbiguous(Conflict):
     """Several machines have a session of this name."""
 

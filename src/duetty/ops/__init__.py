@@ -31,6 +31,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.oversight import Oversight, open_oversight
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
+from duetty.ops.selection import SESSION_HEADER
 from duetty.ops.services import Node, Services
 from duetty.ops.shares import Shares
 from duetty.ops.table import OPERATIONS
@@ -41,6 +42,7 @@ __all__ = [
     "BROWSER_S",
     "OPERATIONS",
     "PART_BYTES",
+    "SESSION_HEADER",
     "UNUSABLE",
     "Access",
     "AgentHands",

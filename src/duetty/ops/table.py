@@ -53,6 +53,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         tokens.SIGN_OUT,
         sessions.OPEN,
         sessions.LIST,
+        sessions.SELECT,
         sessions.GET,
         sessions.UPDATE,
         sessions.RESIZE,

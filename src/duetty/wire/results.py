@@ -68,6 +68,13 @@ class SessionInfo(Result):
     degraded: str | None = Field(description="what no longer works as promised, and why")
 
 
+class SelectedSession(Result):
+    session: str = Field(description="its name")
+    session_id: str
+    machine: str
+    reason: Literal["only", "remembered"]
+
+
 class ScreenRgb(Result):
     r: int
     g: int

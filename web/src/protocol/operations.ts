@@ -268,6 +268,19 @@ export interface ListParams {
   tag?: string[];
 }
 
+export interface SelectParams {
+  /** id of the session that was chosen before, if it is still active */
+  remembered?: string | null;
+}
+
+export interface SelectedSession {
+  /** its name */
+  session: string;
+  session_id: string;
+  machine: string;
+  reason: "only" | "remembered";
+}
+
 export interface SessionParams {
   /** name of the session */
   session: string;
@@ -2193,6 +2206,8 @@ export interface Operations {
   "session.open": { params: OpenParams; result: SessionInfo };
   /** List the sessions, exited ones included, with what each is doing. */
   "session.list": { params: ListParams; result: SessionInfo[] };
+  /** The session that a call means that names none: the only active one, or the one chosen before. */
+  "session.select": { params: SelectParams; result: SelectedSession };
   /** One session: name, process, size, tags, state and how it is known. */
   "session.get": { params: SessionParams; result: SessionInfo };
   /** Rename a session, add and remove tags, set its workspace; all of it or nothing. */
