@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,7 +22,11 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 import uvicorn
+<<<<<<< HEAD
 from starlette.types import ASGIApp
+=======
+from anyio.abc import TaskStatus
+>>>>>>> main
 
 from duetty import __version__
 from duetty.agent import open_agents, without_key
@@ -60,13 +64,25 @@ from duetty.errors import DuettyError
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
 from duetty.hub import (
     Address,
+<<<<<<< HEAD
     Hub,
+=======
+    Dedupe,
+    Hub,
+    HubMetrics,
+>>>>>>> main
     IpRules,
     Joining,
     Membership,
     Network,
+<<<<<<< HEAD
     NodeKey,
     load_key,
+=======
+    Replicas,
+    load_key,
+    open_replicas,
+>>>>>>> main
 )
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
@@ -175,6 +191,8 @@ class Server:
         """Programs end only when somebody asked for that: not because a start failed."""
 
         self._approvals: Approvals | None = None
+        self._hub: Hub | None = None
+        self._replicas: Replicas | None = None
         self._url = ""
         self._prefix = ""
         self._hostname = ""
@@ -242,6 +260,7 @@ class Server:
         adopt_orphans()
         store.wake_later(partial(asyncio.get_running_loop().call_later, STORE_AFTER_S))
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             keeping = Keeping(self._paths.keeper_socket, self._paths.keeper_log)
             registry = Registry(
                 keeping=keeping,
@@ -339,13 +358,47 @@ class Server:
             network=network,
             tasks=tasks,
         )
+<<<<<<< HEAD
         membership = Membership(
             file=self._paths.join_file,
             tasks=tasks,
             link=partial(self._link_to_hub, key, network, registry),
         )
         return Services(
+=======
+
+        @cache
+        def dedupe() -> Dedupe:
+            return Dedupe(self._paths.commands_file, tasks=tasks)
+
+        def link(address: Address, hub_token: str) -> Joining:
+            return Joining(
+                address,
+                token=hub_token,
+                key=key,
+                hostname=self._hostname,
+                version=__version__,
+                network=network,
+                clock=self._clock,
+                serve=HubRequests(
+                    app,
+                    hub=address.host,
+                    allowed=frozenset(map(Scope, self._settings.hub_scopes)),
+                    once=dedupe().once,
+                    prefix=self._prefix,
+                ),
+                sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
+            )
+
+        replicas = await tasks.start(self._keep_replicas, hub)
+        self._hub = hub
+        self._replicas = replicas
+        membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
+        services = Services(
+>>>>>>> main
             hub=hub,
+            replicas=replicas,
+            metrics=HubMetrics(self._clock),
             membership=membership,
             node=Node(
                 hostname=hub.hostname,
@@ -520,6 +573,20 @@ class Server:
         edges.web.should_exit = True
         await serving
 
+    async def _keep_replicas(
+        self, hub: Hub, *, task_status: TaskStatus[Replicas] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        opened = open_replicas(
+            self._settings.hub_engine,
+            self._hostname,
+            hub=hub,
+            file=self._paths.hub_file,
+            clock=self._clock,
+        )
+        async with opened as replicas:
+            task_status.started(replicas)
+            await anyio.sleep_forever()
+
     @property
     def _scheme(self) -> Literal["http", "https"]:
         return "http" if self._tls is None else "https"
@@ -589,6 +656,17 @@ class Server:
         """Programs outlive the server, unless nobody asked for the server itself."""
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
+        if self._hub is None or self._hub.is_draining or not self._hub.joined:
+            self.stop(not self._ephemeral)
+        else:
+            self._tasks.start_soon(self._drain, self._hub)
+
+    async def _drain(self, hub: Hub) -> None:
+        """A second signal ends it at once."""
+        others = self._replicas is not None and len(self._replicas.directory.replicas) > 1
+        if self._replicas is not None:
+            self._replicas.directory.is_draining = True
+        await hub.drain(has_others=others)
         self.stop(not self._ephemeral)
 
 
