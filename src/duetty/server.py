@@ -22,11 +22,8 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 import uvicorn
-<<<<<<< HEAD
-from starlette.types import ASGIApp
-=======
 from anyio.abc import TaskStatus
->>>>>>> main
+from starlette.types import ASGIApp
 
 from duetty import __version__
 from duetty.agent import open_agents, without_key
@@ -64,25 +61,16 @@ from duetty.errors import DuettyError
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
 from duetty.hub import (
     Address,
-<<<<<<< HEAD
-    Hub,
-=======
     Dedupe,
     Hub,
     HubMetrics,
->>>>>>> main
     IpRules,
     Joining,
     Membership,
     Network,
-<<<<<<< HEAD
-    NodeKey,
-    load_key,
-=======
     Replicas,
     load_key,
     open_replicas,
->>>>>>> main
 )
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
@@ -325,7 +313,7 @@ class Server:
     ) -> None:
         """Build the parts, start them, wait for the end."""
         access = Access(store, self._clock, own_token=token)
-        services = self._services(registry, store, oversight, access, tasks)
+        services = await self._services(registry, store, oversight, access, tasks)
         edges = self._edges(services, self._guard(access, registry, sockets[0]))
         serving = await self._start(services, edges, sockets, announce, tasks)
         await self._wait(edges, serving)
@@ -340,7 +328,7 @@ class Server:
             instance=sha256(os.fsencode(self._paths.state)).hexdigest()[:8],
         )
 
-    def _services(
+    async def _services(
         self,
         registry: Registry,
         store: Store,
@@ -358,20 +346,13 @@ class Server:
             network=network,
             tasks=tasks,
         )
-<<<<<<< HEAD
-        membership = Membership(
-            file=self._paths.join_file,
-            tasks=tasks,
-            link=partial(self._link_to_hub, key, network, registry),
-        )
-        return Services(
-=======
 
         @cache
         def dedupe() -> Dedupe:
             return Dedupe(self._paths.commands_file, tasks=tasks)
 
         def link(address: Address, hub_token: str) -> Joining:
+            assert self._app is not None
             return Joining(
                 address,
                 token=hub_token,
@@ -381,7 +362,7 @@ class Server:
                 network=network,
                 clock=self._clock,
                 serve=HubRequests(
-                    app,
+                    self._app,
                     hub=address.host,
                     allowed=frozenset(map(Scope, self._settings.hub_scopes)),
                     once=dedupe().once,
@@ -394,8 +375,7 @@ class Server:
         self._hub = hub
         self._replicas = replicas
         membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
-        services = Services(
->>>>>>> main
+        return Services(
             hub=hub,
             replicas=replicas,
             metrics=HubMetrics(self._clock),
@@ -436,27 +416,6 @@ class Server:
                 deciding=oversight.deciding,
                 roots=lambda: workspaces_of(registry),
             ),
-        )
-
-    def _link_to_hub(
-        self, key: NodeKey, network: Network, registry: Registry, address: Address, hub_token: str
-    ) -> Joining:
-        assert self._app is not None
-        return Joining(
-            address,
-            token=hub_token,
-            key=key,
-            hostname=self._hostname,
-            version=__version__,
-            network=network,
-            clock=self._clock,
-            serve=HubRequests(
-                self._app,
-                hub=address.host,
-                allowed=frozenset(map(Scope, self._settings.hub_scopes)),
-                prefix=self._prefix,
-            ),
-            sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
         )
 
     def _edges(self, services: Services, guard: Guard) -> _Edges:
