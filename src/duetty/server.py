@@ -79,6 +79,7 @@ from duetty.ops import (
     Services,
     open_oversight,
 )
+from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
@@ -372,6 +373,7 @@ class Server:
                 roots=lambda: workspaces_of(registry),
             ),
         )
+        services.upstreams.answer_unowned = answering_unowned(services)
         dispatcher = Dispatcher(services)
         services.agents.hands = AgentHands(dispatcher, services)
         mcp = McpEdge(

@@ -119,7 +119,7 @@ class Dispatcher:
         async with deciding.passing(call, operation, params, host, check) as passage:
             services = self._services
             if progress is not None or client is not None:
-                services = replace(services, progress=progress, client=client)
+                services = replace(services, progress=progress, client=client, host=host)
             doing = operation.run(passage.params, services, call.actor)
             if operation.waits:
                 result = await doing

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from duetty.agent import Agents
-from duetty.approvals import Approvals
+from duetty.approvals import Approvals, HostAsk
 from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
@@ -89,5 +89,8 @@ class Services:
     """Set for the run of a call whose caller wants to know how far it is."""
 
     hosts: Hosts = field(default_factory=Hosts)
+    host: HostAsk | None = None
+    """Set for the run of a call whose caller's own host can show its person a question of ours."""
+
     client: HostClient | None = None
     """Set for the run of a call whose caller's own host can be asked: for a completion, or its person."""
