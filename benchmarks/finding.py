@@ -85,7 +85,7 @@ async def measured(size: int, at_most: int) -> tuple[list[float], list[float], i
     tables: dict[str, Any] = {}
     for upstream, each in kept:
         # Nothing stands behind them: they take what they are given.
-        free = {**each, "inputSchema": {**each["inputSchema"], "required": []}}
+        free: dict[str, Any] = {**each, "inputSchema": {**each["inputSchema"], "required": []}}
         free.pop("outputSchema", None)
         free.pop("execution", None)
         tables.setdefault(upstream, []).append(free)

@@ -124,7 +124,7 @@ async def test_a_denied_tool_is_neither_found_nor_described_nor_called_that_way(
 @pytest.mark.pty
 async def test_marked_and_much_used_tools_are_listed(server: ServerProcess) -> None:
     server.client.post("/upstreams/slack/mark", {"tool": "slack_get_users"})
-    body = {"tool": "slack_list_channels", "arguments": {}}
+    body: dict[str, Any] = {"tool": "slack_list_channels", "arguments": {}}
     server.client.post("/upstreams/slack/call", body)
     server.client.post("/upstreams/slack/mark", {"tool": "slack_add_reaction", "on": False})
 

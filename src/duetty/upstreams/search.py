@@ -18,9 +18,9 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|[0-9]+")
 _WEIGHTS = (6.0, 4.0, 2.0, 1.0, 2.0)
 """Of the columns below: most tools say in their name what they do."""
 
-_SMALL = frozenset(
-    "a an and are as at be by can do for from how i in into is it its me my of on or our out please so some that the "
-    "their them then there these this those to up us want was we what which with you your".split()
+_SMALL = re.compile(
+    r"a|an|and|are|as|at|be|by|can|do|for|from|how|i|in|into|is|it|its|me|my|of|on|or|our|out|please|so|some|that|the"
+    r"|their|them|then|there|these|this|those|to|up|us|want|was|we|what|which|with|you|your"
 )
 """Words that every description has."""
 
@@ -52,7 +52,7 @@ class Index:
     def find(self, query: str, *, limit: int) -> list[Tool]:
         """The best first; none, where no word of it occurs."""
         asked = dict.fromkeys(words(query).lower().split())
-        wanted = [each for each in asked if each not in _SMALL] or list(asked)
+        wanted = [each for each in asked if not _SMALL.fullmatch(each)] or list(asked)
         if not wanted:
             return []
         match = " OR ".join(f'"{each}"' for each in wanted[:MAX_WORDS])
