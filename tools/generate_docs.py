@@ -9,11 +9,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import architecture_map  # beside this file
+
 from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
 from duetty.cli.cli_reference import page as command_line
 from duetty.config import Settings
 from duetty.edges.http.errors import STATUS, status_of
-from duetty.errors import DuettyError
+from duetty.errors import (
+    BadArguments,
+    Conflict,
+    Deadline,
+    DuettyError,
+    Exhausted,
+    NotFound,
+    Refused,
+    Unavailable,
+)
 from duetty.ops import OPERATIONS, Operation
 
 NOTE = "<!-- made by tools/generate_docs.py; do not edit -->\n"
@@ -26,6 +37,14 @@ def operations() -> str:
         "Every thing the server can do, said once in `ops/`; this page and the routes come from there.",
         "Arguments come from the path, the query (`GET`, `DELETE`) or a JSON body. Every error is",
         '`{"error": {"code", "message", "hint"?, "details"?}}`; the codes are in [errors](errors.md).\n',
+        "```sh\n"
+        'curl -H "Authorization: Bearer $(duetty token)" http://127.0.0.1:9315/sessions/work/run \\\n'
+        "     -H 'Content-Type: application/json' -d '{\"input\": \"make test\"}'\n"
+        "```\n",
+        "| I want to | operation |",
+        "|---|---|",
+        *(f"| {what} | [`{name}`](#{name.replace('.', '')}) |" for what, name in WANTED.items()),
+        "",
         "| operation | route | effect | what it does |",
         "|---|---|---|---|",
     ]
@@ -76,11 +95,43 @@ def _type(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "any"))
 
 
+WANTED = {
+    "open a terminal": "session.open",
+    "run a command and get its exit code and output": "command.run",
+    "run one without a terminal": "process.run",
+    "see the screen": "screen.get",
+    "press keys in a program": "input.press",
+    "wait for a text or a state": "session.wait",
+    "find what was run before": "history.search",
+    "answer a question": "approval.approve",
+    "know what would be asked": "policy.check",
+}
+"""Where most people begin."""
+
+KINDS: dict[type[DuettyError], str] = {
+    BadArguments: "mends the call",
+    Refused: "asks a person, or uses another credential",
+    NotFound: "names something that is there",
+    Conflict: "looks at the state, and tries again when it is another",
+    Exhausted: "tries again later, or ends something first",
+    Unavailable: "tries again later; `duetty doctor` says what is wrong",
+    Deadline: "waits again: the work goes on",
+}
+
+
 def errors() -> str:
     lines = [
         NOTE,
         "# Error codes\n",
-        "Codes are permanent. The class tells what the caller does differently.\n",
+        "```json\n"
+        '{"error": {"code": "session_busy", "message": "somebody has begun a line at the prompt of \'s\'",\n'
+        '           "hint": "let them finish, or clear the line with the key Ctrl-U", "details": {"state": "prompt"}}}\n'
+        "```\n",
+        "Codes are permanent; messages are not. `hint` says what you can do next. The HTTP status tells the kind:\n",
+        "| HTTP | what the caller does |",
+        "|---|---|",
+        *(f"| {_status(kind)} | {what} |" for kind, what in KINDS.items()),
+        "",
         "| code | HTTP | means |",
         "|---|---|---|",
     ]
@@ -141,6 +192,7 @@ PAGES = {
     "settings.md": settings,
     "block-states.md": block_states,
     "cli.md": lambda: NOTE + "\n" + command_line(),
+    "map.md": lambda: NOTE + "\n" + architecture_map.page(),
 }
 
 if __name__ == "__main__":

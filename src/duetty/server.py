@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import anyio
 import anyio.to_thread
@@ -43,7 +43,6 @@ from duetty.config import (
     server_hostname,
     with_own_place,
 )
-from duetty.descriptors import for_people, for_sessions, limit
 from duetty.edges.http import (
     Guard,
     Origins,
@@ -58,8 +57,9 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
+from duetty.edges.http.handshakes import SecuredListener
 from duetty.edges.http.hub_requests import HubRequests
-from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
+from duetty.edges.http.peer import HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -71,14 +71,15 @@ from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
     AgentHands,
+    Bounds,
     Dispatcher,
     Node,
     Oversight,
     PageOpening,
     Services,
-    Shares,
     open_oversight,
 )
+from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
@@ -372,6 +373,7 @@ class Server:
                 roots=lambda: workspaces_of(registry),
             ),
         )
+        services.upstreams.answer_unowned = answering_unowned(services)
         dispatcher = Dispatcher(services)
         services.agents.hands = AgentHands(dispatcher, services)
         mcp = McpEdge(
@@ -421,6 +423,7 @@ class Server:
                 timeout_graceful_shutdown=int(DRAIN_S),
             ),
             self._tls,
+            access.bounds,
         )
         await anyio.to_thread.run_sync(self._wait_keeper)
         leave_no_core()  # after it, since shells inherit it from the keeper
@@ -588,35 +591,36 @@ def _has_children(pid: int) -> bool:
 class _Uvicorn(uvicorn.Server):
     """Signals are the server's own business; TLS is for the network, not for the unix socket."""
 
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, bounds: Bounds) -> None:
         super().__init__(config)
         self._tls = tls
+        self._bounds = bounds
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
-        most = max(16, limit() - for_people() - for_sessions())
-        held = Shares("connections", most=most, each=most // 4, for_people=most // 8)
-        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}, HELD: held}
+        self.servers = []
+        held = self._bounds.strangers
+        state: dict[str, Any] = {
+            **self.lifespan.state,
+            STRANGERS: held,
+            HELD: self._bounds["connections"],
+        }
 
         def protocol() -> asyncio.Protocol:
             return PeerCheckedProtocol(
                 config=self.config, server_state=self.server_state, app_state=state
             )
 
-        self.servers = [
-            await loop.create_server(
-                protocol,
-                sock=each,
-                ssl=None if each.family == socket.AF_UNIX else self._tls,
-                ssl_handshake_timeout=(
-                    None if self._tls is None or each.family == socket.AF_UNIX else HEAD_S
-                ),
-                backlog=self.config.backlog,
-            )
-            for each in sockets or []
-        ]
+        backlog = self.config.backlog
+        for each in sockets or []:
+            if self._tls is None or each.family == socket.AF_UNIX:
+                server = await loop.create_server(protocol, sock=each, backlog=backlog)
+            else:
+                secured = SecuredListener(each, protocol, self._tls, held=held, backlog=backlog)
+                server = cast("asyncio.Server", secured)  # as far as uvicorn uses one
+            self.servers.append(server)
         self.started = True
 
     @contextmanager

@@ -19,6 +19,7 @@ from duetty import __version__
 from duetty.client import Client
 from duetty.config import Paths, load_settings
 from duetty.errors import DuettyError
+from duetty.shell import SHELL_KINDS, kind_of_program
 
 Verdict = Literal["ok", "warning", "broken"]
 
@@ -28,10 +29,11 @@ LOW_BYTES, NO_BYTES = 1 << 30, 64 << 20
 SIGNALS_ABI = 6
 """Landlock that keeps signals inside: Linux 6.12."""
 
+FEW_FILES = 1_024
+"""With fewer, some dozens of sessions and connections are all that there is room for."""
+
 CLOCK_S = 5.0
 PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "websockets", "rich")
-SHELLS = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
-"""The oldest version whose integration is tested."""
 
 
 class Finding(NamedTuple):
@@ -51,7 +53,9 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("settings", lambda: _settings(paths)),
         ("directories", lambda: _directories(paths)),
         ("disk", lambda: _disk(paths)),
+        ("damage", lambda: _damage(paths)),
         ("server", lambda: _server(paths, client)),
+        ("limits", lambda: _limits(client)),
         ("keeper", lambda: _keeper(paths, client)),
         ("sandbox", lambda: _sandbox(paths)),
         ("shells", _shells),
@@ -182,6 +186,15 @@ def _disk(paths: Paths) -> Iterator[Finding]:
         yield Finding("disk", "ok", said)
 
 
+def _damage(paths: Paths) -> Iterator[Finding]:
+    """What was found damaged and waits for somebody to look at it."""
+    from duetty.cli.kept import kept
+
+    for each in kept(paths):
+        if each.kind != "settings":  # which have a check of their own
+            yield Finding("damage", "warning", f"{each.name}: {each.said}", "`duetty repair`")
+
+
 def _server(paths: Paths, client: Client) -> Iterator[Finding]:
     socket = paths.server_socket
     if not socket.exists():
@@ -203,6 +216,28 @@ def _server(paths: Paths, client: Client) -> Iterator[Finding]:
         yield Finding("server", "ok", f"{said}, {status['sessions']} sessions")
     for part, reason in status["degraded"].items():
         yield Finding("server", "warning", f"{part}: {reason}", f"see {paths.log_file}")
+
+
+def _limits(client: Client) -> Iterator[Finding]:
+    """What one caller can take of what all share, by the limits that the server really has."""
+    if not client.is_up():
+        return
+    told = client.get("/server/limits")
+    files = told["open_files"]
+    mend = "raise the limit of open files (ulimit -n, LimitNOFILE=) and start the server again"
+    yield Finding(
+        "open files",
+        "ok" if files >= FEW_FILES else "warning",
+        f"{files} for the server; sessions and connections take one each",
+        None if files >= FEW_FILES else mend,
+    )
+    for each in told["limits"]:
+        said = (
+            f"{each['held']} of {each['most']} {each['what']}; each credential {each['each']}, "
+            f"each other machine {each['each_source']}, kept for people {each['for_people']}"
+        )
+        verdict: Verdict = "warning" if each["held"] >= each["most"] * 3 // 4 else "ok"
+        yield Finding("limit", verdict, said)
 
 
 def _keeper(paths: Paths, client: Client) -> Iterator[Finding]:
@@ -280,8 +315,11 @@ def asked_sandbox(asked: str, given: Mapping[str, bool]) -> Iterator[Finding]:
 
 def _shells() -> Iterator[Finding]:
     preferred = os.environ.get("SHELL", "")
-    for name, oldest in SHELLS.items():
+    for kind in SHELL_KINDS:
+        name, oldest = kind.name, kind.oldest
         path = shutil.which(name)
+        if oldest is None:
+            continue
         if path is None:
             if Path(preferred).name == name:
                 yield Finding(name, "broken", f"$SHELL is {preferred}, which is not there")
@@ -294,12 +332,12 @@ def _shells() -> Iterator[Finding]:
             yield Finding(name, "warning", f"{text}{mark}", mend)
         else:
             yield Finding(name, "ok", f"{text}{mark}; announces its commands")
-    if preferred and Path(preferred).name not in (*SHELLS, "sh", "dash"):
+    if preferred and not kind_of_program(preferred).is_integrated:
         yield Finding(
             "shell",
             "warning",
             f"{preferred} announces no commands: ends are guessed from silence",
-            "set session.shell to bash, zsh or fish",
+            f"set session.shell to {' or '.join(kind.name for kind in SHELL_KINDS if kind.oldest)}",
         )
 
 

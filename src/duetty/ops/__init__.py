@@ -1,4 +1,7 @@
-"""What the product can do, each thing said once, and the one path to it."""
+"""What the product can do, each thing said once, and the one path to it.
+
+Knows everything below, and nothing of the edges: a call is the same, however it came.
+"""
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
@@ -6,6 +9,7 @@ from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, Remo
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
+from duetty.ops.bounds import Bounds
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.documents import Stream
@@ -18,6 +22,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.oversight import Oversight, open_oversight
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
+from duetty.ops.selection import SESSION_HEADER
 from duetty.ops.services import Node, Services
 from duetty.ops.shares import Shares
 from duetty.ops.table import OPERATIONS
@@ -28,12 +33,14 @@ __all__ = [
     "BROWSER_S",
     "OPERATIONS",
     "PART_BYTES",
+    "SESSION_HEADER",
     "UNUSABLE",
     "Access",
     "AgentHands",
     "Answer",
     "ApprovalFeed",
     "ApprovalRecord",
+    "Bounds",
     "Captures",
     "Deciding",
     "Dispatcher",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from duetty.agent import Agents
-from duetty.approvals import Approvals
+from duetty.approvals import Approvals, HostAsk
 from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
@@ -14,9 +14,9 @@ from duetty.hub import Hub, Membership
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
-from duetty.ops.shares import Shares
+from duetty.ops.selection import Candidates
 from duetty.processes import Processes
-from duetty.session import MAX_VIEWERS, Registry
+from duetty.session import Registry
 from duetty.store import Store
 from duetty.upstreams import Progress, Upstreams, no_upstreams
 
@@ -76,16 +76,11 @@ class Services:
     """In a hub that this server joined."""
 
     upstreams: Upstreams = field(default_factory=no_upstreams)
-    viewing: Shares = field(
-        default_factory=lambda: Shares(
-            "viewers of this session",
-            most=MAX_VIEWERS,
-            each=MAX_VIEWERS * 2 // 3,
-            for_people=MAX_VIEWERS // 3,
-        )
-    )
     taken: set[str] = field(default_factory=set[str])
     """Ids of free sessions that calls of the terminal contract are about to use."""
+
+    candidates: Candidates | None = None
+    """Sessions that a call may mean which names none, where that is not those of this node."""
 
     steps: Steps | None = None
     """Set for the run of an operation that is composed of others."""
@@ -94,5 +89,8 @@ class Services:
     """Set for the run of a call whose caller wants to know how far it is."""
 
     hosts: Hosts = field(default_factory=Hosts)
+    host: HostAsk | None = None
+    """Set for the run of a call whose caller's own host can show its person a question of ours."""
+
     client: HostClient | None = None
     """Set for the run of a call whose caller's own host can be asked: for a completion, or its person."""

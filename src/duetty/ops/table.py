@@ -23,6 +23,7 @@ from duetty.ops import (
     servers,
     sessions,
     tokens,
+    upstream_questions,
     upstreams,
     viewer_operations,
 )
@@ -33,6 +34,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
     for operation in (
         server.HEALTH,
         server.STATUS,
+        server.LIMITS,
         server.STOP,
         server.LINK,
         server.IS_PERSISTENT,
@@ -52,6 +54,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         tokens.SIGN_OUT,
         sessions.OPEN,
         sessions.LIST,
+        sessions.SELECT,
         sessions.GET,
         sessions.UPDATE,
         sessions.RESIZE,
@@ -124,6 +127,9 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.PROMPTS,
         upstreams.PROMPT,
         upstreams.COMPLETE,
+        upstreams.LOGS,
+        upstreams.UPDATES,
+        upstream_questions.ANSWER,
         *agent_operations.AGENT,
         policy.SHOW,
         policy.CHECK,

@@ -45,7 +45,7 @@ class SessionInfo(Result):
     last_activity_ms: int
     state: StateWord
     state_known_by: Literal["keeper", "marks", "terminal", "kernel", "nothing"]
-    integration: str = Field(description="bash, zsh, fish, sh, or none")
+    integration: str = Field(description="the shell that announces its command lines, or none")
     integration_reason: str | None
     cwd: str
     title: str
@@ -66,6 +66,13 @@ class SessionInfo(Result):
         None, description="the command here that goes on while nobody waits for it"
     )
     degraded: str | None = Field(description="what no longer works as promised, and why")
+
+
+class SelectedSession(Result):
+    session: str = Field(description="its name")
+    session_id: str
+    machine: str
+    reason: Literal["only", "remembered"]
 
 
 class ScreenRgb(Result):
@@ -324,6 +331,31 @@ class SearchHit(Result):
     matches: list[tuple[int, int]] = Field(description="start and end of each match in the snippet")
 
 
+class HostEntry(Result):
+    """One server in an MCP host's configuration."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str]
+
+
+class Limit(Result):
+    """A bound that callers share, as it is in force now."""
+
+    name: str
+    what: str
+    most: int
+    each: int = Field(description="for one credential")
+    each_source: int = Field(description="for agents at one other machine")
+    for_people: int = Field(description="kept for people")
+    held: int = Field(description="now; for viewers, of the session that has the most")
+
+
+class ServerLimits(Result):
+    open_files: int = Field(description="that this process may have, which some bounds follow")
+    limits: list[Limit]
+
+
 class ServerStatus(Result):
     hostname: str
     version: str
@@ -343,5 +375,8 @@ class ServerStatus(Result):
     )
     confined_sessions: int = Field(description="of the open ones, those in a sandbox")
     standing_approvals: int = Field(description="answers of people that cover later calls")
+    mcp_host: HostEntry = Field(
+        description="for the configuration of an MCP host on the server's machine"
+    )
     degraded: dict[str, str]
     """Part and reason of everything that does not work as promised."""

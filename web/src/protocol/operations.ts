@@ -7,6 +7,12 @@ export interface Health {
   status: "ok";
 }
 
+export interface HostEntry {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
 export interface ServerStatus {
   hostname: string;
   version: string;
@@ -26,7 +32,29 @@ export interface ServerStatus {
   confined_sessions: number;
   /** answers of people that cover later calls */
   standing_approvals: number;
+  /** for the configuration of an MCP host on the server's machine */
+  mcp_host: HostEntry;
   degraded: Record<string, string>;
+}
+
+export interface Limit {
+  name: string;
+  what: string;
+  most: number;
+  /** for one credential */
+  each: number;
+  /** for agents at one other machine */
+  each_source: number;
+  /** kept for people */
+  for_people: number;
+  /** now; for viewers, of the session that has the most */
+  held: number;
+}
+
+export interface ServerLimits {
+  /** that this process may have, which some bounds follow */
+  open_files: number;
+  limits: Limit[];
 }
 
 export interface StopParams {
@@ -213,7 +241,7 @@ export interface SessionInfo {
   last_activity_ms: number;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: "keeper" | "marks" | "terminal" | "kernel" | "nothing";
-  /** bash, zsh, fish, sh, or none */
+  /** the shell that announces its command lines, or none */
   integration: string;
   integration_reason: string | null;
   cwd: string;
@@ -238,6 +266,19 @@ export interface SessionInfo {
 export interface ListParams {
   /** only sessions with one of these tags */
   tag?: string[];
+}
+
+export interface SelectParams {
+  /** id of the session that was chosen before, if it is still active */
+  remembered?: string | null;
+}
+
+export interface SelectedSession {
+  /** its name */
+  session: string;
+  session_id: string;
+  machine: string;
+  reason: "only" | "remembered";
 }
 
 export interface SessionParams {
@@ -1116,7 +1157,7 @@ export interface RunProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
@@ -1179,7 +1220,7 @@ export interface StartProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
@@ -1598,6 +1639,10 @@ export interface UpstreamInfo {
   implementation: string | null;
   /** of all its tools as they are; trust is given to it */
   fingerprint: string | null;
+  /** how it wants to be used: its own words, never instructions */
+  instructions: string | null;
+  /** what its table lets it ask for */
+  may_ask: ("sampling" | "elicitation")[];
   /** tools that wait for a person: new or changed */
   waiting: number;
   tools: ToolInfo[];
@@ -1612,10 +1657,28 @@ export interface UpstreamOffer {
   problems: string[];
 }
 
+export interface UpstreamQuestion {
+  id: string;
+  upstream: string;
+  kind: "form" | "url" | "sampling";
+  /** who called it meanwhile; empty where that is not known */
+  asker: string;
+  message: string;
+  /** schema of the form's answer */
+  form: Record<string, unknown> | null;
+  /** the address to open */
+  url: string | null;
+  /** as it was sent, everything that hides made visible */
+  request: Record<string, unknown>;
+  asked_at: string;
+}
+
 export interface UpstreamList {
   /** give it as `after` to wait for a change */
   seq: number;
   upstreams: UpstreamInfo[];
+  /** of upstreams, that wait for a person */
+  questions: UpstreamQuestion[];
   /** by files of projects of open sessions */
   offers: UpstreamOffer[];
 }
@@ -1762,6 +1825,60 @@ export interface CompleteParams {
 export interface Completions {
   /** the upstream's words */
   values: string[];
+}
+
+export interface LogsParams {
+  upstream?: string | null;
+  /** this and graver ones */
+  level?: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
+  /** have upstreams asked for this level, where they tell less */
+  want?: boolean;
+  /** messages after this number */
+  after?: number | null;
+  /** how long to wait for one */
+  wait_ms?: number;
+}
+
+export interface UpstreamLog {
+  seq: number;
+  upstream: string;
+  at: string;
+  level: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
+  logger: string | null;
+  text: string;
+}
+
+export interface UpstreamLogs {
+  /** give it as `after` to wait for the next */
+  seq: number;
+  /** oldest first; the last thousand are kept */
+  messages: UpstreamLog[];
+  /** the end of what its program printed as errors */
+  stderr: string;
+}
+
+export interface UpdatesParams {
+  /** name of the upstream */
+  upstream: string;
+  /** as the upstream says it */
+  uri: string;
+  /** wait for more than so many */
+  after?: number | null;
+  /** how long to wait for that */
+  wait_ms?: number;
+}
+
+export interface Updates {
+  /** how often it was told to have changed while it was watched */
+  count: number;
+}
+
+export interface AnswerParams {
+  /** its id */
+  question: string;
+  action: "accept" | "decline" | "cancel";
+  /** what the form asks for; for a completion its `text` */
+  content?: Record<string, unknown>;
 }
 
 export interface SendParams {
@@ -2125,6 +2242,8 @@ export interface Operations {
   "server.health": { params: Nothing; result: Health };
   /** The server: address, processes, sessions, and what does not work as promised. */
   "server.status": { params: Nothing; result: ServerStatus };
+  /** What callers share: so many in all, for one credential, for one other machine, kept for people, held now. */
+  "server.limits": { params: Nothing; result: ServerLimits };
   /** End the server; with its sessions, or leaving them to the keeper. */
   "server.stop": { params: StopParams; result: Done };
   /** A link that signs one browser in, once. */
@@ -2163,6 +2282,8 @@ export interface Operations {
   "session.open": { params: OpenParams; result: SessionInfo };
   /** List the sessions, exited ones included, with what each is doing. */
   "session.list": { params: ListParams; result: SessionInfo[] };
+  /** The session that a call means that names none: the only active one, or the one chosen before. */
+  "session.select": { params: SelectParams; result: SelectedSession };
   /** One session: name, process, size, tags, state and how it is known. */
   "session.get": { params: SessionParams; result: SessionInfo };
   /** Rename a session, add and remove tags, set its workspace; all of it or nothing. */
@@ -2341,6 +2462,12 @@ export interface Operations {
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */
   "upstreams.complete": { params: CompleteParams; result: Completions };
+  /** What upstreams log, and the end of what one's program prints as errors. */
+  "upstreams.logs": { params: LogsParams; result: UpstreamLogs };
+  /** Wait until an upstream tells that a resource of it has changed. */
+  "upstreams.updates": { params: UpdatesParams; result: Updates };
+  /** Answer a question of an upstream: a form, an address to open, a completion. A person's. */
+  "upstreams.answer": { params: AnswerParams; result: Done };
   /** Say something to the agent, in a new conversation or one that there is. */
   "agent.send": { params: SendParams; result: SentMessage };
   /** Conversations with the agent, newest first. */

@@ -13,7 +13,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from duetty.ops.contract.compat import ALIASES, LIFTED, Bridged, is_whole
 from duetty.ops.contract.failures import MODES, InvalidMode, InvalidPayload
-from duetty.ops.contract.words import HEADLESS_SHELL, line_of
+from duetty.ops.contract.words import line_of
+from duetty.shell import OTHER_SHELL
 from duetty.wire.base import MAX_ARGUMENT_BYTES, system_bytes
 from duetty.wire.contract import (
     Action,
@@ -158,7 +159,7 @@ def checked(bridged: Bridged) -> Request:
     runtime = cast("RuntimeGiven", parts["runtime"])
     target = cast("TargetGiven", parts["target"])
     problems = _unfitting(bridged.action, mode, execution, runtime)
-    problems |= _target_problems(bridged.action, target)
+    problems |= _target_problems(bridged.action, mode, target)
     request = Request(
         action=bridged.action,
         mode=mode,
@@ -297,8 +298,9 @@ def _set_fields(part: BaseModel) -> Iterable[str]:
     return sorted(part.model_fields_set)
 
 
-def _target_problems(action: Action, target: TargetGiven) -> dict[str, str]:
-    if action in ("read_output", "terminate") and target.identity is None:
+def _target_problems(action: Action, mode: Mode, target: TargetGiven) -> dict[str, str]:
+    is_process = mode == "headless"  # of terminals, the only one is meant
+    if action in ("read_output", "terminate") and target.identity is None and is_process:
         return {"target.session": f"{action} needs one; list has them"}
     if action == "list" and target.identity is not None:
         return {"target": "list takes none"}
@@ -337,7 +339,7 @@ def _line(request: Request) -> str:
     """The command as a headless shell would be given it."""
     if request.words is None:
         return request.execution.command or ""
-    return line_of(request.words, HEADLESS_SHELL)
+    return line_of(request.words, OTHER_SHELL)
 
 
 def _allowed(bridged: Bridged, problems: Iterable[str]) -> tuple[str, ...]:

@@ -47,7 +47,6 @@ from duetty.policy import (
 )
 from duetty.policy.proving.recogniser import Line
 from duetty.session import Session, edited_text, ends_line, plain_text
-from duetty.shell import needs_exact_line
 from duetty.workspaces import workspace_of
 
 REMEMBERED = 4_096
@@ -335,6 +334,9 @@ class Judging:
         tool = str(getattr(params, how.tool))
         decided = self.decide(self._of_tool(judged, params.upstream, tool))
         # An answer is for these arguments and no others.
+        if how.is_question and isinstance(decided.decision, Ask):
+            allowed = Allow(rule="question", reason="by_profile", classes=decided.decision.classes)
+            decided = replace(decided, decision=allowed)
         given: object = {} if how.arguments is None else getattr(params, how.arguments)
         text = dumps(given, sort_keys=True, ensure_ascii=False)
         if isinstance(decided.decision, Ask) and len(text) > MAX_ASKED_CHARS:
@@ -401,7 +403,7 @@ class Judging:
         if typing.so_far is None or text is None:
             return self._unknown_line(judged, session)
         line = (typing.so_far + text).rstrip("\n")
-        if needs_exact_line(session.profile.shell, line):
+        if session.profile.shell_kind.may_change(line):
             return self._unknown_line(judged, session, "the shell may change it after Enter")
         judged = replace(judged, command_line=line, is_raw_input=False, can_go_on=True)
         decided = self._wherever(self.decide(judged))
