@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 @contextmanager
-def agent_server(home: Path, model: ModelServer, **env: str) -> Iterator[ServerProcess]:
+def agent_server(home: Path, model: ModelServer, **env: str) -> Generator[ServerProcess]:
     """Questions wait for whoever answers, also where nobody looks."""
     server = ServerProcess(home, **model.settings, DUETTY_APPROVAL_ASK="always", **env)
     server.start()
