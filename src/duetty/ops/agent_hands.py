@@ -245,7 +245,7 @@ class AgentHands:
                     "y": 0,
                     "width": len(text),
                     "height": 1,
-                    "spans": [{"text": text, "bold": True}],
+                    "spans": [{"text": text, "bold": True, "fg": "black"}],
                     "background": {"bg": "blue"},
                 },
             )

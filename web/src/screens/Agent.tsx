@@ -76,11 +76,20 @@ function Chat({ id }: { id: string }) {
   const now = info.value;
   const shown = entries.value;
   const results = new Map(shown.filter((each) => each.kind === "result").map((each) => [String(each.body["call"]), each]));
+  /** Whoever reads further up is left there. */
+  const atEnd = useRef(true);
+  const toEnd = () => {
+    if (log.current && atEnd.current) log.current.scrollTop = log.current.scrollHeight;
+  };
+  useEffect(toEnd, [shown, partial.value, now?.state]);
   useEffect(() => {
-    // Who reads further up is left there.
+    // What unfolds or loads late makes it longer too.
     const list = log.current;
-    if (list && list.scrollHeight - list.scrollTop - list.clientHeight < 240) list.scrollTop = list.scrollHeight;
-  }, [shown, partial.value, now?.state]);
+    if (!list) return;
+    const watch = new MutationObserver(toEnd);
+    watch.observe(list, { childList: true, subtree: true });
+    return () => watch.disconnect();
+  }, []);
   const works = now?.state === "running" || now?.state === "awaiting_approval";
   return (
     <section class={css.chat} data-region aria-label="Conversation">
@@ -91,7 +100,14 @@ function Chat({ id }: { id: string }) {
         <h1>{now?.title ?? "…"}</h1>
         {now?.session && !roomy.value && <Button onClick={() => navigate(sessionPath(now.session ?? ""))}>Terminal</Button>}
       </header>
-      <ol class={css.log} ref={log} aria-live="polite" aria-label="What was said and done" tabIndex={0}>
+      <ol
+        class={css.log}
+        ref={log}
+        onScroll={(event) => {
+          const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
+          atEnd.current = scrollHeight - scrollTop - clientHeight < 40;
+        }}
+        aria-live="polite" aria-label="What was said and done" tabIndex={0}>
         {shown.map((each) => (
           <Entry key={each.seq} entry={each} result={results.get(String(each.body["call"]))} />
         ))}
@@ -213,7 +229,7 @@ const SIGNS: Record<string, string> = { "+": "new", "-": "gone", "@": "place" };
 function Changes({ diff }: { diff: string }) {
   return (
     <pre class={css.diff} aria-label="What changed" tabIndex={0}>
-      {diff.split("\n").map((line, at) => (
+      {diff.trimEnd().split("\n").map((line, at) => (
         <span key={at} data-is={SIGNS[line[0] ?? ""] ?? "same"}>
           <Words text={line} />
           {"\n"}
