@@ -133,13 +133,14 @@ function Palette() {
     [],
   );
   const [readable, setReadable] = useState<Choice[]>([]);
+  const live = socket.connection.value.is === "live";
   useEffect(() => {
-    if (!socket.may("input")) return;
+    if (!live || !socket.may("input")) return;
     void browse().then(
       (found) => setReadable(found.map((each) => ({ key: each.key, title: each.reference, note: each.note, run: () => void readUpstream(each) }))),
       () => undefined, // what cannot be listed is not there to choose
     );
-  }, []);
+  }, [live]);
   return (
     <Chooser
       title="Search sessions, commands and actions"
