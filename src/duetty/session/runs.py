@@ -513,9 +513,7 @@ class Run:
         state = await session.look()
         match state.word:
             case "fullscreen":
-                # A pager that searches a large file is as silent as one that has drawn.
-                computes = self.by_keys and not await session.is_at_rest()
-                return "fullscreen" if quiet_s >= STABLE_S and not computes else None
+                return "fullscreen" if quiet_s >= STABLE_S and await self._has_drawn() else None
             case "awaiting_input" | "awaiting_password":
                 if (session.phase is not Phase.CONTINUATION) and self._has_held():
                     return "input"
@@ -527,6 +525,14 @@ class Run:
         if not self._at_prompt and quiet_s >= self.quiet_s:
             return "idle"
         return None
+
+    async def _has_drawn(self) -> bool:
+        """A pager that searches a large file is as silent as one that has drawn what it found, and so is
+        a program that has just begun, on a busy machine.
+        """
+        session = self.session
+        is_shown = not self.by_keys and any(session.rows())
+        return is_shown or await session.is_at_rest()
 
     def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation
