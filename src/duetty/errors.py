@@ -421,6 +421,19 @@ class SandboxUnavailable(Unavailable):
     code = "sandbox_unavailable"
 
 
+class CapabilityMissing(Unavailable):
+    """The operating system lacks something that the server cannot do without."""
+
+    code = "capability_missing"
+
+    def __init__(self, capability: str, gives: str) -> None:
+        super().__init__(
+            f"this system has no {capability}: {gives}",
+            hint="run Duetty on Linux, WSL2 or in a Linux container; `duetty doctor` shows what is missing",
+            details={"capability": capability},
+        )
+
+
 # --- upstreams ----------------------------------------------------------------
 
 
@@ -478,6 +491,21 @@ class UpstreamTimeout(Deadline):
     """It did not answer in time; it was told that nobody waits any more."""
 
     code = "upstream_timeout"
+
+
+class UpstreamMayNotAsk(Refused):
+    """Its table does not let the upstream ask for this, or a person said no."""
+
+    code = "upstream_may_not_ask"
+
+
+class QuestionNotFound(NotFound):
+    code = "question_not_found"
+
+    def __init__(self, question: str) -> None:
+        super().__init__(
+            f"no question {question!r} waits", hint="it was answered, or nobody waits for it"
+        )
 
 
 class HostUnavailable(Unavailable):

@@ -48,11 +48,13 @@ def findings(paths: Paths) -> Iterator[Finding]:
     client = Client(paths.server_socket)
     checks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
         ("python", _python),
+        ("platform", capability_findings),
         ("packages", _packages),
         ("emulator", _emulator),
         ("settings", lambda: _settings(paths)),
         ("directories", lambda: _directories(paths)),
         ("disk", lambda: _disk(paths)),
+        ("damage", lambda: _damage(paths)),
         ("server", lambda: _server(paths, client)),
         ("limits", lambda: _limits(client)),
         ("keeper", lambda: _keeper(paths, client)),
@@ -105,6 +107,18 @@ def _python() -> Iterator[Finding]:
         yield Finding("system", "warning", f"{platform.system()} is not tested", "use Linux")
     else:
         yield Finding("system", "ok", f"Linux {platform.release()}")
+
+
+def capability_findings() -> Iterator[Finding]:
+    """The table of what only the operating system can give."""
+    from duetty.platform import capabilities
+
+    for each in capabilities.CAPABILITIES:
+        if each.has():
+            yield Finding(each.name, "ok", f"yes: {each.gives}")
+        else:
+            verdict = "broken" if each.is_required else "warning"
+            yield Finding(each.name, verdict, f"no: {each.gives}", f"without it: {each.without}")
 
 
 def _packages() -> Iterator[Finding]:
@@ -183,6 +197,15 @@ def _disk(paths: Paths) -> Iterator[Finding]:
         yield Finding("disk", "warning", said, mend)
     else:
         yield Finding("disk", "ok", said)
+
+
+def _damage(paths: Paths) -> Iterator[Finding]:
+    """What was found damaged and waits for somebody to look at it."""
+    from duetty.cli.kept import kept
+
+    for each in kept(paths):
+        if each.kind != "settings":  # which have a check of their own
+            yield Finding("damage", "warning", f"{each.name}: {each.said}", "`duetty repair`")
 
 
 def _server(paths: Paths, client: Client) -> Iterator[Finding]:

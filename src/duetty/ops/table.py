@@ -23,6 +23,7 @@ from duetty.ops import (
     servers,
     sessions,
     tokens,
+    upstream_questions,
     upstreams,
     viewer_operations,
 )
@@ -126,6 +127,9 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.PROMPTS,
         upstreams.PROMPT,
         upstreams.COMPLETE,
+        upstreams.LOGS,
+        upstreams.UPDATES,
+        upstream_questions.ANSWER,
         *agent_operations.AGENT,
         policy.SHOW,
         policy.CHECK,

@@ -23,6 +23,7 @@ def _ways(job: Job) -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("job", "way"), [each for job in (*JOBS, *OTHERS) for each in _ways(job)])
+@pytest.mark.sampled(2)
 async def test_a_job_is_done_in_so_many_calls_without_an_error(
     server: ServerProcess, job: Job, way: str, tmp_path: Path
 ) -> None:
