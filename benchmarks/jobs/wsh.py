@@ -24,8 +24,16 @@ def job(
     is_long: bool = False,
 ) -> Callable[[Do], Do]:
     def added(do: Do) -> Do:
-        costs = {"calls": calls, "errors": errors}
-        JOBS.append(Job(name=name, about=about, do=do, needs=needs, is_long=is_long, **costs))
+        made = Job(
+            name=name,
+            about=about,
+            do=do,
+            calls=calls,
+            errors=errors,
+            needs=needs,
+            is_long=is_long,
+        )
+        JOBS.append(made)
         return do
 
     return added
