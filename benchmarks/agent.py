@@ -33,7 +33,8 @@ PERSON = Actor(kind="person", name="bench")
 
 
 async def run(effort: Effort) -> list[Table]:
-    bare, ours = [], []
+    bare: list[float] = []
+    ours: list[float] = []
     bare_bytes = our_bytes = 0
     for turn in range(1 + effort.times(ROUNDS, quick=1)):
         effort.say(f"round {turn}")
