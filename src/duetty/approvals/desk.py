@@ -356,6 +356,7 @@ class Approvals:
             session_id=question.session_id,
             actor_kind=question.actor.kind,
             actor_name=question.actor.name,
+            conversation=question.actor.conversation,
             command_line=question.command_line,
             cwd=question.cwd,
             reason=question.reason,

@@ -205,7 +205,9 @@ class Judging:
         return Judged(
             operation=operation.name,
             effect=operation.effect,
-            actor=Actor(kind=call.actor.kind, name=call.actor.name),
+            actor=Actor(
+                kind=call.actor.kind, name=call.actor.name, conversation=call.actor.conversation
+            ),
             dialect=call.dialect,
             mode=Mode(call.mode),
             tags=frozenset(session.profile.tags) if session is not None else frozenset(),
