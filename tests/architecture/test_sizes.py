@@ -15,7 +15,6 @@ REASONS = {
     "ops/elements.py operations_of": "nine declarations of operations for one kind of element",
     "sandbox/wrap.py wrap": "one list of steps in an order that matters",
     "edges/http/sse.py sse_routes": "routes that share one dispatcher and one guard",
-    "server.py _services": "one list of parts, each handed over by name",
     "session/registry.py _open": "one transaction: each step undoes the ones before it on failure",
     "upstreams/upstream_settings.py order": "one check for each field of one table",
 }
