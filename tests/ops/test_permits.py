@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from duetty.calls import SCOPE_OF, Actor, Effect, Scope
-from duetty.errors import ScopeMissing, ServerNotFound
+from duetty.config import Settings
+from duetty.errors import ConversationNotFound, ScopeMissing, ServerNotFound
 from duetty.ops import OPERATIONS, Operation, permit
 from duetty.ops.contract.failures import Blocked
 from tests.engine import running_engine
 
 ADMIN = {"server.stop", "server.link", "server.persist", "token.create", "token.list", "token.revoke"}  # fmt: skip
+TOLD_TO_AGENT = ("agent.send", "agent.stop", "agent.resume")
 
 
 def test_every_effect_needs_a_scope() -> None:
@@ -28,11 +30,43 @@ def test_what_is_shared_changes_nothing_and_names_no_session(
 ) -> None:
     """An actor that is kept to one session may call it; what is composed calls others for it.
 
-    An answer names its question, and that its session: tests/approvals/test_scope.py.
+    An answer names its question, and that its session: tests/approvals/test_scope.py. What the
+    agent is told names its conversation, and that its session: the test below.
     """
+    if operation.name in TOLD_TO_AGENT:
+        return
     if operation.shared and not operation.composed and not operation.answers:
         assert operation.effect is Effect.READ
         assert not operation.admin
+
+
+@pytest.mark.parametrize("name", [*TOLD_TO_AGENT, "agent.show", "agent.events", "agent.log"])
+async def test_an_actor_kept_to_one_session_reaches_no_conversation_of_another(
+    home: Path, name: str
+) -> None:
+    kept = Actor(kind="agent", name="kept", session="mine")
+    async with running_engine(home) as engine:
+        for only in ("yours", None):
+            begun = await engine.services.agents.begin(
+                "hello", started_by="x", scopes=("read",), only_session=only
+            )
+            arguments = {"conversation": begun.id}
+            if name == "agent.send":
+                arguments["text"] = "go on"
+            with pytest.raises(ConversationNotFound):
+                await engine.dispatcher.call(kept, name, arguments)
+        listed = await engine.dispatcher.call(kept, "agent.list", {})
+
+    assert listed == []
+
+
+async def test_an_actor_kept_to_one_session_begins_no_conversation_in_another(home: Path) -> None:
+    kept = Actor(kind="agent", name="kept", session="mine")
+    model = Settings(agent_model="none", agent_base_url="http://127.0.0.1:9", policy_profile="open")
+    async with running_engine(home, settings=model) as engine:
+        await engine.open("yours", command="cat")
+        with pytest.raises(ScopeMissing):
+            await engine.dispatcher.call(kept, "agent.send", {"text": "hi", "session": "yours"})
 
 
 def test_a_permit_says_what_is_missing() -> None:

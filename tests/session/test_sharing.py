@@ -5,12 +5,15 @@ from pathlib import Path
 import anyio
 import pytest
 
+from duetty.calls import Actor
 from duetty.errors import BadArguments, Deadline, SessionBusy, WaitTimeout
 from duetty.session import runs
 from duetty.session.lane import Lane
 from tests.engine import Engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]
+
+PERSON = Actor(kind="person", name="somebody")
 
 
 async def test_a_line_after_one_that_still_runs_waits_for_its_turn(
@@ -56,10 +59,13 @@ async def test_a_line_typed_ahead_while_ours_runs_is_not_our_result(
         assert (answer.exit_code, answer.output.splitlines()[-1]) == (0, "agent")
 
 
-async def test_half_a_line_at_the_prompt_is_not_glued_to_ours(engine: Engine, shell: str) -> None:
+async def test_half_a_line_of_somebody_else_is_not_glued_to_ours(
+    engine: Engine, shell: str
+) -> None:
     await engine.open(command=shell)
     await engine.run("true")
-    await engine.call("input.write", session="s", data="echo partial")
+    begun = {"session": "s", "data": "echo partial"}
+    await engine.dispatcher.call(PERSON, "input.write", begun)
 
     with pytest.raises(SessionBusy):
         await engine.run("echo mine")
@@ -67,6 +73,18 @@ async def test_half_a_line_at_the_prompt_is_not_glued_to_ours(engine: Engine, sh
     answer = await engine.run("echo mine")
 
     assert answer.output == "mine"
+
+
+async def test_half_a_line_of_our_own_is_taken_back_before_the_run(
+    engine: Engine, shell: str
+) -> None:
+    await engine.open(command=shell)
+    await engine.run("true")
+    await engine.call("input.write", session="s", data="echo partial")
+
+    answer = await engine.run("echo mine")
+
+    assert (answer.output, answer.exit_code) == ("mine", 0)
 
 
 @pytest.mark.parametrize("line", ['echo "unfinished', "if true", "echo ("])

@@ -11,6 +11,7 @@ from duetty.calls import Actor, Effect
 from duetty.errors import (
     BadCommand,
     BadWorkingDirectory,
+    Conflict,
     ForkFailed,
     InvalidSessionName,
     InvalidTag,
@@ -354,7 +355,7 @@ SIGNAL = Operation(
     result=Done,
     run=_signal,
     route=Route(method="POST", path="/sessions/{session}/signal", status=204),
-    errors=(SessionExited, KeeperUnavailable),
+    errors=(Conflict, SessionExited, KeeperUnavailable),
 )
 CLOSE = Operation(
     name="session.close",

@@ -28,6 +28,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from duetty.edges.http.openapi import document
+from duetty.errors import AgentNotConfigured
 from duetty.ops import OPERATIONS
 from tests.edges.http.asking import client_of
 from tests.server_process import ServerProcess
@@ -40,12 +41,8 @@ SEEDS = (1, pytest.param(2, marks=pytest.mark.slow))
 EXAMPLES = {1: 6, 2: 24}
 """For each operation, by seed."""
 
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-]
+DOCUMENTED = [status_code_conformance, content_type_conformance, response_schema_conformance]
+CHECKS = [not_a_server_error, *DOCUMENTED]
 Case = Any
 
 SCHEMA = schemathesis.openapi.from_dict(document())
@@ -139,9 +136,17 @@ def test_an_operation_answers_as_the_document_says(
             name_known_session(case, asking)
         tame(case)
         response = case.call(base_url=server.url(), headers=dict(asking.headers))
-        case.validate_response(response, checks=CHECKS)
+        case.validate_response(response, checks=DOCUMENTED if has_no_model(response) else CHECKS)
 
     ask()
+
+
+def has_no_model(response: Any) -> bool:
+    """The one 503 that this server owes: it was given no model, and the agent says so."""
+    return (
+        response.status_code == 503
+        and json.loads(response.content)["error"]["code"] == AgentNotConfigured.code
+    )
 
 
 @pytest.mark.parametrize("number", SEEDS)

@@ -18,7 +18,7 @@ from duetty.edges.http.operations import operation_routes
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import websocket_routes
 from duetty.edges.http.websocket.methods import METHODS, find_method
-from duetty.ops import OPERATIONS, Operation
+from duetty.ops import OPERATIONS, Bounds, Operation
 
 Described = dict[str, Any]
 
@@ -48,13 +48,21 @@ def described_streams() -> dict[str, Described]:
     }
 
 
+class Bounded:
+    """As much of the access as an application is made from."""
+
+    def __init__(self) -> None:
+        self.bounds = Bounds()
+
+
 async def never() -> None:
     raise AssertionError
 
 
 def test_there_is_a_route_for_every_operation_and_no_other() -> None:
+    """One under `/session` too, for what is under `/sessions/{session}`: the document says that rule once."""
     guard = Guard(
-        access=None,  # type: ignore[arg-type]  # nothing is asked
+        access=Bounded(),  # type: ignore[arg-type]  # nothing else is asked
         origins=lambda: origins(scheme="http", port=1, names=()),
     )
 
@@ -64,7 +72,11 @@ def test_there_is_a_route_for_every_operation_and_no_other() -> None:
         for method in (route.methods or set[str]()) - {"HEAD"}
     }
 
-    assert routes == set(TABLE)
+    named = "/sessions/{session}"
+    unnamed = {(method, path.replace(named, "/session")) for method, path in TABLE if named in path}
+    assert unnamed
+    assert routes == set(TABLE) | unnamed
+    assert f"under `{named}` is under `/session` too" in document()["info"]["description"]
     assert make_app(Tables(), guard, stopping=never, clock=SystemClock())  # type: ignore[arg-type]
 
 

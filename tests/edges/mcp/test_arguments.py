@@ -19,7 +19,7 @@ SECRET = "hunter2"
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [
-        ("wsh_get_screen", {}, "missing: session"),
+        ("wsh_run_command", {"session": "s"}, "missing: input"),
         ("wsh_get_screen", {"session": 5}, "session: must be of type string"),
         (
             "wsh_get_screen",

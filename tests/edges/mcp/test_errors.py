@@ -7,7 +7,7 @@ from duetty.edges.mcp.errors import json_rpc_code
 
 REASONED_ABOUT = (
     errors.Conflict, errors.Deadline, errors.Refused, errors.InputRejected, errors.MaxSessions, errors.MaxProcesses,
-    errors.UpstreamUnavailable,
+    errors.UpstreamUnavailable, errors.HostUnavailable, errors.NoActiveSession,
 )  # fmt: skip
 """Not in this state, not in this time, not allowed, not so many: a model can do something about it."""
 

@@ -74,7 +74,7 @@ def test_the_resource_describes_itself_without_a_token(
         "resource": f"{server.url()}{resource}",
         "resource_name": "Duetty",
         "bearer_methods_supported": ["header"],
-        "scopes_supported": ["read", "input", "control", "approve", "admin"],
+        "scopes_supported": ["read", "input", "control", "approve", "join", "admin"],
     }
 
 

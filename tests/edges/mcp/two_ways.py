@@ -16,6 +16,7 @@ from duetty.edges.mcp.core import Core
 from duetty.edges.mcp.dialect import Answer, Caller, Calls, Dialect, Json, Picture, Tool
 from duetty.edges.mcp.transports import Transports
 from duetty.errors import Deadline, SessionNotFound
+from duetty.ops import Bounds
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -101,9 +102,16 @@ class _CountingCore(Core):
         return await super().answer_plain(call, use, report)
 
 
+class _Bounded:
+    """As much of a dispatcher as the transports ask: this dialect calls no operation."""
+
+    def __init__(self) -> None:
+        self.bounds = Bounds()
+
+
 class _Ways(Transports):
     def __init__(self, core: type[Core]) -> None:
-        super().__init__({"test": DIALECT}, cast("Any", None), default="test")
+        super().__init__({"test": DIALECT}, cast("Any", _Bounded()), default="test")
         self._core = core
 
     def make_core(self, dialect: Dialect) -> Core:

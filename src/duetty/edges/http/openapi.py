@@ -138,7 +138,9 @@ def document(prefix: str = "") -> Json:
             "description": (
                 'Every error is `{"error": {code, message, hint?, details?}}` with a permanent code. '
                 "Send `Authorization: Bearer TOKEN`; `duetty token` prints the token. "
-                "To follow a session use a WebSocket or server-sent events (tag `stream`)."
+                "To follow a session use a WebSocket or server-sent events (tag `stream`). "
+                "Every operation under `/sessions/{session}` is under `/session` too, for the session "
+                "that the body or the header `Duetty-Session` names, else the only active one."
             ),
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
@@ -210,7 +212,7 @@ def _stream(stream: StreamRoute) -> Json:
         "operationId": stream.name,
         "tags": ["stream"],
         "summary": stream.summary,
-        "description": "Needs the scope `read`; what is sent needs the scope of its operation.",
+        "description": stream.needs,
         "x-stream": {
             "kind": stream.kind,
             "from_server": shapes,
@@ -221,7 +223,11 @@ def _stream(stream: StreamRoute) -> Json:
         "parameters": [
             *(parameters if of_session else []),
             *(_parameter(name, schema, place="query", required=False) for name, schema in query),
-            _parameter("server", SERVER_FIELD, place="query", required=False),
+            *(
+                [_parameter("server", SERVER_FIELD, place="query", required=False)]
+                if stream.is_relayed
+                else []
+            ),
         ],
         "responses": success
         | {str(status): _error_response(names) for status, names in sorted(codes.items())},

@@ -88,6 +88,9 @@ class StreamRoute:
     """Schemas of what a client says."""
 
     query: tuple[tuple[str, Json], ...] = ()
+    needs: str = "Needs the scope `read`; what is sent needs the scope of its operation."
+    is_relayed: bool = True
+    """Whether `server` may name another server."""
 
 
 def _whole_number(most: int) -> Json:
@@ -150,5 +153,14 @@ STREAMS = (
         summary="A session's screen and then its bytes; what is sent is typed.",
         told=(),
         query=(("flow", {"enum": ["none", "ack"], "default": "none"}),),
+    ),
+    StreamRoute(
+        name="stream.node",
+        path="/ws/node",
+        kind="websocket",
+        summary="A machine that joins this hub, and serves what is asked of it.",
+        told=(),
+        needs="Needs the scope `join`.",
+        is_relayed=False,
     ),
 )
