@@ -19,13 +19,17 @@ from duetty.hub.joined_node import (
 from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused, Told
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
+from duetty.hub.rooms import Room, Rooms, parse_announcement
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
+from duetty.hub.users import SCOPES_OF, USER_SCOPES, Share, Users
 
 __all__ = [
     "DRAINING",
     "NOT_OURS",
     "PART_BYTES",
     "REPLACED",
+    "SCOPES_OF",
+    "USER_SCOPES",
     "Address",
     "Answer",
     "Asking",
@@ -44,11 +48,16 @@ __all__ = [
     "NodeSocket",
     "Opening",
     "RemoteNode",
+    "Room",
+    "Rooms",
+    "Share",
     "SocketRefused",
     "Told",
+    "Users",
     "greet",
     "listed",
     "load_key",
     "packed",
     "parse_address",
+    "parse_announcement",
 ]

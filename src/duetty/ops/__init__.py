@@ -2,7 +2,7 @@
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
-from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, RemoteNode, packed
+from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, RemoteNode, Room, packed
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
 from duetty.ops.contract import cut_off_failure
@@ -51,6 +51,7 @@ __all__ = [
     "PageOpening",
     "Progress",
     "RemoteNode",
+    "Room",
     "Route",
     "Services",
     "Shares",

@@ -5,7 +5,7 @@ import os
 import anyio.to_thread
 
 from duetty.calls import Actor, Effect, Scope
-from duetty.errors import NotAPerson
+from duetty.errors import NotAPerson, UserNotFound
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import permit
@@ -13,6 +13,7 @@ from duetty.ops.sandbox_choice import boundary_of
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing, PersistParams, StopParams
 from duetty.wire.results import Done, Health, Link, Persistent, ServerStatus
+from duetty.wire.users import LinkParams
 
 
 async def _health(params: Nothing, services: Services, actor: Actor) -> Health:
@@ -66,7 +67,9 @@ async def _stop(params: StopParams, services: Services, actor: Actor) -> Done:
     return Done()
 
 
-async def _link(params: Nothing, services: Services, actor: Actor) -> Link:
+async def _link(params: LinkParams, services: Services, actor: Actor) -> Link:
+    if params.user is not None:
+        services.users.find(params.user)
     for scope in Scope:
         permit(actor, scope)  # a browser that is signed in may do everything
     if actor.kind != "person":
@@ -74,7 +77,7 @@ async def _link(params: Nothing, services: Services, actor: Actor) -> Link:
         raise NotAPerson(
             "an agent cannot sign a browser in", hint="`duetty token link`, by a person"
         )
-    return Link(link=services.node.new_link())
+    return Link(link=services.node.new_link(params.user))
 
 
 async def _is_persistent(params: Nothing, services: Services, actor: Actor) -> Persistent:
@@ -122,15 +125,15 @@ STOP = Operation(
 )
 LINK = Operation(
     name="server.link",
-    summary="A link that signs one browser in, once.",
+    summary="A link that signs one browser in, once; on a hub, as one of its users.",
     effect=Effect.CONTROL,
     judged=PLAIN,
-    params=Nothing,
+    params=LinkParams,
     result=Link,
     run=_link,
     route=Route(method="POST", path="/server/link"),
     admin=True,
-    errors=(NotAPerson,),
+    errors=(NotAPerson, UserNotFound),
 )
 IS_PERSISTENT = Operation(
     name="server.persistent",

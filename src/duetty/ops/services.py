@@ -9,7 +9,7 @@ from duetty.audit import Trail
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Hub, Membership
+from duetty.hub import Hub, Membership, Rooms, Users
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
@@ -30,7 +30,7 @@ class Node:
     version: str
     started_s: float
     address: Callable[[], str]
-    new_link: Callable[[], str]
+    new_link: Callable[[str | None], str]
     """A link that signs one browser in, once."""
 
     stop: Callable[[bool], None]
@@ -72,6 +72,9 @@ class Services:
     hub: Hub
     membership: Membership
     """In a hub that this server joined."""
+
+    rooms: Rooms
+    users: Users
 
     upstreams: Upstreams = field(default_factory=no_upstreams)
     viewing: Shares = field(

@@ -165,6 +165,10 @@ _BOUNDS = """
 ALTER TABLE sessions ADD COLUMN bounds TEXT;
 """
 
+_USERS = """
+ALTER TABLE tokens ADD COLUMN user TEXT;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SESSIONS_BLOCKS_TOKENS,
     _BROWSERS_AND_LAST_USE,
@@ -173,4 +177,5 @@ MIGRATIONS: tuple[str, ...] = (
     _WORKSPACES,
     _PAGE_KEYS,
     _BOUNDS,
+    _USERS,
 )
