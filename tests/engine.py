@@ -9,12 +9,13 @@ from typing import Any
 
 import anyio
 
+from duetty.agent import open_agents
 from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.config import Paths, Settings, find_paths, make_private
 from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network, Rooms, Users
-from duetty.ops import Access, Dispatcher, Node, PageOpening, Services, open_oversight
+from duetty.ops import Access, AgentHands, Dispatcher, Node, PageOpening, Services, open_oversight
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
 from duetty.store import Store
@@ -119,6 +120,9 @@ async def running_engine(
                 page_opening=PageOpening(
                     env or child_env(home), clock, directory=paths.runtime, tasks=tasks
                 ),
+                agents=open_agents(
+                    settings, env or child_env(home), store=store, clock=clock, tasks=tasks
+                ),
                 hub=Hub(
                     file=paths.state / "servers.json",
                     hostname=node.hostname,
@@ -130,13 +134,15 @@ async def running_engine(
                 users=Users(paths.users_file, clock),
                 membership=Membership(file=paths.join_file, tasks=tasks, link=_no_hub),
             )
+            dispatcher = Dispatcher(services)
+            services.agents.hands = AgentHands(dispatcher, services)
             try:
                 yield Engine(
                     paths=paths,
                     registry=registry,
                     store=store,
                     services=services,
-                    dispatcher=Dispatcher(services),
+                    dispatcher=dispatcher,
                 )
             finally:
                 with anyio.CancelScope(shield=True):

@@ -4,6 +4,7 @@ Usage: generate_first_answers.py
 """
 
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import anyio
@@ -15,6 +16,7 @@ from duetty.cli.first_answers import FILE, META, MODERN
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.dialects import DIALECTS
 from duetty.edges.mcp.transports import Transports
+from duetty.ops import Bounds
 
 NAMES = ("wsh",)
 """Those whose answers are the same on every machine and at every time."""
@@ -26,8 +28,9 @@ CLIENT = {"name": "host", "version": "1"}
 async def first_answers() -> str:
     """One line for each answer: dialect, revision, method, result."""
     lines: list[str] = []
-    # No tool is called, so nothing is behind them.
-    transports = Transports(DIALECTS, cast("Any", None), default=NAMES[0])
+    # No tool is called, so nothing but the bounds is behind them.
+    nothing = cast("Any", SimpleNamespace(bounds=Bounds()))
+    transports = Transports(DIALECTS, nothing, default=NAMES[0])
     async with transports.running():
         for name in NAMES:
             for version in (*HANDSHAKES, MODERN):

@@ -78,6 +78,12 @@ class Actor:
     confined: Confinement | None = None
     """Of a connection that can open and change nothing outside a sandbox."""
 
+    conversation: str | None = None
+    """Of the server's own agent: the conversation that it acts for."""
+
+    source: str = field(default="", compare=False)
+    """The other machine that it calls from; empty for this one. It is no part of who it is."""
+
     client: str | None = field(default=None, compare=False)
     """What its program calls itself: for people to read, since nobody vouches for it, and no part
     of who it is."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from pathlib import Path
-from typing import cast, get_origin
+from typing import Any, TypeVar, cast, get_origin
 
 from duetty.errors import BadSetting, StateUnwritable
 from duetty.ids import is_name
@@ -20,14 +20,18 @@ MAX_SOCKET_PATH = 100
 """A unix socket's address holds 108 bytes; a longer runtime directory needs another place."""
 
 
+T = TypeVar("T")
+
+
 def _setting(
-    default: object,
+    default: T,
     meaning: str,
     *,
     low: int = 0,
     high: int = 2**31,
     choices: tuple[str, ...] = (),
-) -> object:
+) -> T:
+    """A field of the dataclass, of the type of its default, as `dataclasses.field` itself is typed."""
     return field(
         default=default,
         metadata={"meaning": meaning, "low": low, "high": high, "choices": choices},
@@ -38,148 +42,185 @@ def _setting(
 class Settings:
     """Every setting, as `section_name`; `server_bind` is `bind` in `[server]`."""
 
-    server_bind: str = _setting("127.0.0.1:9315", "address and port of the HTTP edge")  # type: ignore[assignment]  # a field, as dataclasses say it
-    server_hosts: tuple[str, ...] = _setting(  # type: ignore[assignment]
+    server_bind: str = _setting("127.0.0.1:9315", "address and port of the HTTP edge")
+    server_hosts: tuple[str, ...] = _setting(
         (), "further names, NAME or NAME:PORT, by which clients may call the server"
     )
-    server_cors_origins: tuple[str, ...] = _setting(  # type: ignore[assignment]
+    server_cors_origins: tuple[str, ...] = _setting(
         (), "other sites whose pages may call with a token, each as https://NAME[:PORT]"
     )
-    server_base_prefix: str = _setting("", "path that every address of the server begins with")  # type: ignore[assignment]
-    server_tls_cert: str = _setting("", "file with the certificate chain (PEM); needs tls_key")  # type: ignore[assignment]
-    server_tls_key: str = _setting("", "file with the certificate's key (PEM)")  # type: ignore[assignment]
-    server_rate_limit: int = _setting(  # type: ignore[assignment]
+    server_base_prefix: str = _setting("", "path that every address of the server begins with")
+    server_tls_cert: str = _setting("", "file with the certificate chain (PEM); needs tls_key")
+    server_tls_key: str = _setting("", "file with the certificate's key (PEM)")
+    server_rate_limit: int = _setting(
         -1,
         "requests a second from one address; 0 is no limit, -1 is 100 for other machines only",
         low=-1,
         high=1_000_000,
     )
-    server_ping_s: int = _setting(  # type: ignore[assignment]
+    server_ping_s: int = _setting(
         30,
         "seconds between two pings of a WebSocket; who does not answer is dropped",
         low=1,
         high=3600,
     )
-    server_hostname: str = _setting(  # type: ignore[assignment]
+    server_hostname: str = _setting(
         "", "what other servers and people call this one; empty is the machine's own name"
     )
-    hub_allow: tuple[str, ...] = _setting(  # type: ignore[assignment]
+    hub_allow: tuple[str, ...] = _setting(
         (), "networks that servers may be added from, as 10.0.0.0/8; all when empty"
     )
-    hub_block: tuple[str, ...] = _setting(  # type: ignore[assignment]
-        (), "networks that no server may be added from"
-    )
-    hub_tls_ca: str = _setting(  # type: ignore[assignment]
+    hub_block: tuple[str, ...] = _setting((), "networks that no server may be added from")
+    hub_tls_ca: str = _setting(
         "", "file with certificates (PEM) that servers' own are checked by; empty is the system's"
     )
-    hub_join: str = _setting("", "address of the hub that this server joins by itself")  # type: ignore[assignment]
-    hub_scopes: tuple[str, ...] = _setting(  # type: ignore[assignment]
+    hub_join: str = _setting("", "address of the hub that this server joins by itself")
+    hub_scopes: tuple[str, ...] = _setting(
         ("read", "input", "control", "approve"),
         "what callers through a hub may have here at most; without approve, none of them is a person",
     )
-    session_cols: int = _setting(80, "width of a new session", low=1, high=1000)  # type: ignore[assignment]
-    session_rows: int = _setting(24, "height of a new session", low=1, high=1000)  # type: ignore[assignment]
-    session_shell: str = _setting("", "shell of a new session; empty means $SHELL, then /bin/sh")  # type: ignore[assignment]
-    session_integration: bool = _setting(True, "whether shells announce commands by marks")  # type: ignore[assignment]
-    session_scrollback_rows: int = _setting(  # type: ignore[assignment]
-        10_000, "rows kept above the screen", high=200_000
-    )
-    session_max: int = _setting(1024, "sessions at once, exited ones left out", low=1)  # type: ignore[assignment]
-    session_exited_max: int = _setting(100, "exited sessions kept readable")  # type: ignore[assignment]
-    session_exited_s: int = _setting(86_400, "seconds an exited session stays readable")  # type: ignore[assignment]
-    session_grace_ms: int = _setting(  # type: ignore[assignment]
-        2_000, "time between the polite signal and KILL", high=60_000
-    )
-    session_size_rule: str = _setting(  # type: ignore[assignment]
+    session_cols: int = _setting(80, "width of a new session", low=1, high=1000)
+    session_rows: int = _setting(24, "height of a new session", low=1, high=1000)
+    session_shell: str = _setting("", "shell of a new session; empty means $SHELL, then /bin/sh")
+    session_integration: bool = _setting(True, "whether shells announce commands by marks")
+    session_scrollback_rows: int = _setting(10_000, "rows kept above the screen", high=200_000)
+    session_max: int = _setting(1024, "sessions at once, exited ones left out", low=1)
+    session_exited_max: int = _setting(100, "exited sessions kept readable")
+    session_exited_s: int = _setting(86_400, "seconds an exited session stays readable")
+    session_grace_ms: int = _setting(2_000, "time between the polite signal and KILL", high=60_000)
+    session_size_rule: str = _setting(
         "smallest",
         "who sets the size of a session with several viewers: the smallest, or one that holds it",
         choices=("smallest", "holder"),
     )
-    session_sandbox: str = _setting(  # type: ignore[assignment]
+    session_sandbox: str = _setting(
         "none",
         "sandbox of new sessions: none, any (the best there is), bubblewrap or landlock",
         choices=("none", "any", "bubblewrap", "landlock"),
     )
-    sandbox_workspaces: tuple[str, ...] = _setting(  # type: ignore[assignment]
+    sandbox_workspaces: tuple[str, ...] = _setting(
         (), "directories that a sandboxed session may write; all else is read-only or hidden"
     )
-    sandbox_protect: bool = _setting(  # type: ignore[assignment]
+    sandbox_protect: bool = _setting(
         True, "whether hooks and start-up files in workspaces stay read-only"
     )
-    sandbox_git: str = _setting(  # type: ignore[assignment]
+    sandbox_git: str = _setting(
         "commit",
         "what a sandboxed session may do with repositories in its workspaces: commit, or read-only",
         choices=("commit", "read-only"),
     )
-    sandbox_network: bool = _setting(False, "whether a sandboxed session reaches the network")  # type: ignore[assignment]
-    sandbox_hidden: tuple[str, ...] = _setting(  # type: ignore[assignment]
+    sandbox_network: bool = _setting(False, "whether a sandboxed session reaches the network")
+    sandbox_hidden: tuple[str, ...] = _setting(
         (), "further files and directories that a sandboxed session must not see"
     )
-    sandbox_cpu_s: int = _setting(0, "CPU seconds of each sandboxed process; 0 is no limit")  # type: ignore[assignment]
-    sandbox_memory_mib: int = _setting(  # type: ignore[assignment]
+    sandbox_cpu_s: int = _setting(0, "CPU seconds of each sandboxed process; 0 is no limit")
+    sandbox_memory_mib: int = _setting(
         4_096, "memory of each sandboxed process, in MiB; 0 is no limit"
     )
-    sandbox_processes: int = _setting(  # type: ignore[assignment]
-        512, "processes of a sandboxed session; 0 is no limit"
-    )
-    sandbox_file_mib: int = _setting(  # type: ignore[assignment]
+    sandbox_processes: int = _setting(512, "processes of a sandboxed session; 0 is no limit")
+    sandbox_file_mib: int = _setting(
         0, "size of each file that a sandboxed process writes, in MiB; 0 is no limit"
     )
-    sandbox_open_files: int = _setting(  # type: ignore[assignment]
-        4_096, "open files of each sandboxed process; 0 is no limit"
-    )
-    policy_profile: str = _setting(  # type: ignore[assignment]
+    sandbox_open_files: int = _setting(4_096, "open files of each sandboxed process; 0 is no limit")
+    policy_profile: str = _setting(
         "guarded",
         "what runs unasked: open, guarded (the destructive asks) or strict (only the proven runs)",
         choices=("open", "guarded", "strict"),
     )
-    approval_wait_s: int = _setting(  # type: ignore[assignment]
+    approval_wait_s: int = _setting(
         300, "seconds that a question waits for a person; no answer is a no", low=1, high=86_400
     )
-    approval_ask: str = _setting(  # type: ignore[assignment]
+    approval_ask: str = _setting(
         "present",
         "when to ask: present (somebody looks at a session), always (wait for anybody) or never",
         choices=("present", "always", "never"),
     )
-    audit_reads: bool = _setting(False, "whether the audit trail has calls that only read")  # type: ignore[assignment]
-    audit_required: bool = _setting(  # type: ignore[assignment]
+    audit_reads: bool = _setting(False, "whether the audit trail has calls that only read")
+    audit_required: bool = _setting(
         True, "whether agents' calls are refused while the audit trail cannot be written"
     )
-    audit_file_mib: int = _setting(  # type: ignore[assignment]
+    audit_file_mib: int = _setting(
         8, "size of one file of the audit trail, in MiB", low=1, high=1_024
     )
-    audit_files: int = _setting(  # type: ignore[assignment]
+    audit_files: int = _setting(
         8, "files of the audit trail; the oldest goes when there would be more", low=2, high=1_000
     )
-    journal_limit_mib: int = _setting(64, "bytes kept per session, in MiB", low=1, high=65_536)  # type: ignore[assignment]
-    run_output_bytes: int = _setting(  # type: ignore[assignment]
+    journal_limit_mib: int = _setting(64, "bytes kept per session, in MiB", low=1, high=65_536)
+    run_output_bytes: int = _setting(
         32_768, "output text in one answer; the rest is paged", low=256, high=16_777_216
     )
-    process_shell: str = _setting("/bin/sh", "shell that reads commands without a terminal")  # type: ignore[assignment]
-    process_timeout_ms: int = _setting(  # type: ignore[assignment]
+    process_shell: str = _setting("/bin/sh", "shell that reads commands without a terminal")
+    process_timeout_ms: int = _setting(
         60_000, "time that a command without a terminal gets when its caller says none", low=1
     )
-    process_max: int = _setting(256, "commands without a terminal at once", low=1, high=10_000)  # type: ignore[assignment]
-    process_output_mib: int = _setting(  # type: ignore[assignment]
+    process_max: int = _setting(256, "commands without a terminal at once", low=1, high=10_000)
+    process_output_mib: int = _setting(
         64, "output kept on disk for each stream of such a command, in MiB", low=1, high=65_536
     )
-    process_cpu_s: int = _setting(0, "CPU seconds of each of their processes; 0 is no limit")  # type: ignore[assignment]
-    process_memory_mib: int = _setting(0, "address space of each, in MiB; 0 is no limit")  # type: ignore[assignment]
-    process_file_mib: int = _setting(0, "size of each file that one writes; 0 is no limit")  # type: ignore[assignment]
-    terminal_open_page: bool = _setting(  # type: ignore[assignment]
+    process_cpu_s: int = _setting(0, "CPU seconds of each of their processes; 0 is no limit")
+    process_memory_mib: int = _setting(0, "address space of each, in MiB; 0 is no limit")
+    process_file_mib: int = _setting(0, "size of each file that one writes; 0 is no limit")
+    terminal_open_page: bool = _setting(
         True,
         "whether a caller of the terminal contract may have the page opened on the server's desktop",
     )
-    terminal_aliases: bool = _setting(  # type: ignore[assignment]
+    terminal_aliases: bool = _setting(
         True, "whether the terminal contract takes the aliases of older tools: run, send, create …"
     )
-    mcp_client_enabled: bool = _setting(  # type: ignore[assignment]
-        True, "whether other MCP servers (upstreams) are used"
+    agent_model: str = _setting(
+        "",
+        "model of the agent as PROVIDER:MODEL, for example openai:gpt-5; with base_url its name there",
     )
-    mcp_server_enabled: bool = _setting(  # type: ignore[assignment]
+    agent_base_url: str = _setting(
+        "", "address of an OpenAI-compatible server, for example http://127.0.0.1:11434/v1"
+    )
+    agent_api_key_env: str = _setting(
+        "",
+        "variable of the server's environment that holds the key; empty is PROVIDER_API_KEY;"
+        " no session is given it",
+    )
+    agent_keyring: str = _setting(
+        "",
+        "service in the system's keyring that holds the key, under the user name `duetty`;"
+        " used before the environment",
+    )
+    agent_max_turns: int = _setting(
+        50, "requests to the model for one message, before a person is asked", low=1, high=10_000
+    )
+    agent_max_tokens: int = _setting(
+        2_000_000,
+        "tokens of one conversation, in and out, before a person is asked",
+        low=100,
+        high=2**40,
+    )
+    agent_max_cost_cents: int = _setting(
+        500,
+        "what one conversation may cost, in US cents, before a person is asked; 0 is no limit",
+        high=10**9,
+    )
+    agent_max_minutes: int = _setting(
+        60, "minutes of work on one message, before a person is asked", low=1, high=100_000
+    )
+    agent_input_cents: int = _setting(
+        0,
+        "US cents for a million tokens to the model; 0 is what the library's list says",
+        high=10**9,
+    )
+    agent_output_cents: int = _setting(0, "the same for tokens that it answers with", high=10**9)
+    agent_context_tokens: int = _setting(
+        120_000,
+        "tokens of one request above which earlier parts of a conversation are summed up",
+        low=1_000,
+        high=2**31,
+    )
+    agent_timeout_s: int = _setting(
+        120, "seconds without a word from the model after which it is asked again", low=1, high=3600
+    )
+    mcp_client_enabled: bool = _setting(True, "whether other MCP servers (upstreams) are used")
+    mcp_server_enabled: bool = _setting(
         True, "whether MCP clients are served over HTTP; hosts of this user's own always are"
     )
-    mcp_dialects: tuple[str, ...] = _setting(  # type: ignore[assignment]
+    mcp_dialects: tuple[str, ...] = _setting(
         ("wsh",),
         "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, elwood, gateway",
     )
@@ -411,7 +452,9 @@ def load_settings(
             origins[name] = "flag"
     for setting in fields(Settings):
         origins.setdefault(setting.name, "default")
-    return Loaded(settings=Settings(**values), origins=origins)  # type: ignore[arg-type]  # each was checked above
+    return Loaded(
+        settings=Settings(**cast("Any", values)), origins=origins
+    )  # each was checked above
 
 
 def _read_file(path: Path, values: dict[str, object], origins: dict[str, str]) -> None:
@@ -478,7 +521,7 @@ def _from_text(text: str, type_: object) -> object:
 
 def _checked(name: str, value: object, where: str) -> object:
     setting = next(each for each in fields(Settings) if each.name == name)
-    kind: type = get_origin(setting.type) or setting.type  # type: ignore[assignment]  # types here are plain classes, or tuples of texts
+    kind = cast("type", get_origin(setting.type) or setting.type)  # plain classes, tuples of texts
     dotted = name.replace("_", ".", 1)
     if kind is tuple and isinstance(value, list):
         given = tuple(cast("list[object]", value))
@@ -489,7 +532,7 @@ def _checked(name: str, value: object, where: str) -> object:
             hint=f"it means: {setting.metadata['meaning']}",
         )
     low, high = setting.metadata["low"], setting.metadata["high"]
-    if kind is int and not low <= int(value) <= high:  # type: ignore[call-overload]
+    if isinstance(value, int) and not isinstance(value, bool) and not low <= value <= high:
         raise BadSetting(f"{where}: {dotted} must be between {low} and {high}")
     choices = setting.metadata["choices"]
     if choices and value not in choices:

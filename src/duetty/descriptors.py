@@ -32,6 +32,11 @@ def strangers() -> int:
     return min(128, limit() // 8)
 
 
+def connections() -> int:
+    """From the network, in all."""
+    return max(16, limit() - for_people() - for_sessions())
+
+
 def is_free(number: int, *, keeping: int) -> bool:
     """Whether so many are left beyond this descriptor."""
     return number < limit() - keeping

@@ -459,6 +459,64 @@ class StoreUnavailable(Unavailable):
     code = "store_unavailable"
 
 
+# --- the agent ----------------------------------------------------------------
+
+
+class ConversationNotFound(NotFound):
+    code = "conversation_not_found"
+
+    def __init__(self, conversation: str) -> None:
+        super().__init__(f"no conversation {conversation!r}", hint="`duetty agent list` shows them")
+
+
+class ConversationRunning(Conflict):
+    """It is at work already: send it a message, follow it, or stop it."""
+
+    code = "conversation_running"
+
+
+class AgentNotInstalled(Unavailable):
+    """The library that speaks to models is not installed with this Duetty."""
+
+    code = "agent_not_installed"
+
+
+class AgentNotConfigured(Unavailable):
+    """No model is set that the agent could use."""
+
+    code = "agent_not_configured"
+
+
+class AgentInterrupted(Unavailable):
+    """The server ended while the agent was at work; it can be resumed, and nothing runs twice."""
+
+    code = "agent_interrupted"
+
+
+class AgentLimit(Exhausted):
+    """A limit of turns, tokens, money or time was reached, and nobody said to go on."""
+
+    code = "agent_limit"
+
+
+class ModelUnavailable(Unavailable):
+    """The model does not answer, or not whole; the same may work later."""
+
+    code = "model_unavailable"
+
+
+class ModelRefused(Refused):
+    """The model's server takes no such request: key, name of the model or its settings."""
+
+    code = "model_refused"
+
+
+class ContextTooLong(Exhausted):
+    """The conversation does not fit into the model, not even shortened."""
+
+    code = "context_too_long"
+
+
 # --- edges --------------------------------------------------------------------
 
 

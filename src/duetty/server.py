@@ -24,13 +24,14 @@ from importlib.util import find_spec
 from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import anyio
 import anyio.to_thread
 import uvicorn
 
 from duetty import __version__
+from duetty.agent import open_agents, without_key
 from duetty.approvals import Approvals
 from duetty.calls import Scope
 from duetty.clock import Clock, SystemClock
@@ -42,7 +43,6 @@ from duetty.config import (
     server_hostname,
     with_own_place,
 )
-from duetty.descriptors import for_people, for_sessions, limit
 from duetty.edges.http import (
     Guard,
     Origins,
@@ -58,8 +58,9 @@ from duetty.edges.http import (
     url_of,
 )
 from duetty.edges.http.bridge_door import bridge_routes
+from duetty.edges.http.handshakes import SecuredListener
 from duetty.edges.http.hub_requests import HubRequests
-from duetty.edges.http.peer import HEAD_S, HELD, STRANGERS
+from duetty.edges.http.peer import HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -70,12 +71,13 @@ from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network, Room
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
+    AgentHands,
+    Bounds,
     Dispatcher,
     Node,
     Oversight,
     PageOpening,
     Services,
-    Shares,
     open_oversight,
 )
 from duetty.ops.upstreams import upstreams_of, workspaces_of
@@ -163,6 +165,7 @@ class Server:
         self._paths = paths
         self._settings = settings
         self._environment = with_own_place(environment, paths)
+        self._for_programs = without_key(settings, self._environment)
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
         self._stopping: anyio.Event | None = None
@@ -243,13 +246,13 @@ class Server:
                 scratch=self._paths.scratch,
                 settings=self._settings,
                 clock=self._clock,
-                environment=self._environment,
+                environment=self._for_programs,
                 url=lambda: self._url,
                 tasks=tasks,
             )
             self._processes = Processes(
                 directory=self._paths.state / "processes",
-                environment=self._environment,
+                environment=self._for_programs,
                 most=self._settings.process_max,
                 output_bytes=self._settings.process_output_mib * 1024 * 1024,
                 clock=self._clock,
@@ -364,7 +367,10 @@ class Server:
             trail=oversight.trail,
             deciding=oversight.deciding,
             page_opening=PageOpening(
-                self._environment, self._clock, directory=self._paths.runtime, tasks=tasks
+                self._for_programs, self._clock, directory=self._paths.runtime, tasks=tasks
+            ),
+            agents=open_agents(
+                self._settings, self._environment, store=store, clock=self._clock, tasks=tasks
             ),
             upstreams=upstreams_of(
                 self._paths,
@@ -377,6 +383,7 @@ class Server:
             ),
         )
         dispatcher = Dispatcher(services)
+        services.agents.hands = AgentHands(dispatcher, services)
         mcp = McpEdge(
             dispatcher,
             admit=guard.admit,
@@ -425,6 +432,7 @@ class Server:
                 timeout_graceful_shutdown=int(DRAIN_S),
             ),
             self._tls,
+            access.bounds,
         )
         await anyio.to_thread.run_sync(self._wait_keeper)
         leave_no_core()  # after it, since shells inherit it from the keeper
@@ -600,35 +608,36 @@ def _has_children(pid: int) -> bool:
 class _Uvicorn(uvicorn.Server):
     """Signals are the server's own business; TLS is for the network, not for the unix socket."""
 
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, bounds: Bounds) -> None:
         super().__init__(config)
         self._tls = tls
+        self._bounds = bounds
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await self.lifespan.startup()
         loop = asyncio.get_running_loop()
 
-        most = max(16, limit() - for_people() - for_sessions())
-        held = Shares("connections", most=most, each=most // 4, for_people=most // 8)
-        state: dict[str, Any] = {**self.lifespan.state, STRANGERS: {}, HELD: held}
+        self.servers = []
+        held = self._bounds.strangers
+        state: dict[str, Any] = {
+            **self.lifespan.state,
+            STRANGERS: held,
+            HELD: self._bounds["connections"],
+        }
 
         def protocol() -> asyncio.Protocol:
             return PeerCheckedProtocol(
                 config=self.config, server_state=self.server_state, app_state=state
             )
 
-        self.servers = [
-            await loop.create_server(
-                protocol,
-                sock=each,
-                ssl=None if each.family == socket.AF_UNIX else self._tls,
-                ssl_handshake_timeout=(
-                    None if self._tls is None or each.family == socket.AF_UNIX else HEAD_S
-                ),
-                backlog=self.config.backlog,
-            )
-            for each in sockets or []
-        ]
+        backlog = self.config.backlog
+        for each in sockets or []:
+            if self._tls is None or each.family == socket.AF_UNIX:
+                server = await loop.create_server(protocol, sock=each, backlog=backlog)
+            else:
+                secured = SecuredListener(each, protocol, self._tls, held=held, backlog=backlog)
+                server = cast("asyncio.Server", secured)  # as far as uvicorn uses one
+            self.servers.append(server)
         self.started = True
 
     @contextmanager

@@ -14,6 +14,7 @@ from duetty.ops.contract.failures import Blocked, InvalidMode
 from duetty.ops.contract.headless_rules import HARMLESS_VARIABLES, check_headless, check_piped
 from duetty.ops.contract.request import Request, checked
 from duetty.ops.contract.words import line_of
+from duetty.shell import kind_of_program
 
 
 def request(mode: str = "headless", **execution: object) -> Request:
@@ -76,7 +77,7 @@ def test_words_come_back_as_they_were(shell: str, tmp_path: Path) -> None:
     @given(given_=words)
     def come_back(given_: list[str]) -> None:
         script = "import sys; sys.stdout.buffer.write('\\0'.join(sys.argv[1:]).encode('utf-8', 'surrogateescape'))"
-        line = line_of(["python3", "-S", "-c", script, *given_], shell)
+        line = line_of(["python3", "-S", "-c", script, *given_], kind_of_program(shell))
         done = subprocess.run(
             [program, "-c", line],
             capture_output=True,

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from duetty.ops.contract.words import line_of
+from duetty.shell import kind_of_program
 
 pytestmark = [pytest.mark.shells]
 
@@ -51,7 +52,7 @@ def shown(home: Path) -> str:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_odd_word_comes_back_as_it_was(shell: str, tmp_path: Path) -> None:
-    line = line_of([shown(tmp_path), *ODD], shell)
+    line = line_of([shown(tmp_path), *ODD], kind_of_program(shell))
 
     assert read_back(shell, line, tmp_path) == ODD
 
@@ -63,7 +64,7 @@ def test_a_program_of_any_name_is_run_and_nothing_else(
 ) -> None:
     Path(shown(tmp_path)).rename(tmp_path / name)
 
-    assert read_back(shell, line_of([name, "one"], shell), tmp_path) == ["one"]
+    assert read_back(shell, line_of([name, "one"], kind_of_program(shell)), tmp_path) == ["one"]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -76,6 +77,8 @@ def test_any_words_of_what_shells_read_otherwise_come_back(shell: str, tmp_path:
     )
     def come_back(words: list[str]) -> None:
         words = ["first", *words]  # with no words at all printf writes an empty one
-        assert read_back(shell, line_of([program, *words], shell), tmp_path) == words
+        assert (
+            read_back(shell, line_of([program, *words], kind_of_program(shell)), tmp_path) == words
+        )
 
     come_back()

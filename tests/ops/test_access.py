@@ -16,7 +16,6 @@ from duetty.ops.access import (
     LINK_S,
     MAX_BROWSERS,
     MAX_LINKS,
-    MAX_TICKETS,
     MAX_TOKENS,
     TICKET_S,
 )
@@ -107,7 +106,7 @@ def test_a_ticket_works_for_thirty_seconds(access: Access, clock: FakeClock) -> 
 def test_tickets_that_wait_are_bounded_and_old_ones_make_room(
     access: Access, clock: FakeClock
 ) -> None:
-    for _ in range(MAX_TICKETS):
+    for _ in range(access.bounds["tickets"].most):
         access.new_ticket(PERSON)
 
     with pytest.raises(Exhausted):

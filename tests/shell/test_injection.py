@@ -56,8 +56,13 @@ def test_fish_is_told_to_read_our_script() -> None:
     )
 
 
-@pytest.mark.parametrize(("behind", "shell"), [("dash", "sh"), ("busybox", "sh"), ("bash", "bash")])
-def test_sh_is_what_stands_behind_the_name(tmp_path: Path, behind: str, shell: str) -> None:
+@pytest.mark.parametrize(
+    ("behind", "shell", "script"),
+    [("dash", "sh", "duetty.sh"), ("busybox", "ash", "duetty.ash"), ("bash", "bash", "duetty.sh")],
+)
+def test_sh_is_what_stands_behind_the_name(
+    tmp_path: Path, behind: str, shell: str, script: str
+) -> None:
     program = tmp_path / behind
     program.touch(0o755)
     (tmp_path / "sh").symlink_to(program)
@@ -66,9 +71,9 @@ def test_sh_is_what_stands_behind_the_name(tmp_path: Path, behind: str, shell: s
 
     assert injection == Injection(
         argv=["sh", "-i"],
-        env={"PATH": str(tmp_path), "ENV": "/opt/it's here/duetty.sh"},
+        env={"PATH": str(tmp_path), "ENV": f"/opt/it's here/{script}"},
         handed={9: "n0nce\n"},
-        shell=shell,  # pyright: ignore[reportArgumentType]
+        shell=shell,
     )
 
 
@@ -120,6 +125,7 @@ def test_every_script_is_in_the_package() -> None:
     home = Path(integrate(["zsh"], {}, nonce="n0nce").env["ZDOTDIR"]).parent
 
     assert {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()} == {
+        "duetty.ash",
         "duetty.bash",
         "duetty.fish",
         "duetty.sh",

@@ -57,12 +57,12 @@ def derive_state(
     exited: bool,
     is_shell: bool,
     probe: Probe | None,
-    has_editor: bool = False,
+    announces_lines: bool = False,
     settled: bool = True,
 ) -> State:
     """`probe` is None when the kernel was not asked; it is only needed while something runs.
 
-    `has_editor`: the shell edits lines itself and announces what it runs. `settled`: it has
+    `announces_lines`: the shell says where each of its lines begins. `settled`: it has
     had the time to take the line that was sent last.
     """
     if exited:
@@ -76,7 +76,7 @@ def derive_state(
     if probe is not None and probe.known:
         if not probe.reading:
             return State(word="running", known_by="marks" if phase is Phase.RUNNING else "kernel")
-        if phase is Phase.ENTERED and has_editor and probe.by_shell:
+        if phase is Phase.ENTERED and announces_lines and probe.by_shell:
             if not settled:
                 return State(word="running", known_by="kernel")
             # Enter was typed, nothing runs, and the shell reads on: it wants more of the line.

@@ -4,6 +4,7 @@ import importlib.util
 import os
 import platform
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -12,11 +13,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from duetty import __version__
 from duetty.client import Client
 from duetty.config import Paths, load_settings
 from duetty.errors import DuettyError
+from duetty.shell import SHELL_KINDS, kind_of_program
 
 Verdict = Literal["ok", "warning", "broken"]
 
@@ -26,10 +29,11 @@ LOW_BYTES, NO_BYTES = 1 << 30, 64 << 20
 SIGNALS_ABI = 6
 """Landlock that keeps signals inside: Linux 6.12."""
 
+FEW_FILES = 1_024
+"""With fewer, some dozens of sessions and connections are all that there is room for."""
+
 CLOCK_S = 5.0
 PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "websockets", "rich")
-SHELLS = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
-"""The oldest version whose integration is tested."""
 
 
 class Finding(NamedTuple):
@@ -50,6 +54,7 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("directories", lambda: _directories(paths)),
         ("disk", lambda: _disk(paths)),
         ("server", lambda: _server(paths, client)),
+        ("limits", lambda: _limits(client)),
         ("keeper", lambda: _keeper(paths, client)),
         ("sandbox", lambda: _sandbox(paths)),
         ("shells", _shells),
@@ -58,12 +63,40 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("clock", _clock),
         ("mcp", _mcp),
         ("browser", _browser),
+        ("agent", lambda: _agent(paths, client)),
     )
     for what, check in checks:
         try:
             yield from check()
         except (DuettyError, OSError, ValueError, subprocess.SubprocessError) as error:
             yield Finding(what, "broken", f"could not be checked: {error}")
+
+
+def _agent(paths: Paths, client: Client) -> Iterator[Finding]:
+    """The server's own environment has the key, so the server says how it stands."""
+    settings = load_settings(paths, os.environ).settings
+    if not client.is_up():
+        model = settings.agent_model or "no model is set (the agent is optional)"
+        yield Finding("agent", "ok", f"{model}; start the server to check its key")
+        return
+    status = client.get("/agent/status")
+    if status["state"] == "not_configured":
+        is_wanted = status["model"] is not None
+        yield Finding("agent", "warning" if is_wanted else "ok", status["message"])
+        return
+    yield Finding("agent", "ok", f"{status['model']}, {status['state']}")
+    if settings.agent_base_url:
+        address = urlsplit(settings.agent_base_url)
+        port = address.port or (443 if address.scheme == "https" else 80)
+        try:
+            socket.create_connection((address.hostname or "", port), timeout=CLOCK_S).close()
+        except OSError as error:
+            yield Finding(
+                "agent",
+                "broken",
+                f"nothing answers at {settings.agent_base_url}: {error.strerror or error}",
+                "start the model's server, or mend agent.base_url",
+            )
 
 
 def _python() -> Iterator[Finding]:
@@ -175,6 +208,28 @@ def _server(paths: Paths, client: Client) -> Iterator[Finding]:
         yield Finding("server", "warning", f"{part}: {reason}", f"see {paths.log_file}")
 
 
+def _limits(client: Client) -> Iterator[Finding]:
+    """What one caller can take of what all share, by the limits that the server really has."""
+    if not client.is_up():
+        return
+    told = client.get("/server/limits")
+    files = told["open_files"]
+    mend = "raise the limit of open files (ulimit -n, LimitNOFILE=) and start the server again"
+    yield Finding(
+        "open files",
+        "ok" if files >= FEW_FILES else "warning",
+        f"{files} for the server; sessions and connections take one each",
+        None if files >= FEW_FILES else mend,
+    )
+    for each in told["limits"]:
+        said = (
+            f"{each['held']} of {each['most']} {each['what']}; each credential {each['each']}, "
+            f"each other machine {each['each_source']}, kept for people {each['for_people']}"
+        )
+        verdict: Verdict = "warning" if each["held"] >= each["most"] * 3 // 4 else "ok"
+        yield Finding("limit", verdict, said)
+
+
 def _keeper(paths: Paths, client: Client) -> Iterator[Finding]:
     if not paths.keeper_socket.exists():
         yield Finding("keeper", "ok", "does not run (a server starts it)")
@@ -250,8 +305,11 @@ def asked_sandbox(asked: str, given: Mapping[str, bool]) -> Iterator[Finding]:
 
 def _shells() -> Iterator[Finding]:
     preferred = os.environ.get("SHELL", "")
-    for name, oldest in SHELLS.items():
+    for kind in SHELL_KINDS:
+        name, oldest = kind.name, kind.oldest
         path = shutil.which(name)
+        if oldest is None:
+            continue
         if path is None:
             if Path(preferred).name == name:
                 yield Finding(name, "broken", f"$SHELL is {preferred}, which is not there")
@@ -264,12 +322,12 @@ def _shells() -> Iterator[Finding]:
             yield Finding(name, "warning", f"{text}{mark}", mend)
         else:
             yield Finding(name, "ok", f"{text}{mark}; announces its commands")
-    if preferred and Path(preferred).name not in (*SHELLS, "sh", "dash"):
+    if preferred and not kind_of_program(preferred).is_integrated:
         yield Finding(
             "shell",
             "warning",
             f"{preferred} announces no commands: ends are guessed from silence",
-            "set session.shell to bash, zsh or fish",
+            f"set session.shell to {' or '.join(kind.name for kind in SHELL_KINDS if kind.oldest)}",
         )
 
 

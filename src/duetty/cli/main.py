@@ -31,6 +31,8 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "new": Command("open a session here and attach to it; `duetty` alone does the same", "new"),
+    "ask": Command("have the agent do something in a session, and watch it", "ask"),
+    "agent": Command("show, stop and resume conversations with the agent", "agent"),
     "attach": Command("show a session in this terminal and type into it", "attach"),
     "list": Command("list the sessions", "list"),
     "run": Command("run a command in a session and print its output", "run"),

@@ -14,7 +14,7 @@ from types import TracebackType
 from duetty.cli.show import harmless
 from duetty.client import Client, session_path
 from duetty.errors import BadArguments, DuettyError
-from duetty.shell import with_input
+from duetty.shell import shell_kind
 
 LOOK_S = 0.1
 LOOK_SHARE = 5
@@ -99,7 +99,7 @@ def piped_input(
         fifo = Path(directory) / "input"
         os.mkfifo(fifo, 0o600)
         threading.Thread(target=_pump, args=(fifo,), daemon=True).start()
-        yield with_input(line, shell, fifo)
+        yield shell_kind(shell).read_from(line, fifo)
         # A command that never opened it leaves the pump waiting: let it go.
         with suppress(OSError):
             os.close(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK))

@@ -4,7 +4,9 @@ from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
 from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, RemoteNode, Room, packed
 from duetty.ops.access import BROWSER_S, Access, Live
+from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
+from duetty.ops.bounds import Bounds
 from duetty.ops.contract import cut_off_failure
 from duetty.ops.dispatch import Dispatcher, UnknownOperation
 from duetty.ops.documents import Stream
@@ -29,9 +31,11 @@ __all__ = [
     "PART_BYTES",
     "UNUSABLE",
     "Access",
+    "AgentHands",
     "Answer",
     "ApprovalFeed",
     "ApprovalRecord",
+    "Bounds",
     "Captures",
     "Deciding",
     "Dispatcher",

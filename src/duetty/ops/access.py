@@ -20,7 +20,7 @@ from duetty.calls import EVERY_SCOPE, Actor, Scope
 from duetty.clock import Clock, ForwardClock
 from duetty.errors import BadArguments, Exhausted, SignInAgain
 from duetty.ops import page_keys
-from duetty.ops.shares import Shares
+from duetty.ops.bounds import Bounds
 from duetty.store import Store, TokenRecord, new_token
 
 LINK_S = 600
@@ -32,7 +32,6 @@ KEY_S = 600
 
 TICKET_S = 30.0
 MAX_LINKS = 64
-MAX_TICKETS, TICKETS_EACH, TICKETS_FOR_PEOPLE = 1_024, 128, 256
 MAX_BROWSERS = 1_024
 MAX_TOKENS = 1_024
 """Valid ones. Those that are not are forgotten after a while, oldest first."""
@@ -109,12 +108,7 @@ class Access:
         self._links: dict[bytes, float] = {}
         self._link_users: dict[bytes, str | None] = {}
         self._tickets: dict[bytes, _Ticket] = {}
-        self._ticket_shares = Shares(
-            "tickets that wait to be used",
-            most=MAX_TICKETS,
-            each=TICKETS_EACH,
-            for_people=TICKETS_FOR_PEOPLE,
-        )
+        self.bounds = Bounds()
         self.live = Live()
 
     # --- tokens ---------------------------------------------------------------
@@ -265,7 +259,7 @@ class Access:
         """
         now_s = self._clock.monotonic_s()
         self._drop_tickets(lambda ticket: ticket.until_s <= now_s)
-        give_back = self._ticket_shares.take(actor)
+        give_back = self.bounds["tickets"].take(actor)
         ticket = "".join(secrets.choice(_ALNUM) for _ in range(32))
         self._tickets[digest(ticket)] = _Ticket(actor, now_s + TICKET_S, give_back)
         return ticket

@@ -4,7 +4,12 @@ No edge can reach a session around it.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    contextmanager,
+    nullcontext,
+)
 from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
@@ -17,6 +22,7 @@ from duetty.errors import BadArguments, DuettyError, NotFound, Refused, SessionN
 from duetty.hosts import HostClient, Hosts
 from duetty.hub import Channel, NodeSocket, RemoteNode, Room, parse_announcement
 from duetty.ops.approval_feed import ApprovalFeed, follow_approvals
+from duetty.ops.bounds import Bounds
 from duetty.ops.documents import Stream, whole
 from duetty.ops.follow import (
     Captures,
@@ -178,9 +184,17 @@ class Dispatcher:
             mode=mode,
             command_id=command_id,
         )
-        return await self.dispatch(
-            call, streaming=streaming, host=host, client=client, progress=progress
-        )
+        operation = OPERATIONS.get(name)
+        waits = operation is not None and operation.waits
+        with self.bounds["waits"].taken(actor) if waits else nullcontext():
+            return await self.dispatch(
+                call, streaming=streaming, host=host, client=client, progress=progress
+            )
+
+    @property
+    def bounds(self) -> Bounds:
+        """What callers share."""
+        return self._services.access.bounds
 
     def _steps_of(self, call: Call, host: HostAsk | None, client: HostClient | None) -> Steps:
         async def step(

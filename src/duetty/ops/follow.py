@@ -455,7 +455,7 @@ def follow_session(
     may_size = size is not None and SIZE_SCOPE in actor.scopes
     shown = Size(_clamped(size[0]), _clamped(size[1])) if size and may_size else None
     with (
-        services.viewing.taken(actor, session.profile.id),
+        services.access.bounds["viewers"].taken(actor, session.profile.id),
         follow(session, kind=kind, name=actor.name, size=shown) as follower,
     ):
         try:

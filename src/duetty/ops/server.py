@@ -4,6 +4,7 @@ import os
 
 import anyio.to_thread
 
+from duetty import descriptors
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import NotAPerson, UserNotFound
 from duetty.ops.judgements import PLAIN
@@ -12,7 +13,15 @@ from duetty.ops.permits import permit
 from duetty.ops.sandbox_choice import boundary_of
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing, PersistParams, StopParams
-from duetty.wire.results import Done, Health, Link, Persistent, ServerStatus
+from duetty.wire.results import (
+    Done,
+    Health,
+    Limit,
+    Link,
+    Persistent,
+    ServerLimits,
+    ServerStatus,
+)
 from duetty.wire.users import LinkParams
 
 
@@ -59,6 +68,25 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
         ),
         standing_approvals=len(services.approvals.standing.in_force()),
         degraded=degraded,
+    )
+
+
+async def _limits(params: Nothing, services: Services, actor: Actor) -> ServerLimits:
+    bounds = services.access.bounds
+    return ServerLimits(
+        open_files=descriptors.limit(),
+        limits=[
+            Limit(
+                name=bound.name,
+                what=bound.what,
+                most=shares.most,
+                each=shares.each,
+                each_source=shares.each_source,
+                for_people=shares.for_people,
+                held=bounds.held(bound.name),
+            )
+            for bound, shares in bounds
+        ],
     )
 
 
@@ -109,6 +137,17 @@ STATUS = Operation(
     result=ServerStatus,
     run=_status,
     route=Route(method="GET", path="/server/info"),
+    shared=True,
+)
+LIMITS = Operation(
+    name="server.limits",
+    summary="What callers share: so many in all, for one credential, for one other machine, kept for people, held now.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=Nothing,
+    result=ServerLimits,
+    run=_limits,
+    route=Route(method="GET", path="/server/limits"),
     shared=True,
 )
 STOP = Operation(

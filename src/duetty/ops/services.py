@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from duetty.agent import Agents
 from duetty.approvals import Approvals
 from duetty.audit import Trail
 from duetty.clock import Clock
@@ -13,9 +14,8 @@ from duetty.hub import Hub, Membership, Rooms, Users
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
-from duetty.ops.shares import Shares
 from duetty.processes import Processes
-from duetty.session import MAX_VIEWERS, Registry
+from duetty.session import Registry
 from duetty.store import Store
 from duetty.upstreams import Progress, Upstreams, no_upstreams
 
@@ -70,6 +70,7 @@ class Services:
     deciding: Deciding
     page_opening: PageOpening
     hub: Hub
+    agents: Agents
     membership: Membership
     """In a hub that this server joined."""
 
@@ -77,14 +78,6 @@ class Services:
     users: Users
 
     upstreams: Upstreams = field(default_factory=no_upstreams)
-    viewing: Shares = field(
-        default_factory=lambda: Shares(
-            "viewers of this session",
-            most=MAX_VIEWERS,
-            each=MAX_VIEWERS * 2 // 3,
-            for_people=MAX_VIEWERS // 3,
-        )
-    )
     taken: set[str] = field(default_factory=set[str])
     """Ids of free sessions that calls of the terminal contract are about to use."""
 

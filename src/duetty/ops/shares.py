@@ -1,4 +1,4 @@
-"""A bound that many share: so many in all, so many for one credential, and some kept for people."""
+"""A bound that many share: so many in all, so many for one credential and one source, and some kept for people."""
 
 from collections import Counter
 from collections.abc import Callable, Generator
@@ -11,54 +11,89 @@ from duetty.errors import Exhausted
 class Shares:
     """Counts by who holds them. `place` is what the bound is for each of, such as a session."""
 
-    def __init__(self, what: str, *, most: int, each: int, for_people: int) -> None:
+    def __init__(
+        self,
+        what: str,
+        *,
+        most: Callable[[], int],
+        each: float,
+        each_source: float,
+        for_people: float,
+    ) -> None:
         self._what = what
         self._most = most
         self._each = each
+        self._each_source = each_source
         self._for_people = for_people
         self._held: Counter[tuple[str, str]] = Counter()
-        self._in_all: Counter[str] = Counter()
+        """By place, and by credential, by source and in all (an empty name)."""
 
-    def take(self, actor: Actor, place: str = "") -> Callable[[], None]:
-        """One more for this actor; gives how to give it back, which is done once.
+    @property
+    def most(self) -> int:
+        return self._most()
+
+    @property
+    def each(self) -> int:
+        return int(self.most * self._each)
+
+    @property
+    def each_source(self) -> int:
+        return int(self.most * self._each_source)
+
+    @property
+    def for_people(self) -> int:
+        return int(self.most * self._for_people)
+
+    @property
+    def held(self) -> int:
+        """In all; where there is one for each place, in the fullest of them."""
+        return max((count for (_, owner), count in self._held.items() if not owner), default=0)
+
+    def take(self, actor: Actor, place: str = "", *, amount: int = 1) -> Callable[[], None]:
+        """So many more for this actor; gives how to give them back, which is done once.
 
         Raises:
             Exhausted: if it has its share, or there are too many.
         """
-        mine = (place, actor.identity)
         is_person = actor.kind == "person"
+        owners = [(place, "")]
         # The person at this machine has no share: nobody else comes by the unix socket.
-        if self._held[mine] >= self._each and not (is_person and actor.token is None):
-            raise Exhausted(
-                f"this credential holds {self._each} {self._what}", hint="close some of them"
-            )
-        most = self._most if is_person else self._most - self._for_people
-        if self._in_all[place] >= most:
-            raise Exhausted(f"there are {most} {self._what}", hint="close some of them")
-        self._held[mine] += 1
-        self._in_all[place] += 1
-        return once(lambda: self._give_back(mine, place))
+        if not (is_person and actor.token is None):
+            owners.append((place, actor.identity))
+            if self._held[place, actor.identity] + amount > self.each:
+                self._refuse(f"this credential may hold {self.each} {self._what}")
+        if actor.source and not is_person:
+            owners.append((place, f"source:{actor.source}"))
+            if self._held[owners[-1]] + amount > self.each_source:
+                self._refuse(f"agents at one machine may hold {self.each_source} {self._what}")
+        most = self.most if is_person else self.most - self.for_people
+        if self._held[place, ""] + amount > most:
+            self._refuse(f"there may be {most} {self._what}")
+        for owner in owners:
+            self._held[owner] += amount
+        return once(lambda: self._give_back(owners, amount))
+
+    def _refuse(self, message: str) -> None:
+        raise Exhausted(message, hint="end some of them, or wait until they end")
 
     @contextmanager
-    def taken(self, actor: Actor, place: str = "") -> Generator[None]:
-        """One more while inside.
+    def taken(self, actor: Actor, place: str = "", *, amount: int = 1) -> Generator[None]:
+        """So many more while inside.
 
         Raises:
             Exhausted: as `take` does.
         """
-        give_back = self.take(actor, place)
+        give_back = self.take(actor, place, amount=amount)
         try:
             yield
         finally:
             give_back()
 
-    def _give_back(self, mine: tuple[str, str], place: str) -> None:
-        self._held[mine] -= 1
-        self._in_all[place] -= 1
-        if not self._held[mine]:
-            del self._held[mine]
-        if not self._in_all[place]:
-            del self._in_all[place]
+    def _give_back(self, owners: list[tuple[str, str]], amount: int) -> None:
+        for owner in owners:
+            self._held[owner] -= amount
+            if not self._held[owner]:
+                del self._held[owner]
 
 
 def once(call: Callable[[], None]) -> Callable[[], None]:

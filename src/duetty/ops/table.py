@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from duetty.ops import (
+    agent_operations,
     approval_operations,
     audit,
     capture,
@@ -34,6 +35,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
     for operation in (
         server.HEALTH,
         server.STATUS,
+        server.LIMITS,
         server.STOP,
         server.LINK,
         server.IS_PERSISTENT,
@@ -134,6 +136,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         upstreams.PROMPTS,
         upstreams.PROMPT,
         upstreams.COMPLETE,
+        *agent_operations.AGENT,
         policy.SHOW,
         policy.CHECK,
         policy.WHY,

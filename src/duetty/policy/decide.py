@@ -14,6 +14,7 @@ from duetty.policy.scanning.catalogue import CLASSES
 from duetty.policy.scanning.findings import Scan
 from duetty.policy.scanning.scan import scan_line, scan_typed
 from duetty.policy.values import new
+from duetty.shell import kind_of_program
 
 _PROFILE_RULES = {profile: f"profile:{profile}" for profile in Profile}
 
@@ -75,7 +76,7 @@ def _is_of_another_shell(call: Judged, decision: Decision) -> bool:
         and decision.canonical is not None
         and call.actor.kind != "person"
         and call.mode is not _HEADLESS  # there it runs as it was proven
-        and ("dash" if call.shell == "sh" else call.shell) not in decision.canonical.shells
+        and kind_of_program(call.shell).proven_as not in decision.canonical.shells
     )
 
 

@@ -12,7 +12,7 @@ from duetty.ids import block_id
 from duetty.journal import Journal
 from duetty.session.block import Block
 from duetty.session.echo import has_text, typed_line
-from duetty.session.line import LINE_EDITORS, Line
+from duetty.session.line import Line
 from duetty.session.profile import Profile
 
 RECENT_BLOCKS = 200
@@ -20,6 +20,9 @@ RECENT_BLOCKS = 200
 
 ECHO_BYTES = 64 * 1024
 """How far an echoed line is looked for."""
+
+_SEQUENCES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What an editor asks of the terminal, or moves in it, beside the line that it shows."""
 
 _BEGINS_EDITOR = b"\x1b[?2004h"
 """It asks for them: anew, when it was interrupted and drew no prompt."""
@@ -125,7 +128,7 @@ class Chronicle:
 
     def _typed(self, opened: Opened) -> str | None:
         """What a shell that tells its lines only when they end was given, as the screen shows it."""
-        if self._profile.shell not in LINE_EDITORS or not opened.prompt_end:
+        if self._profile.shell_kind.announces != "lines" or not opened.prompt_end:
             return None
         try:
             prompt = self._journal.read(opened.prompt_end, opened.input_end)
@@ -159,7 +162,7 @@ class Chronicle:
 
     def _after_echo(self, closed: Closed) -> tuple[int, str | None]:
         """Where output begins behind an echoed line, and that line (POSIX sh has no other)."""
-        if self._profile.shell in LINE_EDITORS:
+        if self._profile.shell_kind.has_line_editor:
             return self._after_editor(closed)
         if not self._line.echoed:
             return closed.start, closed.command_line or self._line.text or "(typed without echo)"
@@ -196,4 +199,5 @@ class Chronicle:
         line, newline, _ = head.partition(b"\n")
         if not newline:
             return end, None
-        return start + len(line) + 1, line.decode("utf-8", "replace").strip() or None
+        text = _SEQUENCES.sub("", line.decode("utf-8", "replace"))
+        return start + len(line) + 1, text.strip() or None

@@ -9,7 +9,6 @@ import anyio
 
 from duetty.blocks import Phase
 from duetty.clock import Clock
-from duetty.session.line import LINE_EDITORS
 from duetty.session.pty import is_still_the_shell
 from duetty.session.session import Session
 
@@ -22,11 +21,11 @@ _BEGUN = frozenset({Phase.ENTERED, Phase.RUNNING})
 
 async def wait_handed_over(session: Session, clock: Clock) -> None:
     """Return when a program has the terminal, or when the line that runs has none this long."""
-    while session.phase in _BEGUN and session.profile.shell in LINE_EDITORS:
+    while session.phase in _BEGUN and session.profile.shell_kind.announces == "lines":
         begun_ns = _begun_ns(session)
         if begun_ns is None or clock.wall_ns() - begun_ns > HAND_OVER_S * 1e9:
             return
-        if not is_still_the_shell(session.descriptor(), session.profile.shell):
+        if not is_still_the_shell(session.descriptor(), session.profile.integration):
             return
         await anyio.sleep(_LOOK_S)
 

@@ -9,9 +9,6 @@ from duetty.shell import MarkKind
 SETTLE_S = 0.15
 """How long a shell may take to begin with a line that was sent to it; fish takes some 10 ms."""
 
-LINE_EDITORS = frozenset({"bash", "zsh", "fish"})
-"""Shells that edit the line themselves, and may want more of it after Enter."""
-
 _PASTED = re.compile(rb"\x1b\[200~.*?(?:\x1b\[201~|\Z)", re.DOTALL)
 """A line editor only inserts what is in there, line ends too."""
 

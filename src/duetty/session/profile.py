@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from duetty.ids import SessionId
 from duetty.session.bounds import NO_BOUNDS, Bounds
+from duetty.shell import ShellKind, shell_kind
 
 
 @dataclass(slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class Profile:
     """The command as it was asked for; what people see in lists."""
 
     shell: str | None
-    """bash, zsh, fish or sh when marks are injected."""
+    """Name of the shell's kind when marks are injected."""
 
     integration_reason: str | None
     """Why there are no marks, when there are none."""
@@ -43,6 +44,10 @@ class Profile:
     bounds: Bounds = NO_BOUNDS
     owner: str | None = None
     """Identity of the actor that opened it; None for one of an earlier version."""
+
+    @property
+    def shell_kind(self) -> ShellKind:
+        return shell_kind(self.shell)
 
     @property
     def integration(self) -> str:

@@ -7,7 +7,6 @@ import anyio
 from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import SessionBusy, SessionExited
-from duetty.session.line import LINE_EDITORS
 from duetty.session.registry import Registry
 from duetty.session.runs import Run
 from duetty.session.session import Session
@@ -26,7 +25,7 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
         SessionExited: if there is no shell any more.
         SessionBusy: if something holds the terminal that not even KILL ends.
     """
-    if session.profile.shell not in LINE_EDITORS:
+    if not session.profile.shell_kind.has_line_editor:
         session.make_sane()  # else Ctrl-C is a byte like any other
     # Shells and pagers take no notice of TERM.
     for signal in (None, Signals.SIGHUP, Signals.SIGKILL):

@@ -83,7 +83,11 @@ def restored(
         at = stop
         if size is not None:
             session.replay_resize(cols=size.cols, rows=size.rows)
-    if profile.shell == "sh" and session.phase is Phase.INPUT and _line_ended(session):
+    if (
+        profile.shell_kind.announces == "ends"
+        and session.phase is Phase.INPUT
+        and _line_ended(session)
+    ):
         session.enter()
     return session
 

@@ -21,13 +21,12 @@ from duetty.errors import BadArguments, OutputExpired, SessionBusy, SessionExite
 from duetty.session.block import Block
 from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
-from duetty.session.line import LINE_EDITORS
 from duetty.session.matcher import Found, Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
 from duetty.session.typed_text import ends_line
 from duetty.session.wait_probe import LAST_LOOK_S, Looks
-from duetty.shell import EXACT_LINE, needs_exact_line, with_input
+from duetty.shell import EXACT_LINE
 
 CompletedBy = Literal["mark", "exit", "input", "fullscreen", "text", "idle", "deadline"]
 
@@ -147,7 +146,7 @@ class Run:
         text = self._text()
         if self.fed_from is not None:
             session.line.told_as = text
-            text = with_input(text, session.profile.shell, self.fed_from)
+            text = session.profile.shell_kind.read_from(text, self.fed_from)
         pieces = [text]
         if self._by_line(text):
             pieces = text.split("\n")
@@ -200,11 +199,11 @@ class Run:
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
         await self._wait_end()
-        if self.session.profile.shell == "fish" and self.completed_by == "mark":
+        if self.session.profile.shell_kind.keeps_refused_line and self.completed_by == "mark":
             await self._clear_line()
 
     async def _clear_line(self) -> None:
-        """A line that does not parse stays in fish's editor, and would be part of the next one."""
+        """Take back a line that the shell refused and kept in its editor."""
         session = self.session
         blocks = self._blocks()
         if not blocks or blocks[-1].exit_code is not None:
@@ -272,7 +271,7 @@ class Run:
         """Whether the line goes to the shell itself, so that its end will be announced."""
         phase = self.session.phase
         if phase is Phase.ENTERED:
-            return self.session.profile.shell in LINE_EDITORS
+            return self.session.profile.shell_kind.announces == "lines"
         return phase in (Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
 
     async def _wait_ready(self) -> None:
@@ -352,7 +351,7 @@ class Run:
     def _check_readable(self) -> None:
         """Refuse to type to a shell that gets no line: a program left its terminal raw."""
         session = self.session
-        if session.profile.shell in LINE_EDITORS or session.phase not in _IDLE:
+        if session.profile.shell_kind.has_line_editor or session.phase not in _IDLE:
             return
         if session.terminal_mode == "raw" and session.foreground is None:
             raise SessionBusy(
@@ -400,7 +399,7 @@ class Run:
         """Whether each line needs its prompt: where the terminal itself assembles them (POSIX sh)."""
         if not self._at_prompt:
             return False
-        if self.session.profile.shell in LINE_EDITORS:
+        if self.session.profile.shell_kind.has_line_editor:
             # Without pastes an editor takes each line for itself, and says so at each prompt.
             return "\n" in text and not self.session.bracketed_paste
         _, canonical = self.session.echo_and_canonical()
@@ -411,13 +410,13 @@ class Run:
             if len(line.encode()) > CANONICAL_LINE_BYTES:
                 raise BadArguments(
                     f"line {number} has more than {CANONICAL_LINE_BYTES} bytes, which this terminal would cut",
-                    hint="this shell has no line editor; put the text in a file, or use bash, zsh or fish",
+                    hint="this shell has no line editor; put the text in a file, or use a shell that has one",
                 )
 
     def _type(self, text: str) -> None:
         session = self.session
         self.typed = True
-        is_changed = self._at_prompt and needs_exact_line(session.profile.shell, text)
+        is_changed = self._at_prompt and session.profile.shell_kind.may_change(text)
         key = EXACT_LINE if is_changed else b""
         if self._needs_paste(text):
             session.write(key + session.pasted(text), actor=self.actor, judged=True)
@@ -429,7 +428,10 @@ class Run:
         """Several lines; keys that the editor would obey (Tab); or so much that it would redraw for long."""
         if "\n" in text:
             return True
-        if self.session.profile.shell not in LINE_EDITORS or self.session.phase is Phase.RUNNING:
+        if (
+            not self.session.profile.shell_kind.has_line_editor
+            or self.session.phase is Phase.RUNNING
+        ):
             return False
         return not text.isprintable() or len(text) > LONG_LINE_CHARS
 

@@ -37,7 +37,7 @@ from duetty.session.elements import Elements, KeptElements
 from duetty.session.envelope import Envelope, pack_within
 from duetty.session.lane import Lane
 from duetty.session.last_shown import LastShown
-from duetty.session.line import LINE_EDITORS, SETTLE_S, Line
+from duetty.session.line import SETTLE_S, Line
 from duetty.session.profile import Profile
 from duetty.session.pty import (
     Foreground,
@@ -112,6 +112,8 @@ class Session:
         self.exit_signal: int | None = None
         self.exited_at_ns: int | None = None
         self.typed = TypedText()
+        self.typed_by_people = 0
+        """How often a person wrote to it, by whatever way."""
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
@@ -184,7 +186,7 @@ class Session:
     @property
     def open_block(self) -> Block | None:
         """The command line that runs."""
-        if self._tracker.phase is Phase.ENTERED and self.profile.shell == "sh":
+        if self._tracker.phase is Phase.ENTERED and self.profile.shell_kind.announces == "ends":
             progress = self._tracker.progress
             return self.chronicle.unannounced(
                 number=progress.count + 1, start=progress.input_end, actor=self.actor
@@ -227,9 +229,9 @@ class Session:
 
     @property
     def is_continuing(self) -> bool:
-        """The shell asks for the rest of a line; fish does so without a word."""
+        """The shell asks for the rest of a line; some do so without a mark."""
         phase = self._tracker.phase
-        is_silent = phase is Phase.ENTERED and self.profile.shell == "fish"
+        is_silent = phase is Phase.ENTERED and self.profile.shell_kind.continues_silently
         return phase is Phase.CONTINUATION or (is_silent and self.line.is_settled)
 
     @property
@@ -263,7 +265,7 @@ class Session:
             return State(word="awaiting_input", known_by="terminal")
         return derive_state(
             phase=self._tracker.phase,
-            has_editor=self.profile.shell in LINE_EDITORS,
+            announces_lines=self.profile.shell_kind.announces == "lines",
             settled=self.line.is_settled,
             alternate_active=self._terminal.alternate_active,
             exited=self.is_exited,
@@ -273,7 +275,7 @@ class Session:
 
     def _is_raw_at_prompt(self) -> bool:
         """A program left the terminal so that a shell without a line editor gets no line."""
-        return self.profile.shell == "sh" and self.terminal_mode == "raw"
+        return self.profile.shell_kind.terminal_assembles_lines and self.terminal_mode == "raw"
 
     async def look(self) -> State:
         """The state, with the kernel asked where only it can tell."""
@@ -340,7 +342,7 @@ class Session:
         """What is not as usual: keys reach the program one by one, or are not shown. None at the
         prompt of a shell that edits its line itself.
         """
-        if self._fd < 0 or (self.is_at_prompt and self.profile.shell in LINE_EDITORS):
+        if self._fd < 0 or (self.is_at_prompt and self.profile.shell_kind.has_line_editor):
             return None
         echo, canonical = self.echo_and_canonical()
         if not canonical:
@@ -382,11 +384,12 @@ class Session:
             self.line.interrupted(self.prompts, self._tracker.phase)
         if not judged:
             self.line.is_touched = True
-            if self.profile.shell == "sh" and self.echo_and_canonical()[1]:
+            if self.profile.shell_kind.terminal_assembles_lines and self.echo_and_canonical()[1]:
                 self.line.assembled(data, self._tracker.phase)
         if self.line.typed(data, self._tracker.phase):
             self.enter()
         self.actor = actor
+        self.typed_by_people += actor.kind == "person"
         self.activity.touch()
         self.pulse.fire()
 
@@ -459,7 +462,7 @@ class Session:
     def has_half_line(self) -> bool:
         """Somebody has begun a line at the prompt; to be asked while the shell is at rest."""
         progress = self._tracker.progress
-        is_shown = self.profile.shell in LINE_EDITORS or self.echo_and_canonical()[0]
+        is_shown = self.profile.shell_kind.has_line_editor or self.echo_and_canonical()[0]
         shown = None
         if progress.phase is Phase.INPUT and is_shown:
             shown = self.chronicle.shows_text(progress.prompt_end, progress.input_end)
@@ -662,9 +665,9 @@ class Session:
         _, canonical = line_settings(self._fd)
         if canonical:
             return False
-        # fish reads keys; between two programs of a line it leaves the terminal like that.
-        runs = self.profile.shell == "fish" and self._tracker.phase is Phase.RUNNING
-        return not (runs and is_still_the_shell(self._fd, "fish"))
+        kind = self.profile.shell_kind
+        runs = kind.reads_keys_between_programs and self._tracker.phase is Phase.RUNNING
+        return not (runs and is_still_the_shell(self._fd, kind.name))
 
     def _reply(self, replies: bytes, *, is_line_over: bool = False) -> None:
         if self._replies is None:
@@ -698,7 +701,7 @@ class Session:
         """Where the output of the command line that runs now begins; None if none does."""
         if self.chronicle.open_block is not None:
             return self.chronicle.open_block.start
-        if self._tracker.phase is Phase.ENTERED and self.profile.shell not in LINE_EDITORS:
+        if self._tracker.phase is Phase.ENTERED and self.profile.shell_kind.announces != "lines":
             return self.chronicle.echoed(self.input_end, self.journal.end)[0]
         return None
 
@@ -723,8 +726,7 @@ class Session:
         for closed in self._tracker.abandon(
             self.journal.end,
             exit_code=exit_code,
-            is_unannounced=self.profile.shell is not None
-            and self.profile.shell not in LINE_EDITORS,
+            is_unannounced=self.profile.shell_kind.announces == "ends",
         ):
             self.chronicle.closed(closed, at_ns=self.exited_at_ns, actor=self.actor)
         self._keep_end()

@@ -8,6 +8,12 @@ own. Knows nothing of terminals: it is given values and text, and returns them.
 from duetty.store.approval_rows import ApprovalRecord, Covers, StandingRecord
 from duetty.store.audit import TrailAnchor
 from duetty.store.blocks import BlockRecord, Limits
+from duetty.store.conversations import (
+    ConversationEntry,
+    ConversationRecord,
+    ConversationState,
+    EntryKind,
+)
 from duetty.store.database import Repair
 from duetty.store.pending import Dropped, OutputText
 from duetty.store.search import Hit, Snippet, SnippetPart
@@ -18,8 +24,12 @@ from duetty.store.tokens import TokenRecord, hash_token, new_token
 __all__ = [
     "ApprovalRecord",
     "BlockRecord",
+    "ConversationEntry",
+    "ConversationRecord",
+    "ConversationState",
     "Covers",
     "Dropped",
+    "EntryKind",
     "Hit",
     "Limits",
     "OutputText",

@@ -165,6 +165,23 @@ _BOUNDS = """
 ALTER TABLE sessions ADD COLUMN bounds TEXT;
 """
 
+_CONVERSATIONS = """
+CREATE TABLE conversations (
+    id TEXT PRIMARY KEY,
+    created_at_ns INTEGER NOT NULL,
+    record TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE conversation_entries (
+    conversation TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    at_ns INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    raw TEXT,
+    PRIMARY KEY (conversation, seq)
+) WITHOUT ROWID;
+"""
+
 _USERS = """
 ALTER TABLE tokens ADD COLUMN user TEXT;
 """
@@ -177,5 +194,6 @@ MIGRATIONS: tuple[str, ...] = (
     _WORKSPACES,
     _PAGE_KEYS,
     _BOUNDS,
+    _CONVERSATIONS,
     _USERS,
 )

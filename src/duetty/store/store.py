@@ -11,10 +11,11 @@ from pathlib import Path
 from duetty.clock import Clock, ForwardClock, SystemClock
 from duetty.errors import StoreUnavailable, TokenNotFound
 from duetty.ids import BlockId, SessionId
-from duetty.store import approval_rows, audit, blocks, sessions, tokens
+from duetty.store import approval_rows, audit, blocks, conversations, sessions, tokens
 from duetty.store.approval_rows import ApprovalRecord, StandingRecord
 from duetty.store.audit import TrailAnchor
 from duetty.store.blocks import BlockRecord, Limits
+from duetty.store.conversations import ConversationEntry, ConversationRecord
 from duetty.store.count import Count, batches_in, set_log_aside, what_was_lost
 from duetty.store.database import (
     Repair,
@@ -126,6 +127,16 @@ class ReadOnlyStore:
         """Those in force, oldest first."""
         with self._reading() as connection:
             return approval_rows.standing_approvals(connection)
+
+    def conversations(self) -> list[ConversationRecord]:
+        """With the agent, newest first."""
+        with self._reading() as connection:
+            return conversations.conversations(connection)
+
+    def conversation_entries(self, conversation: str) -> list[ConversationEntry]:
+        """All of a conversation, in order."""
+        with self._reading() as connection:
+            return conversations.entries(connection, conversation)
 
     def trail_anchor(self) -> TrailAnchor | None:
         """Both ends of the audit trail as far as it was on disk; None before the first time."""
@@ -358,6 +369,17 @@ class Store(ReadOnlyStore):
     def drop_standing_approval(self, id_: str) -> None:
         self._writer.put_fact(
             ("standing", id_), lambda connection: approval_rows.drop_standing(connection, id_)
+        )
+
+    def save_conversation(self, record: ConversationRecord) -> None:
+        self._writer.put_fact(
+            ("conversation", record.id), lambda connection: conversations.save(connection, record)
+        )
+
+    def append_conversation(self, entry: ConversationEntry) -> None:
+        self._writer.put_fact(
+            ("conversation entry", f"{entry.conversation} {entry.seq}"),
+            lambda connection: conversations.append(connection, entry),
         )
 
     def anchor_trail(self, anchor: TrailAnchor) -> None:

@@ -94,7 +94,7 @@ class RuntimeGiven(Part):
     cols: int | None = Field(None, ge=1, le=1_000, description="of a new terminal")
     rows: int | None = Field(None, ge=1, le=1_000, description="of a new terminal")
     name: Name | None = Field(None, description="of a new terminal; chosen when left out")
-    shell: Name | None = Field(None, description="program of a new terminal: bash, zsh, fish, sh")
+    shell: Name | None = Field(None, description="program of a new terminal")
     sandbox: Literal["none", "any", "landlock", "bubblewrap"] | None = Field(
         None, description="of a new terminal or a headless command; an agent may only tighten"
     )

@@ -21,9 +21,7 @@ class StartProcessParams(StdinParams):
     env: dict[SystemText, SystemText] = Field(
         default_factory=dict[str, str], description="variables added to the environment"
     )
-    shell: SystemText | None = Field(
-        None, description="shell that reads it: sh, bash, zsh, fish or a path"
-    )
+    shell: SystemText | None = Field(None, description="shell that reads it: a name or a path")
     timeout_ms: int | None = Field(
         None, ge=1, le=MAX_WAIT_MS, description="it is ended after this time"
     )

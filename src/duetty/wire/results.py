@@ -45,7 +45,7 @@ class SessionInfo(Result):
     last_activity_ms: int
     state: StateWord
     state_known_by: Literal["keeper", "marks", "terminal", "kernel", "nothing"]
-    integration: str = Field(description="bash, zsh, fish, sh, or none")
+    integration: str = Field(description="the shell that announces its command lines, or none")
     integration_reason: str | None
     cwd: str
     title: str
@@ -324,6 +324,23 @@ class SearchHit(Result):
     field: Literal["command", "output"]
     snippet: str
     matches: list[tuple[int, int]] = Field(description="start and end of each match in the snippet")
+
+
+class Limit(Result):
+    """A bound that callers share, as it is in force now."""
+
+    name: str
+    what: str
+    most: int
+    each: int = Field(description="for one credential")
+    each_source: int = Field(description="for agents at one other machine")
+    for_people: int = Field(description="kept for people")
+    held: int = Field(description="now; for viewers, of the session that has the most")
+
+
+class ServerLimits(Result):
+    open_files: int = Field(description="that this process may have, which some bounds follow")
+    limits: list[Limit]
 
 
 class ServerStatus(Result):

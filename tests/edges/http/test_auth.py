@@ -12,7 +12,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from duetty.ops.access import TICKETS_EACH
+from duetty.ops import Bounds
 from tests.edges.http.asking import browser_of, client_of, code, new_token, refusal, with_token
 from tests.server_process import ServerProcess
 from tests.signed_in import cookie_of
@@ -514,7 +514,7 @@ def test_tickets_that_nobody_uses_are_bounded(home: Path) -> None:
     server.start_with("duetty.ops.access.TICKET_S = 3600.0")
     try:
         with client_of(server) as http:
-            bought = [ticket(http) for _ in range(TICKETS_EACH)]
+            bought = [ticket(http) for _ in range(Bounds()["tickets"].each)]
             assert refusal(http.post("/auth/ws-ticket")) == (429, "resource_limit_reached")
             with viewing(server, f"?ticket={bought[0]}"):
                 pass

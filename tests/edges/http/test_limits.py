@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetty.edges.http.limits import MAX_PEERS, Bucket, is_loopback
+from duetty.edges.http.limits import MAX_OWNERS, Bucket, is_loopback
 
 
 @dataclass
@@ -72,10 +72,10 @@ def test_one_address_does_not_use_up_anothers_share() -> None:
 
 def test_addresses_are_remembered_within_a_bound() -> None:
     bucket = Bucket(1, FakeClock())
-    for number in range(MAX_PEERS + 10):
+    for number in range(MAX_OWNERS + 10):
         bucket.take(str(number))
 
-    assert bucket.take(str(MAX_PEERS + 9)) > 0
+    assert bucket.take(str(MAX_OWNERS + 9)) > 0
     assert bucket.take("0") == 0
 
 

@@ -128,7 +128,7 @@ async def test_a_command_is_run_its_pane_read_resized_and_typed_into(
     assert status["state"] == "not_configured"
     assert asked.is_error
     assert isinstance(asked.content[0], TextContent)
-    assert "no agent is configured" in asked.content[0].text
+    assert "set agent.model" in asked.content[0].text
 
 
 async def test_every_resource_is_read_as_its_kind(

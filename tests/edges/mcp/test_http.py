@@ -157,7 +157,7 @@ def test_a_method_that_does_not_exist_is_an_error_of_the_protocol(server: Server
 def bounded(home: Path, bound: str) -> Generator[ServerProcess]:
     """A server with a bound of its MCP sessions made small."""
     server = ServerProcess(home)
-    server.start_with(f"duetty.edges.mcp.transports.{bound}")
+    server.start_with(bound)
     try:
         yield server
     finally:
@@ -174,7 +174,7 @@ def opened(server: ServerProcess) -> dict[str, str]:
 
 
 def test_sessions_are_capped_and_one_that_ends_makes_room(home: Path) -> None:
-    with bounded(home, "HTTP_SESSIONS = 2") as server:
+    with bounded(home, "duetty.ops.bounds.MCP_SESSIONS = 8") as server:
         first, second = opened(server), opened(server)
         refused = post(server, INITIALIZE, bearer(server))
         still = [post(server, PING, each).status_code for each in (first, second)]
@@ -194,7 +194,7 @@ def test_a_session_that_nobody_uses_is_forgotten_and_one_with_a_call_on_its_way_
         params = {"name": tool, "arguments": arguments}
         return {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": params}
 
-    with bounded(home, "HTTP_IDLE_S = 2") as server:
+    with bounded(home, "duetty.edges.mcp.transports.HTTP_IDLE_S = 2") as server:
         idle, used = opened(server), opened(server)
         post(server, call("wsh_create_session", name="s"), used)
         run = call("wsh_run_command", session="s", input="sleep 5; echo done", view="output")

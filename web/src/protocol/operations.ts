@@ -29,9 +29,31 @@ export interface ServerStatus {
   degraded: Record<string, string>;
 }
 
+export interface Limit {
+  name: string;
+  what: string;
+  most: number;
+  /** for one credential */
+  each: number;
+  /** for agents at one other machine */
+  each_source: number;
+  /** kept for people */
+  for_people: number;
+  /** now; for viewers, of the session that has the most */
+  held: number;
+}
+
+export interface ServerLimits {
+  /** that this process may have, which some bounds follow */
+  open_files: number;
+  limits: Limit[];
+}
+
 export interface StopParams {
-  /** true: programs live on with the keeper */
-  keep_sessions?: boolean;
+  /** id of the conversation, or its beginning */
+  conversation: string;
+  /** also do what Ctrl-C does in its session; else what runs there goes on */
+  interrupt?: boolean;
 }
 
 export interface Done {
@@ -315,7 +337,7 @@ export interface SessionInfo {
   last_activity_ms: number;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: "keeper" | "marks" | "terminal" | "kernel" | "nothing";
-  /** bash, zsh, fish, sh, or none */
+  /** the shell that announces its command lines, or none */
   integration: string;
   integration_reason: string | null;
   cwd: string;
@@ -1218,7 +1240,7 @@ export interface RunProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
@@ -1281,7 +1303,7 @@ export interface StartProcessParams {
   cwd?: string | null;
   /** variables added to the environment */
   env?: Record<string, string>;
-  /** shell that reads it: sh, bash, zsh, fish or a path */
+  /** shell that reads it: a name or a path */
   shell?: string | null;
   /** it is ended after this time */
   timeout_ms?: number | null;
@@ -1866,6 +1888,136 @@ export interface Completions {
   values: string[];
 }
 
+export interface SendParams {
+  /** what to say; @PATH, @block:ID, @session and @mcp:SERVER/RESOURCE add what they name */
+  text: string;
+  /** go on with this one; a new one when left out */
+  conversation?: string | null;
+  /** where a new one works; a session of its own when left out */
+  session?: string | null;
+  /** directory of that session of its own; the user's home when left out */
+  cwd?: string | null;
+  /** text that the message is about, such as output of a command */
+  attached?: string | null;
+  /** wait at most so long for the agent to have answered */
+  wait_ms?: number;
+}
+
+export interface ConversationInfo {
+  id: string;
+  /** the beginning of its first message */
+  title: string;
+  created_at: string;
+  /** where it works */
+  session: string | null;
+  state: "idle" | "running" | "awaiting_approval" | "failed";
+  /** the step it is at; null while it does nothing */
+  doing: string | null;
+  /** why it ended as it did */
+  reason: string | null;
+  /** error code of that, where it failed */
+  code: string | null;
+  /** the question that it waits for */
+  approval: ApprovalInfo | null;
+  /** requests to the model since its last message */
+  turns: number;
+  tokens_in: number;
+  tokens_out: number;
+  /** null: the price is not known */
+  cost_usd: number | null;
+  /** of its last entry */
+  seq: number;
+  /** differs whenever state, step or question do */
+  state_key: string;
+}
+
+export interface SentMessage {
+  info: ConversationInfo;
+  /** of the message; what follows answers it */
+  seq: number;
+  /** what the agent said, where the call waited for it */
+  answer: string | null;
+}
+
+export interface ConversationsParams {
+  limit?: number;
+}
+
+export interface ConversationParams {
+  /** id of the conversation, or its beginning */
+  conversation: string;
+}
+
+export interface ConversationEntryInfo {
+  seq: number;
+  at: string;
+  kind: "message" | "context" | "answer" | "call" | "result" | "told" | "summary" | "fault" | "limit" | "state";
+  /** what there is to say, by kind; see docs/agent.md */
+  body: Record<string, unknown>;
+}
+
+export interface ConversationDetail {
+  info: ConversationInfo;
+  entries: ConversationEntryInfo[];
+}
+
+export interface EventsParams {
+  /** id of the conversation, or its beginning */
+  conversation: string;
+  /** entries after this seq */
+  after?: number;
+  /** of the answer that is being said, what follows these characters */
+  text_after?: number;
+  /** wait at most so long for news */
+  wait_ms?: number;
+  /** `info.state_key` as last told: a change of it is news too */
+  known_state?: string | null;
+  /** the caller shows questions to a person, who can answer them */
+  attends?: boolean;
+}
+
+export interface ConversationEvents {
+  info: ConversationInfo;
+  entries: ConversationEntryInfo[];
+  /** what was said since of an answer that is not whole yet */
+  partial: string;
+  /** how long that answer is by now */
+  partial_chars: number;
+}
+
+export interface ConversationLog {
+  conversation: string;
+  markdown: string;
+}
+
+export interface AgentStatusParams {
+  /** the one that did something last when left out */
+  conversation?: string | null;
+}
+
+export interface AgentStatus {
+  state: "idle" | "running" | "awaiting_approval" | "failed" | "not_configured";
+  /** as set; null: none is */
+  model: string | null;
+  /** what it is doing, or what to set */
+  message: string;
+  conversation: ConversationInfo | null;
+  /** conversations at work */
+  working: number;
+}
+
+export interface CompleteMentionParams {
+  /** what stands behind the @, so far */
+  text: string;
+  /** whose directory and workspace is meant */
+  session?: string | null;
+}
+
+export interface Mentions {
+  /** what could stand behind the @ */
+  values: string[];
+}
+
 export interface PolicyRule {
   name: string;
   decide: "deny" | "ask" | "allow";
@@ -2097,6 +2249,8 @@ export interface Operations {
   "server.health": { params: Nothing; result: Health };
   /** The server: address, processes, sessions, and what does not work as promised. */
   "server.status": { params: Nothing; result: ServerStatus };
+  /** What callers share: so many in all, for one credential, for one other machine, kept for people, held now. */
+  "server.limits": { params: Nothing; result: ServerLimits };
   /** End the server; with its sessions, or leaving them to the keeper. */
   "server.stop": { params: StopParams; result: Done };
   /** A link that signs one browser in, once; on a hub, as one of its users. */
@@ -2331,6 +2485,24 @@ export interface Operations {
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */
   "upstreams.complete": { params: CompleteParams; result: Completions };
+  /** Say something to the agent, in a new conversation or one that there is. */
+  "agent.send": { params: SendParams; result: SentMessage };
+  /** Conversations with the agent, newest first. */
+  "agent.list": { params: ConversationsParams; result: ConversationInfo[] };
+  /** A conversation with every message, call and result. */
+  "agent.show": { params: ConversationParams; result: ConversationDetail };
+  /** What happened in a conversation since, word by word; waits for news if there are none. */
+  "agent.events": { params: EventsParams; result: ConversationEvents };
+  /** Stop the agent in the middle; what runs in its session is left, or interrupted. */
+  "agent.stop": { params: StopParams; result: ConversationInfo };
+  /** Let the agent go on where it was stopped, failed, or ended with a server; nothing runs twice. */
+  "agent.resume": { params: ConversationParams; result: ConversationInfo };
+  /** A conversation as Markdown. */
+  "agent.log": { params: ConversationParams; result: ConversationLog };
+  /** What the agent is doing, and what to set where there is no model. */
+  "agent.status": { params: AgentStatusParams; result: AgentStatus };
+  /** What could stand behind an @ in a message. */
+  "agent.complete": { params: CompleteMentionParams; result: Mentions };
   /** The profile and the rules in force. */
   "policy.show": { params: Nothing; result: PolicyInfo };
   /** What would become of a command line of an agent; nothing runs. */

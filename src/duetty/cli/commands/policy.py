@@ -37,11 +37,12 @@ from duetty.policy.proving.recogniser import Unproven
 from duetty.policy.proving.specs import Proof, Refuted
 from duetty.policy.scanning.catalogue import CLASSES
 from duetty.policy.shipped import SHIPPED_RULES, may_hold
+from duetty.shell import SHELL_KINDS
 from duetty.workspaces import workspace_of
 
 EXIT_ASKS, EXIT_DENIED = 10, 11
 
-SHELLS = ("bash", "zsh", "fish", "sh")
+SHELLS = tuple(kind.name for kind in SHELL_KINDS if kind.proven_as)
 SANDBOXES = ("open", "closed")
 
 CHUNK_BYTES = 65_536

@@ -17,6 +17,7 @@ from duetty.clock import Clock
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.cors import Cors
 from duetty.edges.http.errors import error_response, plain_error
+from duetty.edges.http.fairness import Fair
 from duetty.edges.http.headers import SecurityHeaders
 from duetty.edges.http.limits import RateLimit
 from duetty.edges.http.operations import Stopping, operation_routes
@@ -61,7 +62,8 @@ def make_app(
     whole: ASGIApp = Cors(app, guard)
     if prefix:
         whole = Prefix(whole, prefix)
-    return SecurityHeaders(RateLimit(PlainPaths(whole), rate_limit, clock))
+    whole = Fair(PlainPaths(whole), guard.fairness, guard.access.bounds["uploads"])
+    return SecurityHeaders(RateLimit(whole, rate_limit, clock))
 
 
 class PlainPaths:

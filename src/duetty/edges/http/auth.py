@@ -7,13 +7,15 @@ socket, whose peer was checked when it connected.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from starlette.requests import HTTPConnection
 
 from duetty.calls import INSIDE, Actor, Scope
+from duetty.clock import SystemClock
+from duetty.edges.http.fairness import Fairness
 from duetty.edges.http.origins import Origins
-from duetty.edges.http.peer import ADMITTED, Peer
+from duetty.edges.http.peer import ADMITTED, Peer, source_of
 from duetty.errors import AuthInvalid, AuthRequired, OriginNotAllowed
 from duetty.ops import Access, Live
 
@@ -51,6 +53,7 @@ class Guard:
     own_socket: str = ""
     """By which the variables of what we started name us."""
 
+    fairness: Fairness = field(default_factory=lambda: Fairness(SystemClock()))
     instance: str = ""
     """By which our cookies are told from those of another server of the same host."""
 
@@ -73,17 +76,20 @@ class Guard:
             OriginNotAllowed: from a page or name that is not ours.
         """
         if (caller := connection.scope.get("state", {}).get(FROM_HUB)) is not None:
-            return caller
-        if is_unix(connection):
-            return INSIDE if self._is_inside(connection) else LOCAL
-        self.check_origin(connection)
-        if connection.scope["path"] in OPEN_PATHS:
-            return ANONYMOUS
-        actor = (
-            self._by_bearer(connection)
-            or self._by_ticket(connection)
-            or self._by_cookie(connection)
-        )
+            actor = caller
+        elif is_unix(connection):
+            actor = INSIDE if self._is_inside(connection) else LOCAL
+        else:
+            self.check_origin(connection)
+            if connection.scope["path"] in OPEN_PATHS:
+                return ANONYMOUS
+            actor = (
+                self._by_bearer(connection)
+                or self._by_ticket(connection)
+                or self._by_cookie(connection)
+            )
+            if connection.client is not None and (source := source_of(connection.client.host)):
+                actor = replace(actor, source=source)
         if (admitted := connection.scope.get("state", {}).get(ADMITTED)) is not None:
             admitted(actor)
         return actor

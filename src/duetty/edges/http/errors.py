@@ -17,6 +17,7 @@ from duetty.errors import (
     InputRejected,
     MaxSessions,
     NotFound,
+    RateLimited,
     Refused,
     SessionExited,
     Unavailable,
@@ -75,6 +76,9 @@ def error_response(error: DuettyError) -> Response:
     )
     if isinstance(error, AuthRequired):
         response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, RateLimited):
+        response.headers["Connection"] = "close"
+        response.headers["Retry-After"] = str(error.details.get("retry_after_s", 1))
     return response
 
 

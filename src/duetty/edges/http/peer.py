@@ -6,6 +6,8 @@ import re
 import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from ipaddress import IPv6Address, ip_address, ip_network
+from itertools import count
 from typing import Any, Protocol, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -38,7 +40,10 @@ PIECE_BYTES = 4 * 1024
 as requests it would take a hundred times their room."""
 
 STRANGERS = "duetty.strangers"
-"""In the state that connections share: those that have shown no credential yet, oldest first."""
+"""In the state that connections share: those that have shown no credential yet, oldest first, and their sources."""
+
+CONNECTION = "duetty.connection"
+"""In the state of a connection: its number."""
 
 ADMITTED = "duetty.admitted"
 """In the state of a request: what to call, with whose it is, when its credential is good."""
@@ -48,6 +53,8 @@ LEFT = "duetty.left"
 
 HELD = "duetty.held"
 """In the state that connections share: whose they are."""
+
+_numbers = count(1)
 
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
@@ -95,12 +102,31 @@ class Stranger(Protocol):
     def go(self) -> None: ...
 
 
-def make_room(held: dict[Stranger, None], most: int) -> None:
-    """The oldest go for the newest: one that means it is through in milliseconds."""
-    while len(held) >= most:
-        oldest = next(iter(held))
-        del held[oldest]
-        oldest.go()
+def make_room(held: dict[Stranger, str], source: str, most: int) -> None:
+    """The oldest go for the newest: one that means it is through in milliseconds.
+
+    A source that holds half of them makes room by its own.
+    """
+    mine = [each for each, of in held.items() if of == source] if source else []
+    leaving = mine[: max(0, len(mine) - most // 2 + 1)]
+    staying = [each for each in held if each not in leaving]
+    leaving += staying[: max(0, len(staying) - most + 1)]
+    for each in leaving:
+        del held[each]
+        each.go()
+
+
+def source_of(address: str) -> str:
+    """The other machine that an address is; empty for this one. IPv6 gives each a network of its own."""
+    try:
+        found = ip_address(address.partition("%")[0])
+    except ValueError:
+        return ""
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is None:
+            return "" if found.is_loopback else str(ip_network((int(found), 64), strict=False))
+        found = found.ipv4_mapped
+    return "" if found.is_loopback else str(found)
 
 
 class PeerCheckedProtocol(HttpToolsProtocol):
@@ -117,7 +143,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._upgraded = False
         self._unread: bytes = b""
         self._running: RequestResponseCycle | None = None
-        self._strangers: dict[Stranger, None] | None = None
+        self._strangers: dict[Stranger, str] | None = None
         self._shares: Shares | None = None
         self._owner: str | None = None
         self._give_back: Callable[[], None] | None = None
@@ -136,12 +162,14 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             if not is_free(connection.fileno(), keeping=for_people() + for_sessions()):
                 transport.abort()
                 return
-            held = cast("dict[Stranger, None]", self.app_state[STRANGERS])
-            make_room(held, strangers())
-            held[self] = None
+            held = cast("dict[Stranger, str]", self.app_state[STRANGERS])
+            source = source_of(str(transport.get_extra_info("peername")[0]))
+            make_room(held, source, strangers())
+            held[self] = source
             self._strangers = held
             self._shares = cast("Shares", self.app_state[HELD])
             self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._on_closed}
+        self.app_state = {**self.app_state, CONNECTION: next(_numbers)}
         super().connection_made(transport)
         self._bind(HEAD_S)
 

@@ -221,8 +221,8 @@ class Core:
         self._http_peers: dict[str, Peer] = {}
         self._server_info = b""
         self._group: TaskGroup | None = None
-        self.tasks = Tasks()
-        self.watches = Watches(self._find_resource)
+        self.tasks = Tasks(dispatcher.bounds["tasks"])
+        self.watches = Watches(self._find_resource, dispatcher.bounds["subscriptions"])
 
     @property
     def group(self) -> TaskGroup:

@@ -177,7 +177,7 @@ class LiveCore(Core):
             async def watch(_tell: Tell) -> None:
                 await self._watch(calls, tell)
 
-            self.watches.follow(connection, LISTS, watch, _nothing)
+            self.watches.follow(connection, calls, LISTS, watch=watch, tell=_nothing)
         return result
 
     async def _also(

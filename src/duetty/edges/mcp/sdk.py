@@ -4,8 +4,9 @@ A new version of the SDK is let in by the conformance suite, and mended here.
 """
 
 import math
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import anyio
@@ -23,8 +24,10 @@ from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
+from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Caller
-from duetty.ops import Live
+from duetty.errors import Exhausted
+from duetty.ops import Live, Shares
 
 Context = ServerRequestContext[Caller | None, Any]
 
@@ -103,33 +106,40 @@ async def tell_client(connection: Connection, news: dict[str, Any]) -> None:
         await connection.notify("notifications/message", params)
 
 
+OPENING: ContextVar[Actor] = ContextVar("opening")
+"""Who makes the request that the SDK is given, and so opens a session if it does."""
+
+
 class OwnedSessions(StreamableHTTPSessionManager):
     """HTTP sessions that belong to a credential: it opens so many, and they end with it."""
 
-    def __init__(
-        self, server: DuettyServer, live: Live, *, idle_s: float, most: int, each: int
-    ) -> None:
-        super().__init__(server, session_idle_timeout=idle_s, max_sessions=most)
+    def __init__(self, server: DuettyServer, live: Live, shares: Shares, *, idle_s: float) -> None:
+        super().__init__(server, session_idle_timeout=idle_s, max_sessions=shares.most)
         self._live = live
-        self._each = each
-        self._leave: dict[str, Callable[[], None]] = {}
+        self._shares = shares
+        self._leave: dict[str, ExitStack] = {}
 
     def _admit_session(
         self, requestor: AuthorizationContext | None
     ) -> StreamableHTTPServerTransport | None:
-        mine = sum(owner == requestor for owner in self._session_owners.values())
-        transport = None if mine >= self._each else super()._admit_session(requestor)
-        if transport is not None and requestor is not None:
-            kind, _, token = requestor["client_id"].partition(":")
-            if kind == "token":
-                leave = self._live.join(token, lambda: _end(transport))
-                self._leave[str(transport.mcp_session_id)] = leave
+        actor = OPENING.get()
+        try:
+            give_back = self._shares.take(actor)
+        except Exhausted:
+            return None
+        transport = super()._admit_session(requestor)
+        if transport is None:
+            give_back()
+            return None
+        leaving = self._leave[str(transport.mcp_session_id)] = ExitStack()
+        leaving.callback(give_back)
+        leaving.callback(self._live.join(actor.token, lambda: _end(transport)))
         return transport
 
     async def _discard_session(
         self, session_id: str, transport: StreamableHTTPServerTransport
     ) -> None:
-        self._leave.pop(session_id, lambda: None)()
+        self._leave.pop(session_id, ExitStack()).close()
         await super()._discard_session(session_id, transport)
 
 

@@ -24,9 +24,9 @@ from mcp.shared.exceptions import MCPError
 
 from duetty.edges.mcp.dialect import Calls, Resource
 from duetty.edges.mcp.sdk import Context
-from duetty.errors import Deadline, DuettyError
+from duetty.errors import Deadline, DuettyError, Exhausted
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
-from duetty.ops import Watch
+from duetty.ops import Shares, Watch
 
 COALESCE_S = 0.25
 """The least time between two messages about one resource: a program may print all the time."""
@@ -35,7 +35,6 @@ LOOK_S = 1.0
 """Between two looks at what can only be looked at: files, a repository."""
 
 WAIT_MS = 3_600_000
-MAX_WATCHES = 1_024
 MAX_PER_CONNECTION = 100
 NAME_CHANGES = (SessionCreated, SessionRenamed, SessionRemoved)
 
@@ -47,9 +46,11 @@ Watching = Callable[[Tell], Awaitable[None]]
 class Watches:
     """The subscriptions of one dialect's server."""
 
-    def __init__(self, find: Callable[[str], tuple[Resource, dict[str, str]] | None]) -> None:
+    def __init__(
+        self, find: Callable[[str], tuple[Resource, dict[str, str]] | None], shares: Shares
+    ) -> None:
         self._find = find
-        self._open = 0
+        self._shares = shares
         self._by_connection: dict[Connection, dict[str, anyio.CancelScope]] = {}
         self.group: TaskGroup | None = None
         """Who owns the watches of the handshake era; set while the server runs."""
@@ -71,7 +72,7 @@ class Watches:
         async def tell() -> None:
             await connection.send_resource_updated(uri)
 
-        self._start(connection, uri, watch, tell)
+        self._start(connection, calls, uri, watch=watch, tell=tell)
 
     def unsubscribe(self, connection: Connection, uri: str) -> None:
         scope = self._by_connection.get(connection, {}).pop(uri, None)
@@ -84,34 +85,45 @@ class Watches:
         async def tell() -> None:
             await connection.send_resource_list_changed()
 
-        self._start(connection, "", partial(_watch_names, calls), tell)
+        self._start(connection, calls, "", watch=partial(_watch_names, calls), tell=tell)
 
-    def follow(self, connection: Connection, key: str, watch: Watching, tell: Tell) -> None:
+    def follow(
+        self, connection: Connection, calls: Calls, key: str, *, watch: Watching, tell: Tell
+    ) -> None:
         """Run this watch for as long as the connection lives."""
-        self._start(connection, key, watch, tell)
+        self._start(connection, calls, key, watch=watch, tell=tell)
 
-    def _start(self, connection: Connection, uri: str, watch: Watching, tell: Tell) -> None:
+    def _start(
+        self, connection: Connection, calls: Calls, uri: str, *, watch: Watching, tell: Tell
+    ) -> None:
         mine = self._by_connection.get(connection)
         if mine is None:
             mine = self._by_connection[connection] = {}
             connection.exit_stack.callback(self._drop, connection)
         if uri in mine:
             return
-        if len(mine) > MAX_PER_CONNECTION or self._open >= MAX_WATCHES:
+        if len(mine) > MAX_PER_CONNECTION:
             raise MCPError(code=t.INTERNAL_ERROR, message="Subscription limit reached")
         assert self.group is not None
+        give_back = self._taken(calls)
         scope = mine[uri] = anyio.CancelScope()
-        self._open += 1
-        self.group.start_soon(self._run, scope, watch, tell)
+        self.group.start_soon(partial(self._run, scope, watch, tell, give_back=give_back))
 
-    async def _run(self, scope: anyio.CancelScope, watch: Watching, tell: Tell) -> None:
+    async def _run(
+        self,
+        scope: anyio.CancelScope,
+        watch: Watching,
+        tell: Tell,
+        *,
+        give_back: Callable[[], None],
+    ) -> None:
         try:
             with scope:
                 await watch(tell)
         except (DuettyError, anyio.EndOfStream):
             return  # what was watched is gone, or no longer allowed
         finally:
-            self._open -= 1
+            give_back()
 
     def _drop(self, connection: Connection) -> None:
         for scope in self._by_connection.pop(connection, {}).values():
@@ -125,11 +137,11 @@ class Watches:
         wanted = params.notifications
         uris = list(dict.fromkeys(str(uri) for uri in wanted.resource_subscriptions or ()))
         needed = len(uris) + bool(wanted.resources_list_changed)
-        if len(uris) > MAX_PER_CONNECTION or self._open + needed > MAX_WATCHES:
+        if len(uris) > MAX_PER_CONNECTION:
             raise MCPError(code=t.INTERNAL_ERROR, message="Subscription limit reached")
         bus = InMemorySubscriptionBus()
         ended = t.SubscriptionsListenResult()
-        self._open += needed
+        give_back = self._taken(calls, needed)
         try:
             async with anyio.create_task_group() as tasks:
                 for uri in uris:
@@ -145,8 +157,14 @@ class Watches:
                 ended = await ListenHandler(bus)(context, params)
                 tasks.cancel_scope.cancel()
         finally:
-            self._open -= needed
+            give_back()
         return ended
+
+    def _taken(self, calls: Calls, amount: int = 1) -> Callable[[], None]:
+        try:
+            return self._shares.take(calls.caller.actor, amount=amount)
+        except Exhausted as error:
+            raise MCPError(code=t.INTERNAL_ERROR, message=error.message) from error
 
 
 def _updated(bus: InMemorySubscriptionBus, uri: str) -> Tell:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from secrets import token_hex
+from time import monotonic
 from typing import Any, Literal
 
 import anyio
@@ -20,9 +21,8 @@ from pydantic import Field
 from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Json
 from duetty.edges.mcp.sdk import TASKS_EXTENSION, Context, declares_tasks, is_modern
-
-MAX_TASKS = 1_000
-"""Tasks at once, ended ones that are still kept included."""
+from duetty.errors import Exhausted
+from duetty.ops import Shares
 
 KEPT_MS = 600_000
 """How long an ended task is kept when its client asked for nothing else."""
@@ -50,6 +50,9 @@ class Task:
 
     actor: Actor
     kept_ms: int
+    give_back: Callable[[], None]
+    """Of its place among all tasks."""
+
     about: tuple[str, str] | None = None
     """The tool and its arguments, where an answer may come with the same call again."""
 
@@ -58,6 +61,7 @@ class Task:
     message: str | None = None
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     updated_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+    updated_s: float = field(default_factory=monotonic)
     outcome: Outcome | None = None
     done: anyio.Event = field(default_factory=anyio.Event)
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -73,6 +77,7 @@ class Task:
     def become(self, status: Status) -> None:
         self.status = status
         self.updated_at = datetime.now(UTC)
+        self.updated_s = monotonic()
 
     async def ask(self, *questions: Json) -> list[Json]:
         """Put questions to the client and wait for all the answers."""
@@ -108,7 +113,10 @@ class Task:
 class Tasks:
     """Every task of one dialect's server."""
 
-    def __init__(self) -> None:
+    def __init__(self, shares: Shares) -> None:
+        self._shares = shares
+        """Of tasks at once, ended ones that are still kept included."""
+
         self._tasks: dict[str, Task] = {}
         self.group: TaskGroup | None = None
         """Who owns the work; set while the server runs."""
@@ -121,10 +129,10 @@ class Tasks:
         kept_ms: int | None = None,
         about: tuple[str, str] | None = None,
     ) -> Task:
-        self._make_room()
+        give_back = self._make_room(actor)
         assert self.group is not None
         kept_ms = max(1, min(kept_ms or KEPT_MS, MAX_KEPT_MS))
-        task = Task(actor=actor, kept_ms=kept_ms, about=about)
+        task = Task(actor=actor, kept_ms=kept_ms, about=about, give_back=give_back)
         self._tasks[task.id] = task
         self.group.start_soon(self._work, task, work)
         return task
@@ -135,6 +143,7 @@ class Tasks:
         return task if task is not None and task.actor == actor else None
 
     def forget(self, task: Task) -> None:
+        task.give_back()
         self._tasks.pop(task.id, None)
 
     async def _work(self, task: Task, work: Callable[[Task], Awaitable[Outcome]]) -> None:
@@ -150,18 +159,27 @@ class Tasks:
             task.done.set()
             task.asked.set()
 
-    def _make_room(self) -> None:
-        now = datetime.now(UTC)
+    def _make_room(self, actor: Actor) -> Callable[[], None]:
+        """The oldest ended tasks of the same actor go for a new one.
+
+        Raises:
+            MCPError: if all that it may have are at work.
+        """
+        self._forget_old()
+        ended = [each for each in self._tasks.values() if each.is_over and each.actor == actor]
+        while True:
+            try:
+                return self._shares.take(actor)
+            except Exhausted as error:
+                if not ended:
+                    raise MCPError(code=t.INTERNAL_ERROR, message=error.message) from error
+                self.forget(ended.pop(0))
+
+    def _forget_old(self) -> None:
+        now_s = monotonic()
         for task in list(self._tasks.values()):
-            if task.is_over and (now - task.updated_at).total_seconds() * 1000 > task.kept_ms:
+            if task.is_over and (now_s - task.updated_s) * 1000 > task.kept_ms:
                 self.forget(task)
-        while len(self._tasks) >= MAX_TASKS:
-            oldest = next((task for task in self._tasks.values() if task.is_over), None)
-            if oldest is None:
-                raise MCPError(
-                    code=t.INTERNAL_ERROR, message=f"{MAX_TASKS} tasks are at work; no more now"
-                )
-            self.forget(oldest)
 
     # --- the protocol -----------------------------------------------------------
 
@@ -173,14 +191,14 @@ class Tasks:
                 raise MCPError(
                     code=HEADER_MISMATCH, message="Mcp-Name header does not match params.taskId"
                 )
-        self._make_room()
+        self._forget_old()
         task = self._tasks.get(params.task_id)
         if task is None or task.actor != actor:
             raise MCPError(code=t.INVALID_PARAMS, message="Unknown taskId")
         return task
 
     def of(self, actor: Actor) -> list[Task]:
-        self._make_room()
+        self._forget_old()
         return [task for task in self._tasks.values() if task.actor == actor]
 
     def cancel(self, context: Context, task: Task) -> Json:

@@ -16,13 +16,11 @@ from duetty.edges.mcp.dialect import Caller, Dialect, chosen
 from duetty.edges.mcp.exchange import exchange
 from duetty.edges.mcp.lines import Lines
 from duetty.edges.mcp.live_dialect import LiveCore
-from duetty.edges.mcp.sdk import DuettyServer, OwnedSessions
-from duetty.ops import Dispatcher, Live
+from duetty.edges.mcp.sdk import OPENING, DuettyServer, OwnedSessions
+from duetty.ops import Dispatcher, Live, Shares
 
 HTTP_IDLE_S = 1_800
 """Many clients never say that they are done; 40 kB and two tasks wait this long for each."""
-
-HTTP_SESSIONS, SESSIONS_EACH = 1_000, 250
 
 # At its own level the SDK logs every connection, with the id by which it is known.
 logging.getLogger("mcp").setLevel(logging.WARNING)
@@ -31,13 +29,11 @@ logging.getLogger("mcp").setLevel(logging.WARNING)
 class Served:
     """One dialect (or several as one) with its SDK server."""
 
-    def __init__(self, core: Core, live: Live) -> None:
+    def __init__(self, core: Core, live: Live, shares: Shares) -> None:
         self.core = core
         self.server: DuettyServer = core.server()
         # No settings for Host and Origin: every request was admitted before it came here.
-        self.http = OwnedSessions(
-            self.server, live, idle_s=HTTP_IDLE_S, most=HTTP_SESSIONS, each=SESSIONS_EACH
-        )
+        self.http = OwnedSessions(self.server, live, shares, idle_s=HTTP_IDLE_S)
 
     async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Holds the HTTP side's connections, tasks and watches; they end with it."""
@@ -87,7 +83,8 @@ class Transports:
             found = self._served.get(dialect.name)
             if found is None:
                 assert self._tasks is not None
-                found = Served(self.make_core(dialect), self._live)
+                shares = self.dispatcher.bounds["mcp_sessions"]
+                found = Served(self.make_core(dialect), self._live, shares)
                 await self._tasks.start(found.run)
                 self._served[dialect.name] = found
         return found
@@ -123,6 +120,7 @@ class Transports:
         token = AccessToken(token="", client_id=caller.actor.identity, scopes=[])
         # The SDK serves a session only to the user that opened it.
         user = AuthenticatedUser(token)
+        OPENING.set(caller.actor)
         await served.http.handle_request({**scope, SCOPE_CALLER: caller, "user": user}, left, send)
 
     async def lines(self, caller: Caller, stream: ByteStream) -> None:

@@ -9,8 +9,9 @@ from duetty.ops.contract.failures import Partial, timed_out
 from duetty.ops.contract.headless_rules import check_piped
 from duetty.ops.contract.owners import process_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
-from duetty.ops.contract.words import HEADLESS_SHELL, line_of
+from duetty.ops.contract.words import line_of
 from duetty.policy import Allow, Judged, Mode
+from duetty.shell import OTHER_SHELL
 from duetty.wire.contract import Executed, OutputRead, TargetInfo, Terminated
 
 
@@ -18,7 +19,7 @@ async def execute(doing: Doing) -> Outcome:
     request = doing.request
     line = request.execution.command or ""
     if request.words is not None:
-        line = line_of(request.words, HEADLESS_SHELL)
+        line = line_of(request.words, OTHER_SHELL)
     cwd = _directory(doing)
     if request.execution.stdin:
         check_piped(request, is_allowed=_is_allowed(doing, line, cwd))

@@ -154,7 +154,7 @@ async def _take_away(doing: Doing, session: Session) -> None:
 async def _run(doing: Doing, session: Session, *, opened: bool) -> Outcome:
     request = doing.request
     command = request.execution.command or ""
-    line = command if request.words is None else line_of(request.words, session.profile.shell)
+    line = command if request.words is None else line_of(request.words, session.profile.shell_kind)
     try:
         ran = await doing.call(
             "command.run",

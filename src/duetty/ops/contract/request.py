@@ -13,7 +13,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from duetty.ops.contract.compat import ALIASES, LIFTED, Bridged, is_whole
 from duetty.ops.contract.failures import MODES, InvalidMode, InvalidPayload
-from duetty.ops.contract.words import HEADLESS_SHELL, line_of
+from duetty.ops.contract.words import line_of
+from duetty.shell import OTHER_SHELL
 from duetty.wire.base import MAX_ARGUMENT_BYTES, system_bytes
 from duetty.wire.contract import (
     Action,
@@ -337,7 +338,7 @@ def _line(request: Request) -> str:
     """The command as a headless shell would be given it."""
     if request.words is None:
         return request.execution.command or ""
-    return line_of(request.words, HEADLESS_SHELL)
+    return line_of(request.words, OTHER_SHELL)
 
 
 def _allowed(bridged: Bridged, problems: Iterable[str]) -> tuple[str, ...]:

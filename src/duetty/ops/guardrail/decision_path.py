@@ -516,6 +516,7 @@ def _caller(call: Call) -> dict[str, object]:
         "actor": {"kind": call.actor.kind, "name": call.actor.name, "token": call.actor.token},
         "operation": call.operation,
         "dialect": call.dialect,
+        **({"conversation": call.actor.conversation} if call.actor.conversation else {}),
         **({"client": call.actor.client} if call.actor.client is not None else {}),
     }
 

@@ -47,7 +47,6 @@ from duetty.policy import (
 )
 from duetty.policy.proving.recogniser import Line
 from duetty.session import Session, edited_text, ends_line, plain_text
-from duetty.shell import needs_exact_line
 from duetty.workspaces import workspace_of
 
 REMEMBERED = 4_096
@@ -399,7 +398,7 @@ class Judging:
         if typing.so_far is None or text is None:
             return self._unknown_line(judged, session)
         line = (typing.so_far + text).rstrip("\n")
-        if needs_exact_line(session.profile.shell, line):
+        if session.profile.shell_kind.may_change(line):
             return self._unknown_line(judged, session, "the shell may change it after Enter")
         judged = replace(judged, command_line=line, is_raw_input=False, can_go_on=True)
         decided = self._wherever(self.decide(judged))

@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 
 from duetty.policy import analyse
 from duetty.policy.scanning.wrappers import reads_commands_from_stdin
+from duetty.shell import SHELL_KINDS
 from duetty.wire.base import Params
 from duetty.wire.params import StdinParams
 from duetty.wire.processes import StartProcessParams
@@ -32,10 +33,12 @@ HARMLESS_VARIABLES = frozenset(
 )  # fmt: skip
 """All that is let pass unasked where only what is proven runs; and LC_*."""
 
-SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish", "ksh", "ash"})
+SHELLS = frozenset({"ksh"}.union(*(kind.programs for kind in SHELL_KINDS)))
 STDIN_PATHS = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
-READING_SHELLS = frozenset({"sh", "bash", "dash", "zsh", "fish"})
+READING_SHELLS = frozenset(
+    program for kind in SHELL_KINDS if kind.proven_as for program in kind.programs
+)
 """Those that read a line as it is judged."""
 
 SHELL_PLACES = ("/bin", "/usr/bin")

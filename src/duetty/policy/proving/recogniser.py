@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from duetty.policy.values import new
+from duetty.shell import SHELL_KINDS
 
 MAX_BYTES = 8192
 """A line of a person or an agent is shorter; the length is looked at before anything else."""
@@ -33,7 +34,8 @@ MAX_GLOBS = 16
 MAX_GLOB_CHARS = 128
 """What each may find is compared with every secret's name, which takes its time."""
 
-SHELLS = frozenset({"bash", "dash", "fish", "zsh"})
+SHELLS = frozenset(kind.proven_as for kind in SHELL_KINDS if kind.proven_as)
+"""The grammars that a line is proven for. Each word of it may take some of them away."""
 
 RESERVED = frozenset(
     # bash and dash

@@ -14,10 +14,11 @@ from websockets.http11 import Request, Response
 from websockets.protocol import OPEN
 
 from duetty.edges.http.errors import error_body
+from duetty.edges.http.fairness import TURN, Turn
 from duetty.edges.http.headers import HEADERS
 from duetty.edges.http.peer import LEFT
 from duetty.edges.http.websocket.socket import ABORT, SEND_NOW, TAKE_NOW
-from duetty.errors import BadArguments
+from duetty.errors import BadArguments, Exhausted
 
 log = logging.getLogger("duetty.websocket.uvicorn")
 log.setLevel(logging.WARNING)
@@ -27,6 +28,12 @@ log.addFilter(lambda record: not record.getMessage().startswith("Invalid UTF-8")
 
 PIECE_BYTES = 4 * 1024
 """Parsed in one turn of the loop: at most some six hundred frames."""
+
+HELD_BYTES = 64 * 1024
+"""Of a message that is not whole, from which on they count as what its credential holds."""
+
+FRAGMENT_BYTES = 64
+"""What each part of a message takes besides its bytes."""
 
 VERSION = "13"
 _CODES = {405: "method_not_allowed", 426: "upgrade_required"}
@@ -78,6 +85,8 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
         self._take: Callable[[bytes], bool] | None = None
         self._unread: bytes = b""
         self._will_read = False
+        self._fragment_bytes = 0
+        self._holds = False
         self.conn.reject = _enveloped(self.conn.reject, lambda: self._version == VERSION)  # pyright: ignore[reportAttributeAccessIssue] - called by position
 
     def handle_connect(self, event: Request) -> None:
@@ -104,7 +113,22 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             return
         piece, self._unread = self._unread[:PIECE_BYTES], self._unread[PIECE_BYTES:]
         super().data_received(piece)
+        self._hold()
         self._pace()
+
+    def _hold(self) -> None:
+        """A message that is not whole yet takes memory for as long as its sender likes."""
+        size = len(self.conn.reader.buffer) + self._fragment_bytes
+        if size < HELD_BYTES and not self._holds:
+            return
+        self._holds = size >= HELD_BYTES
+        state = cast("dict[str, Any]", getattr(self, "scope", {})).get("state", {})
+        turn = cast("Turn | None", state.get(TURN))
+        if turn is not None:
+            try:
+                turn.hold(size if self._holds else 0)
+            except Exhausted:
+                self.transport.abort()
 
     def _pace(self) -> None:
         """Read on from the network when everything that came was taken, and not before."""
@@ -125,6 +149,11 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
         """
         return self.close_sent or self.queue.empty()
 
+    async def send(self, message: Any) -> None:
+        await super().send(message)
+        if self.close_sent:
+            self._pace()
+
     async def receive(self) -> Any:
         message = await super().receive()
         self._pace()
@@ -139,6 +168,19 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
     def _set_take(self, take: Callable[[bytes], bool]) -> None:
         self._take = take
 
+    def handle_text(self, event: Frame) -> None:
+        self._count(event)
+        super().handle_text(event)
+
+    def handle_cont(self, event: Frame) -> None:
+        self._count(event)
+        super().handle_cont(event)
+
+    def _count(self, event: Frame) -> None:
+        self._fragment_bytes = (
+            0 if event.fin else self._fragment_bytes + len(event.data) + FRAGMENT_BYTES
+        )
+
     def handle_bytes(self, event: Frame) -> None:
         """Past the queue, and the task that waits at it: a key is not kept waiting for its turn."""
         if (
@@ -148,6 +190,7 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             or not self.queue.empty()
             or not self._take(bytes(event.data))
         ):
+            self._count(event)
             super().handle_bytes(event)
 
     def _send_now(self, data: bytes) -> bool:

@@ -161,7 +161,8 @@ class Requests:
         try:
             is_idle = request.method in SUPERSEDING
             call = self._idle_result(request) if is_idle else self._result(request)
-            await self._socket.send_json(request.answer(**await outcome(call)))
+            told = await self._socket.timed(outcome(call))
+            await self._socket.send_json(request.answer(**told))
         finally:
             self._waits -= 1
             self._short -= is_short

@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, suppress
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import anyio
 import anyio.abc
@@ -13,15 +13,16 @@ from pydantic_core import PydanticSerializationError, to_json
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from duetty.calls import Actor
-from duetty.clock import SystemClock
 from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.limits import Bucket
+from duetty.edges.http.fairness import GREEDY_S, Fairness, is_free, timed
 from duetty.errors import BadArguments, DuettyError
-from duetty.ops import Access, Dispatcher, Shares
+from duetty.ops import Access, Dispatcher
 
 log = logging.getLogger("duetty.websocket")
+
+T = TypeVar("T")
 
 SEND_S = 5.0
 """How long one message may wait for a peer that does not read; then the connection ends."""
@@ -37,11 +38,8 @@ SEND_NOW = "duetty.send_now"
 TAKE_NOW = "duetty.take_now"
 """The extension of the scope to which one can give a function that takes binary messages as they come."""
 
-MAX_CONNECTIONS, CONNECTIONS_EACH, CONNECTIONS_FOR_PEOPLE = 256, 64, 64
-"""WebSockets that are not about one session; those about one count as its viewers."""
-
-MESSAGES_PER_S = 2_000
-"""Of one credential, on all its connections together; a quick typist sends twenty."""
+LONGEST_SLEEP_S = 1.0
+"""Until one that has to wait is looked at again."""
 
 TURN_MESSAGES = 32
 """Taken in a row before everybody else has a turn."""
@@ -57,6 +55,7 @@ DONE = Closing(1000, "done")
 STOPPING = Closing(1001, "server stopping")
 REVOKED = Closing(1008, "credential revoked")
 TOO_SLOW = Closing(1013, "too slow")
+TOO_GREEDY = Closing(1008, "more than its share")
 CRASHED = Closing(1011, "internal error")
 DETACHED = Closing(1000, "detached")
 
@@ -65,10 +64,11 @@ class Socket:
     """An accepted WebSocket. Sending never fails: it ends the whole connection instead."""
 
     def __init__(
-        self, websocket: WebSocket, actor: Actor, tasks: anyio.abc.TaskGroup, pace: Bucket
+        self, websocket: WebSocket, actor: Actor, tasks: anyio.abc.TaskGroup, fairness: Fairness
     ) -> None:
         self.actor = actor
-        self._pace = pace
+        self._fairness = fairness
+        self._waits_since_s: float | None = None
         self._taken = 0
         self.tasks = tasks
         self.closing = DONE
@@ -106,14 +106,22 @@ class Socket:
         What it does not take (False), and what comes behind a message that waits, is received.
         """
         offer = self._websocket.scope["extensions"].get(TAKE_NOW)
-        if offer is not None:
-            offer["call"](take)
+        if offer is None:
+            return
+
+        def taken(message: bytes) -> bool:
+            self._fairness.heard(self.actor.identity)
+            return take(message)
+
+        offer["call"](taken)
+
+    async def timed(self, call: Awaitable[T]) -> T:
+        """A call that a task of its own makes for this connection."""
+        return await timed(call, lambda seconds: self._fairness.ran(self.actor.identity, seconds))
 
     async def receive(self) -> str | bytes | None:
         """The next message; None when the peer has gone. One that sends too many waits for its turn."""
-        if self.actor.token is not None or self.actor.kind != "person":
-            while (wait_s := self._pace.take(self.actor.identity)) > 0:  # noqa: ASYNC110 - time is what it waits for
-                await anyio.sleep(wait_s)
+        await self._wait_for_turn()
         self._taken += 1
         if self._taken % TURN_MESSAGES == 0:
             await anyio.lowlevel.checkpoint()
@@ -125,7 +133,19 @@ class Socket:
         if message["type"] == "websocket.disconnect":
             return None
         text = message.get("text")
-        return text if text is not None else message["bytes"]
+        said: str | bytes = text if text is not None else message["bytes"]
+        self._fairness.asked(self.actor.identity, len(said))
+        return said
+
+    async def _wait_for_turn(self) -> None:
+        if is_free(self.actor) or not self._fairness.owed_s(self.actor.identity):
+            self._waits_since_s = None
+            return
+        self._waits_since_s = self._waits_since_s or anyio.current_time()
+        while (owed_s := self._fairness.owed_s(self.actor.identity)) > 0:
+            if anyio.current_time() - self._waits_since_s > GREEDY_S:
+                self.end(TOO_GREEDY)
+            await anyio.sleep(min(owed_s, LONGEST_SLEEP_S))
 
     async def send(self, message: str | bytes) -> None:
         if isinstance(message, str):
@@ -203,13 +223,6 @@ class Doors:
         self.dispatcher = dispatcher
         self._guard = guard
         self._stopping = stopping
-        self._shares = Shares(
-            "WebSockets and event streams",
-            most=MAX_CONNECTIONS,
-            each=CONNECTIONS_EACH,
-            for_people=CONNECTIONS_FOR_PEOPLE,
-        )
-        self._pace = Bucket(MESSAGES_PER_S, SystemClock())
 
     @property
     def access(self) -> Access:
@@ -221,7 +234,7 @@ class Doors:
         Raises:
             Exhausted: if there are too many, when it is entered.
         """
-        return self._shares.taken(actor)
+        return self.access.bounds["websockets"].taken(actor)
 
     def admit(self, websocket: WebSocket) -> Actor:
         """Who it is.
@@ -237,7 +250,7 @@ class Doors:
         socket: Socket | None = None
         try:
             async with anyio.create_task_group() as tasks:
-                socket = served = Socket(websocket, actor, tasks, self._pace)
+                socket = served = Socket(websocket, actor, tasks, self._guard.fairness)
                 tasks.start_soon(self._watch_server, served)
                 with self._guard.live.joined(actor, lambda: served.end(REVOKED)):
                     await serve(served)

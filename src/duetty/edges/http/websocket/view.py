@@ -202,9 +202,8 @@ class _Connection:
 
     async def _answer(self, call: messages.Call) -> None:
         try:
-            told = await outcome(
-                self._dispatcher.call(self._socket.actor, call.operation, call.arguments)
-            )
+            calling = self._dispatcher.call(self._socket.actor, call.operation, call.arguments)
+            told = await self._socket.timed(outcome(calling))
             type_ = "error" if "error" in told else "result"
             await self._socket.send_json({"type": type_, "id": call.id, **told})
         finally:

@@ -32,14 +32,23 @@ from duetty.edges.mcp.dialects.schema import (
     text,
     texts,
 )
-from duetty.errors import BadArguments, Conflict, Deadline, InputRejected, NotFound
+from duetty.errors import (
+    AgentNotConfigured,
+    AgentNotInstalled,
+    BadArguments,
+    Conflict,
+    Deadline,
+    InputRejected,
+    NotFound,
+)
 
 SCROLLBACK_ROWS = 100
 HISTORY = 50
 ERROR_LINES = 100
 """Of a failed command's output, the last ones."""
 
-NO_AGENT = "no agent is configured: Duetty has none of its own yet; connect one as an MCP client"
+AGENT_WAIT_MS = 60_000
+"""How long a message waits for the agent's answer when its caller says nothing."""
 
 INSTRUCTIONS = """\
 A real terminal and what is around it. terminal_execute runs a command line in a pane and answers with its exit code and \
@@ -161,11 +170,48 @@ async def _resize(calls: Calls, arguments: Json) -> Answer:
     return Answer(content={"pane_id": pane, "cols": info.cols, "rows": info.rows})
 
 
-async def _no_agent(calls: Calls, arguments: Json) -> Answer:
-    return Answer(
-        content={"state": "not_configured", "message": NO_AGENT},
-        failure=NO_AGENT if "message" in arguments else None,
-    )
+async def _send_message(calls: Calls, arguments: Json) -> Answer:
+    wanted: Json = {
+        "text": arguments["message"],
+        "wait_ms": arguments.get("wait_ms", AGENT_WAIT_MS),
+    }
+    if "conversation_id" in arguments:
+        wanted["conversation"] = arguments["conversation_id"]
+    elif "pane_id" in arguments:
+        wanted["session"] = arguments["pane_id"]
+    elif calls.caller.cwd is not None:
+        wanted["cwd"] = calls.caller.cwd
+    try:
+        sent: Any = await calls("agent.send", wanted)
+    except (AgentNotConfigured, AgentNotInstalled) as error:
+        told = f"{error.message}: {error.hint}"
+        return Answer(content={"state": "not_configured", "message": told}, failure=told)
+    content = _agent_shape(sent.info)
+    if sent.answer is not None:
+        content["message"] = sent.answer
+    failed_with = sent.info.reason if sent.info.state == "failed" else None
+    return Answer(content=content, failure=failed_with)
+
+
+async def _get_status(calls: Calls, arguments: Json) -> Answer:
+    wanted = {"conversation": arguments["conversation_id"]} if arguments else {}
+    status: Any = await calls("agent.status", wanted)
+    content = {} if status.conversation is None else _agent_shape(status.conversation)
+    return Answer(content=content | {"state": status.state, "message": status.message})
+
+
+def _agent_shape(info: Any) -> Json:
+    waiting = info.approval
+    return {
+        "state": info.state,
+        "message": info.doing or info.reason or "",
+        "conversation_id": info.id,
+        "pane_id": info.session,
+        "doing": info.doing,
+        "approval": None if waiting is None else waiting.shown or waiting.operation,
+        "tokens": info.tokens_in + info.tokens_out,
+        "cost_usd": info.cost_usd,
+    }
 
 
 def _joined(lines: Sequence[str]) -> str:
@@ -350,6 +396,17 @@ def _quoted(text_: str) -> str:
 
 _PANE = text("pane; left out: the one in which something happened last")
 
+_AGENT: Json = {
+    "state": STRING,
+    "message": STRING,
+    "conversation_id": STRING,
+    "pane_id": MAYBE_STRING,
+    "doing": MAYBE_STRING,
+    "approval": MAYBE_STRING,
+    "tokens": INTEGER,
+    "cost_usd": {"type": ["number", "null"]},
+}
+
 TOOLS = (
     Tool(
         name="terminal_execute",
@@ -435,19 +492,26 @@ TOOLS = (
     Tool(
         name="agent_send_message",
         title="Send a message to the agent",
-        description="Send a message to the terminal's own agent. Answers that none is configured, where none is.",
-        parameters={"message": text("what to tell it")},
+        description="Send a message to the terminal's own agent, which works in a pane, and wait for its answer.",
+        parameters={
+            "message": text("what to tell it"),
+            "conversation_id": text("go on with this one; a new one when left out"),
+            "pane_id": text("where a new one works; a pane of its own when left out"),
+            "wait_ms": number("at most so long; it goes on after that", AGENT_WAIT_MS, low=0),
+        },
         required=("message",),
-        result=object_of(["state", "message"], state=STRING, message=STRING),
-        run=_no_agent,
+        result=object_of(["state", "message"], **_AGENT),
+        run=_send_message,
+        asks_host=True,  # for its model, where none is set here
+        bound_ms=lambda arguments: arguments.get("wait_ms", AGENT_WAIT_MS),
     ),
     Tool(
         name="agent_get_status",
         title="State of the agent",
-        description="Get current agent state: idle, running, or not_configured.",
-        parameters={},
-        result=object_of(["state"], state=STRING, message=STRING),
-        run=_no_agent,
+        description="Get current agent state: idle, running, awaiting_approval, failed or not_configured, and what it is doing.",
+        parameters={"conversation_id": text("the one that did something last when left out")},
+        result=object_of(["state"], **_AGENT),
+        run=_get_status,
         is_read_only=True,
     ),
 )

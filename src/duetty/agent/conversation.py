@@ -1,0 +1,116 @@
+"""One conversation while the server has it: its entries, what it is doing, who waits for news."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import anyio
+
+from duetty.clock import Clock
+from duetty.store import ConversationEntry, ConversationRecord, EntryKind, Store
+
+Doing = Literal["idle", "running", "awaiting_approval", "failed"]
+
+
+class Conversation:
+    """Changes in the event loop only; every change is handed to the store at once."""
+
+    def __init__(
+        self,
+        record: ConversationRecord,
+        entries: Sequence[ConversationEntry],
+        *,
+        store: Store,
+        clock: Clock,
+    ) -> None:
+        self.record = record
+        self.entries = list(entries)
+        self.partial = ""
+        """What the model has said of an answer that is not whole yet."""
+
+        self.step: str | None = None
+        """What it does now, in words for a person."""
+
+        self.approval: str | None = None
+        """Id of the question that it waits for an answer to."""
+
+        self.scope: anyio.CancelScope | None = None
+        """Of the work in progress."""
+
+        self.stopped_by: str | None = None
+        self.over = anyio.Event()
+        """Set when the work in progress has ended; replaced when it begins."""
+
+        self.seen_person_ns: int = 0
+        """When its session was last looked at for what a person typed."""
+
+        self._store = store
+        self._clock = clock
+        self._changed = anyio.Event()
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+    @property
+    def last_seq(self) -> int:
+        return self.entries[-1].seq if self.entries else 0
+
+    @property
+    def is_working(self) -> bool:
+        return self.scope is not None
+
+    @property
+    def doing(self) -> Doing:
+        if self.is_working:
+            return "running" if self.approval is None else "awaiting_approval"
+        return "failed" if self.record.state == "failed" else "idle"
+
+    def append(self, kind: EntryKind, raw: str | None = None, /, **body: Any) -> ConversationEntry:
+        entry = ConversationEntry(
+            conversation=self.id,
+            seq=self.last_seq + 1,
+            at_ns=self._clock.wall_ns(),
+            kind=kind,
+            body=body,
+            raw=raw,
+        )
+        self.entries.append(entry)
+        self._store.append_conversation(entry)
+        self.tell()
+        return entry
+
+    def change(self, **fields: Any) -> None:
+        self.record = replace(self.record, **fields)
+        self._store.save_conversation(self.record)
+        self.tell()
+
+    def enter(
+        self,
+        state: Literal["idle", "running", "failed"],
+        reason: str | None = None,
+        code: str | None = None,
+    ) -> None:
+        """Be in this state from now on, here and in the store."""
+        self.append("state", state=state, reason=reason, code=code)
+        self.change(state=state, reason=reason, code=code)
+
+    def say(self, text: str) -> None:
+        self.partial += text
+        self.tell()
+
+    def do(self, step: str | None) -> None:
+        self.step = step
+        self.tell()
+
+    def wait_for(self, approval: str | None) -> None:
+        if approval != self.approval:
+            self.approval = approval
+            self.tell()
+
+    def tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_change(self) -> None:
+        await self._changed.wait()

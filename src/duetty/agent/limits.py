@@ -1,0 +1,109 @@
+"""How much a conversation may take before a person is asked: turns, tokens, money, time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from duetty.store import ConversationEntry
+
+What = Literal["turns", "tokens", "money", "minutes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    turns: int
+    tokens: int
+    cost_usd: float
+    """0 is no limit."""
+
+    minutes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """What a conversation has taken: turns and minutes since its last message, the rest in all."""
+
+    turns: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    is_cost_known: bool = True
+    last_tokens: int = 0
+    """Of the last request and its answer: the next one has at least these."""
+
+    last_cost_usd: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    what: What
+    reason: str
+
+
+def used(entries: Sequence[ConversationEntry]) -> Used:
+    turns = tokens_in = tokens_out = last_tokens = 0
+    cost = last_cost = 0.0
+    known = True
+    for entry in entries:
+        if entry.kind == "message":
+            turns = 0
+        elif entry.kind in ("answer", "summary"):
+            body = entry.body
+            turns += 1
+            tokens_in += body["tokens_in"]
+            tokens_out += body["tokens_out"]
+            last_tokens = body["tokens_in"] + body["tokens_out"]
+            last_cost = body["cost_usd"] or 0.0
+            known = known and body["cost_usd"] is not None
+            cost += last_cost
+    return Used(
+        turns=turns,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        cost_usd=cost,
+        is_cost_known=known,
+        last_tokens=last_tokens,
+        last_cost_usd=last_cost,
+    )
+
+
+def raised(entries: Sequence[ConversationEntry], what: What) -> int:
+    """How often a person said to go on with as much again."""
+    start = 0
+    if what in ("turns", "minutes"):
+        start = max((at for at, each in enumerate(entries) if each.kind == "message"), default=0)
+    return sum(
+        entry.kind == "limit" and entry.body["what"] == what and entry.body["granted"]
+        for entry in entries[start:]
+    )
+
+
+def reached(
+    entries: Sequence[ConversationEntry], limits: Limits, *, minutes: float
+) -> Reached | None:
+    """The limit that the next request would pass, judged by what the last one took."""
+    now = used(entries)
+    tokens = now.tokens_in + now.tokens_out
+    most = limits.turns * (1 + raised(entries, "turns"))
+    if now.turns >= most:
+        return Reached(what="turns", reason=f"{now.turns} requests for one message; {most} are set")
+    most = limits.tokens * (1 + raised(entries, "tokens"))
+    if tokens + now.last_tokens > most:
+        return Reached(
+            what="tokens",
+            reason=f"{tokens} tokens used, the next request takes about {now.last_tokens};"
+            f" {most} are set",
+        )
+    most_usd = limits.cost_usd * (1 + raised(entries, "money"))
+    if most_usd and now.cost_usd + now.last_cost_usd > most_usd:
+        return Reached(
+            what="money",
+            reason=f"${now.cost_usd:.4f} spent, the next request costs about"
+            f" ${now.last_cost_usd:.4f}; ${most_usd:.2f} are set",
+        )
+    most_minutes = limits.minutes * (1 + raised(entries, "minutes"))
+    if minutes >= most_minutes:
+        return Reached(
+            what="minutes", reason=f"{minutes:.1f} minutes of work; {most_minutes:g} are set"
+        )
+    return None

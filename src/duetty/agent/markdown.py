@@ -1,0 +1,69 @@
+"""A conversation as Markdown: every message, call and result, in order."""
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from duetty.agent.limits import used
+from duetty.store import ConversationEntry, ConversationRecord
+
+
+def as_markdown(record: ConversationRecord, entries: Sequence[ConversationEntry]) -> str:
+    total = used(entries)
+    cost = f"${total.cost_usd:.4f}" if total.is_cost_known else "unknown cost"
+    lines = [
+        f"# {record.title}",
+        "",
+        f"Conversation `{record.id}`, begun {_time(record.created_at_ns)}"
+        + (f", in session `{record.session}`" if record.session else ""),
+        f"{total.tokens_in} tokens in, {total.tokens_out} out, {cost}",
+    ]
+    for entry in entries:
+        lines += ["", *_lines(entry)]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(entry: ConversationEntry) -> list[str]:
+    body, at = entry.body, _time(entry.at_ns)
+    match entry.kind:
+        case "message":
+            return [f"## {body['by']} · {at}", "", body["text"]]
+        case "context":
+            names = ", ".join(f"`{name}`" for name, _ in body["pieces"])
+            return [f"*Given with the next message: {names}*"]
+        case "answer":
+            said = [body["text"]] if body["text"] else []
+            return [f"## Agent · {at}", "", *said]
+        case "call":
+            arguments = json.dumps(body["arguments"], indent=2, ensure_ascii=False)
+            return [f"### `{body['tool']}` · {at}", "", *_fenced(arguments, "json")]
+        case "result":
+            ended = "done" if body["ok"] else f"failed (`{body['code']}`)"
+            return [f"{ended}:", "", *_fenced(body["text"], "")]
+        case "told":
+            return [f"*Duetty to the agent: {body['text']}*"]
+        case "summary":
+            return ["*Earlier parts were summed up for the model:*", "", body["text"]]
+        case "fault":
+            return [f"*`{body['code']}`: {body['message']}*"]
+        case "limit":
+            answer = "went on" if body["granted"] else "stopped"
+            return [f"*Limit of {body['what']} reached ({body['reason']}): {answer}*"]
+        case "state":
+            reason = f": {body['reason']}" if body["reason"] else ""
+            return [f"*{body['state']}{reason} · {at}*"]
+
+
+def _fenced(text: str, language: str) -> list[str]:
+    """Fences longer than any inside, so that no output can end them."""
+    longest = max((len(run) for run in _runs(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}{language}", text, fence]
+
+
+def _runs(text: str) -> list[str]:
+    return [run for run in "".join(c if c == "`" else " " for c in text).split() if run]
+
+
+def _time(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S")

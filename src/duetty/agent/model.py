@@ -1,0 +1,62 @@
+"""A model as the agent uses one: what it is asked, and what it answers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from duetty.agent.hands import Tool, ToolCall
+from duetty.store import ConversationEntry
+
+WHAT_TO_INSTALL = "pip install 'duetty[agent]', then start the server again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What the model said, whole."""
+
+    text: str
+    calls: tuple[ToolCall, ...] = ()
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float | None = None
+    """None: nobody knows its price."""
+
+    model: str = ""
+    raw: str | None = None
+
+
+class Model(Protocol):
+    """One request to a model; the loop around it is ours."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def answer(
+        self,
+        instructions: str,
+        entries: Sequence[ConversationEntry],
+        tools: Sequence[Tool],
+        *,
+        on_text: Callable[[str], None],
+    ) -> Answered:
+        """The next words of the conversation. `on_text` gets them piece by piece as they come.
+
+        Raises:
+            ModelUnavailable: if it did not answer, or only in part.
+            ModelRefused: if it takes no such request.
+            ContextTooLong: if that was too much for it.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSource:
+    """Which model, where it is, and the key to it. The key shows in no text of this."""
+
+    model: str
+    base_url: str
+    key: str = field(repr=False)
+    timeout_s: float
+    input_usd: float = 0.0
+    output_usd: float = 0.0
+    """For a million tokens; 0 is what the library's list says."""

@@ -1,0 +1,105 @@
+"""The model behind the agent: found by the settings, and loaded when it is first needed."""
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from duetty.agent.model import WHAT_TO_INSTALL, Model, ModelSource
+from duetty.config import Settings
+from duetty.errors import AgentNotConfigured, AgentNotInstalled, DuettyError
+
+KEYRING_USER = "duetty"
+
+WHAT_TO_SET = (
+    "set agent.model, for example `DUETTY_AGENT_MODEL=openai:gpt-5` with OPENAI_API_KEY in the"
+    " server's environment; or agent.base_url and agent.model for an OpenAI-compatible server"
+    " of your own"
+)
+
+
+def key_variable(settings: Settings) -> str | None:
+    """The variable that holds the key to the model; None where no model is set."""
+    if settings.agent_api_key_env:
+        return settings.agent_api_key_env
+    if not settings.agent_model:
+        return None
+    provider = "openai" if settings.agent_base_url else settings.agent_model.partition(":")[0]
+    return f"{provider.partition('-')[0].upper()}_API_KEY"
+
+
+def without_key(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for programs: the key to the model is for the server alone."""
+    variable = key_variable(settings)
+    key = environment.get(variable, "") if variable else ""
+    return {name: value for name, value in environment.items() if not key or value != key}
+
+
+def model_source(settings: Settings, environment: Mapping[str, str]) -> ModelSource:
+    """Raises:
+    AgentNotConfigured: if settings name no model, or no key to it is found.
+    """
+    if not settings.agent_model:
+        raise AgentNotConfigured("no model is set for the agent", hint=WHAT_TO_SET)
+    if not settings.agent_base_url and ":" not in settings.agent_model:
+        raise AgentNotConfigured(
+            f"agent.model is {settings.agent_model!r}, which names no provider",
+            hint=f"write PROVIDER:{settings.agent_model}, or set agent.base_url",
+        )
+    key = _key(settings, environment)
+    if not key and not settings.agent_base_url:
+        raise AgentNotConfigured(
+            f"there is no key for {settings.agent_model!r}",
+            hint=f"set {key_variable(settings)} in the server's environment, or agent.keyring",
+        )
+    return ModelSource(
+        model=settings.agent_model,
+        base_url=settings.agent_base_url,
+        key=key,
+        timeout_s=settings.agent_timeout_s,
+        input_usd=settings.agent_input_cents / 100,
+        output_usd=settings.agent_output_cents / 100,
+    )
+
+
+def model_problem(settings: Settings, environment: Mapping[str, str]) -> DuettyError | None:
+    """What keeps the agent from a model, as far as can be told without loading anything."""
+    try:
+        model_source(settings, environment)
+    except (AgentNotConfigured, AgentNotInstalled) as error:
+        return error
+    if find_spec("pydantic_ai") is None:
+        return AgentNotInstalled("the agent's library is not installed", hint=WHAT_TO_INSTALL)
+    return None
+
+
+def _key(settings: Settings, environment: Mapping[str, str]) -> str:
+    if settings.agent_keyring:
+        if find_spec("keyring") is None:
+            raise AgentNotInstalled("agent.keyring needs the package keyring", hint=WHAT_TO_INSTALL)
+        import keyring
+        from keyring.errors import KeyringError
+
+        try:
+            kept = keyring.get_password(settings.agent_keyring, KEYRING_USER)
+        except KeyringError as error:
+            raise AgentNotConfigured(
+                f"the system's keyring does not answer: {type(error).__name__}",
+                hint="unlock it, or put the key into the server's environment",
+            ) from error
+        if kept:
+            return kept
+    variable = key_variable(settings)
+    return environment.get(variable, "") if variable else ""
+
+
+def open_model(settings: Settings, environment: Mapping[str, str]) -> Model:
+    """The model as set. Loads its library: half a second, not for the event loop.
+
+    Raises:
+        AgentNotConfigured: if there is none, with what to set.
+        AgentNotInstalled: if its library is missing, with what to install.
+    """
+    if (problem := model_problem(settings, environment)) is not None:
+        raise problem
+    from duetty.agent.library import LibraryModel
+
+    return LibraryModel(model_source(settings, environment))

@@ -1,0 +1,96 @@
+"""`duetty agent`."""
+
+import argparse
+import sys
+from urllib.parse import quote
+
+from duetty.cli.agent_stream import AgentStream
+from duetty.cli.reach import add_instance, reach
+from duetty.cli.show import add_json, as_json, as_table, harmless, visible
+
+EXAMPLES = (
+    ("duetty agent list", "conversations, newest first"),
+    ("duetty agent show 3f2a", "what was said and done"),
+    ("duetty agent stop 3f2a --interrupt", "and press Ctrl-C where it works"),
+    ("duetty agent resume 3f2a", "after a stop, a failure, or the end of a server"),
+    ("duetty agent log 3f2a > log.md", "all of it, as Markdown"),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_instance(parser)
+    commands = parser.add_subparsers(dest="action", required=True)
+    listing = commands.add_parser("list", help="conversations, newest first")
+    add_json(listing)
+    for name, meaning in (
+        ("show", "what was said and done"),
+        ("stop", "stop it in the middle"),
+        ("resume", "let it go on; nothing runs twice"),
+        ("log", "all of it, as Markdown"),
+        ("status", "what the agent is doing"),
+    ):
+        action = commands.add_parser(name, help=meaning)
+        action.add_argument(
+            "conversation", nargs="?" if name == "status" else None, help="its id, or the beginning"
+        )
+        if name != "log":
+            add_json(action)
+        if name == "stop":
+            action.add_argument(
+                "--interrupt", action="store_true", help="also press Ctrl-C in its session"
+            )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    if arguments.action == "list":
+        return _list(client.get("/agent/conversations"), arguments)
+    if arguments.action == "status":
+        status = client.get("/agent/status", conversation=arguments.conversation)
+        if arguments.json:
+            as_json(status)
+        else:
+            print(f"{status['state']}: {visible(status['message'])}")
+        return 0
+    path = f"/agent/conversations/{quote(arguments.conversation, safe='')}"
+    match arguments.action:
+        case "log":
+            sys.stdout.write(harmless(client.get(f"{path}/log")["markdown"]))
+            return 0
+        case "stop":
+            info = client.post(f"{path}/stop", {"interrupt": arguments.interrupt})
+            if arguments.json:
+                as_json(info)
+            else:
+                print(f"{info['id']} is {info['state']}")
+            return 0
+        case "resume":
+            info = client.post(f"{path}/resume", {}, wait_s=120)
+            return AgentStream(client, info["id"], arguments, after=info["seq"]).run()
+        case _:
+            shown = client.get(path)
+            if arguments.json:
+                as_json(shown)
+                return 0
+            return AgentStream(client, shown["info"]["id"], arguments, after=0).show(shown)
+
+
+def _list(found: list[dict[str, object]], arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        as_json(found)
+        return 0
+    as_table(
+        ("ID", "STATE", "SESSION", "TOKENS", "COST", "TITLE"),
+        [
+            (
+                str(each["id"]),
+                str(each["state"]),
+                str(each["session"] or "-"),
+                f"{each['tokens_in']}+{each['tokens_out']}",
+                "-" if each["cost_usd"] is None else f"${each['cost_usd']:.4f}",
+                str(each["title"]),
+            )
+            for each in found
+        ],
+    )
+    return 0
