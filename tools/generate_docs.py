@@ -9,11 +9,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import architecture_map  # beside this file
+
 from duetty.blocks.tracker import _NEXT as TRANSITIONS  # pyright: ignore[reportPrivateUsage] - the diagram is drawn from the table itself
 from duetty.cli.cli_reference import page as command_line
 from duetty.config import Settings
 from duetty.edges.http.errors import STATUS, status_of
-from duetty.errors import DuettyError
+from duetty.errors import (
+    BadArguments,
+    Conflict,
+    Deadline,
+    DuettyError,
+    Exhausted,
+    NotFound,
+    Refused,
+    Unavailable,
+)
 from duetty.ops import OPERATIONS, Operation
 
 NOTE = "<!-- made by tools/generate_docs.py; do not edit -->\n"
@@ -76,11 +87,30 @@ def _type(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "any"))
 
 
+KINDS: dict[type[DuettyError], str] = {
+    BadArguments: "mends the call",
+    Refused: "asks a person, or uses another credential",
+    NotFound: "names something that is there",
+    Conflict: "looks at the state, and tries again when it is another",
+    Exhausted: "tries again later, or ends something first",
+    Unavailable: "tries again later; `duetty doctor` says what is wrong",
+    Deadline: "waits again: the work goes on",
+}
+
+
 def errors() -> str:
     lines = [
         NOTE,
         "# Error codes\n",
-        "Codes are permanent. The class tells what the caller does differently.\n",
+        "```json\n"
+        '{"error": {"code": "session_busy", "message": "somebody has begun a line at the prompt of \'s\'",\n'
+        '           "hint": "let them finish, or clear the line with the key Ctrl-U", "details": {"state": "prompt"}}}\n'
+        "```\n",
+        "Codes are permanent; messages are not. `hint` says what you can do next. The HTTP status tells the kind:\n",
+        "| HTTP | what the caller does |",
+        "|---|---|",
+        *(f"| {_status(kind)} | {what} |" for kind, what in KINDS.items()),
+        "",
         "| code | HTTP | means |",
         "|---|---|---|",
     ]
@@ -141,6 +171,7 @@ PAGES = {
     "settings.md": settings,
     "block-states.md": block_states,
     "cli.md": lambda: NOTE + "\n" + command_line(),
+    "map.md": lambda: NOTE + "\n" + architecture_map.page(),
 }
 
 if __name__ == "__main__":

@@ -78,12 +78,26 @@ class Unavailable(DuettyError):
 
 
 class SessionNotFound(NotFound):
+    """No session has this name; `duetty list` shows those that there are."""
+
     code = "session_not_found"
 
     def __init__(self, session: str) -> None:
         super().__init__(
             f"no session {session!r}", hint="list the sessions to see which names exist"
         )
+
+
+class NoActiveSession(NotFound):
+    """The call names no session, and none is active."""
+
+    code = "no_active_session"
+
+
+class MultipleSessions(Conflict):
+    """The call names no session, and several are active: somebody has to choose."""
+
+    code = "multiple_sessions"
 
 
 class SessionAmbiguous(Conflict):
@@ -106,6 +120,8 @@ class UnsupportedMediaType(BadArguments):
 
 
 class InvalidSessionName(BadArguments):
+    """A name has letters, digits, `.`, `_` and `-`, and is not too long."""
+
     code = "invalid_session_name"
 
     def __init__(self, name: str) -> None:
@@ -116,6 +132,8 @@ class InvalidSessionName(BadArguments):
 
 
 class InvalidTag(BadArguments):
+    """A tag has letters, digits and a few signs, and is not too long."""
+
     code = "invalid_tag"
 
     def __init__(self, tag: str) -> None:
@@ -125,6 +143,8 @@ class InvalidTag(BadArguments):
 
 
 class SessionNameConflict(Conflict):
+    """Another session has this name."""
+
     code = "session_name_conflict"
 
     def __init__(self, name: str) -> None:
@@ -160,10 +180,14 @@ class SessionOpenFailed(BadArguments):
 
 
 class BadWorkingDirectory(SessionOpenFailed):
+    """The working directory does not exist, or cannot be entered."""
+
     code = "invalid_cwd"
 
 
 class BadCommand(SessionOpenFailed):
+    """The program does not exist, or cannot be run."""
+
     code = "invalid_command"
 
 
@@ -174,6 +198,8 @@ class CommandTooLong(BadCommand):
 
 
 class MaxSessions(Exhausted):
+    """As many sessions are open as the settings allow; close one."""
+
     code = "max_sessions_reached"
 
 
@@ -184,6 +210,8 @@ class ForkFailed(Exhausted):
 
 
 class ProcessNotFound(NotFound):
+    """No process has this id, or it was forgotten since."""
+
     code = "process_not_found"
 
     def __init__(self, process: str) -> None:
@@ -193,6 +221,8 @@ class ProcessNotFound(NotFound):
 
 
 class ProcessIdConflict(Conflict):
+    """Another process has this id."""
+
     code = "process_id_conflict"
 
     def __init__(self, process: str) -> None:
@@ -202,10 +232,14 @@ class ProcessIdConflict(Conflict):
 
 
 class MaxProcesses(Exhausted):
+    """As many processes run as the settings allow; wait for one to end."""
+
     code = "max_processes_reached"
 
 
 class BlockNotFound(NotFound):
+    """No command of this session has this number."""
+
     code = "block_not_found"
 
     def __init__(self, block: str) -> None:
@@ -222,10 +256,14 @@ class OutputExpired(NotFound):
 
 
 class IdleTimeout(Deadline):
+    """The session did not fall silent in time."""
+
     code = "idle_timeout"
 
 
 class WaitTimeout(Deadline):
+    """What was waited for did not happen in time."""
+
     code = "wait_timeout"
 
 
@@ -242,6 +280,8 @@ class InputRejected(Unavailable):
 
 
 class UnknownKey(BadArguments):
+    """No key has this name; the message has the nearest one."""
+
     code = "unknown_key"
 
 
@@ -249,6 +289,8 @@ class UnknownKey(BadArguments):
 
 
 class OverlayNotFound(NotFound):
+    """No overlay of this session has this id."""
+
     code = "overlay_not_found"
 
     def __init__(self, id: str) -> None:
@@ -256,6 +298,8 @@ class OverlayNotFound(NotFound):
 
 
 class PanelNotFound(NotFound):
+    """No panel of this session has this id."""
+
     code = "panel_not_found"
 
     def __init__(self, id: str) -> None:
@@ -269,6 +313,8 @@ class InvalidOverlay(BadArguments):
 
 
 class NotFocusable(BadArguments):
+    """The element was not made to take the focus."""
+
     code = "not_focusable"
 
     def __init__(self, id: str) -> None:
@@ -278,6 +324,8 @@ class NotFocusable(BadArguments):
 
 
 class AlreadyInAltScreen(Conflict):
+    """The session shows its alternate elements already."""
+
     code = "already_in_alt_screen"
 
     def __init__(self) -> None:
@@ -287,6 +335,8 @@ class AlreadyInAltScreen(Conflict):
 
 
 class NotInAltScreen(Conflict):
+    """The session shows its normal elements already."""
+
     code = "not_in_alt_screen"
 
     def __init__(self) -> None:
@@ -321,6 +371,8 @@ class ApprovalUnanswered(Deadline):
 
 
 class ApprovalNotFound(NotFound):
+    """No question has this id."""
+
     code = "approval_not_found"
 
     def __init__(self, approval: str) -> None:
@@ -373,6 +425,8 @@ class SandboxUnavailable(Unavailable):
 
 
 class UpstreamNotFound(NotFound):
+    """No upstream has this name; `duetty upstreams` lists them."""
+
     code = "upstream_not_found"
 
     def __init__(self, upstream: str) -> None:
@@ -380,6 +434,8 @@ class UpstreamNotFound(NotFound):
 
 
 class ToolNotFound(NotFound):
+    """The upstream has no tool of this name."""
+
     code = "tool_not_found"
 
     def __init__(self, upstream: str, tool: str) -> None:
@@ -434,6 +490,8 @@ class HostUnavailable(Unavailable):
 
 
 class KeeperUnavailable(Unavailable):
+    """The process that holds the PTYs does not answer; `duetty doctor` says why."""
+
     code = "keeper_unavailable"
 
 
@@ -456,6 +514,8 @@ class TrailUnreadable(Unavailable):
 
 
 class StoreUnavailable(Unavailable):
+    """The database of history and tokens cannot be read or written."""
+
     code = "store_unavailable"
 
 
@@ -521,14 +581,20 @@ class ContextTooLong(Exhausted):
 
 
 class AuthRequired(Refused):
+    """The request has no credential: send `Authorization: Bearer` and what `duetty token` prints."""
+
     code = "auth_required"
 
 
 class AuthInvalid(Refused):
+    """The credential is unknown, has expired, or is of another server."""
+
     code = "auth_invalid"
 
 
 class OriginNotAllowed(Refused):
+    """A page of another address asked; add it to `server.cors_origins`, if you trust it."""
+
     code = "origin_not_allowed"
 
 
@@ -539,6 +605,8 @@ class ScopeMissing(Refused):
 
 
 class TokenNotFound(NotFound):
+    """No token has this id."""
+
     code = "token_not_found"
 
     def __init__(self, token: str) -> None:
@@ -661,6 +729,8 @@ class ServerNotFound(NotFound):
 
 
 class ServerAlreadyRegistered(Conflict):
+    """This server speaks for that one already."""
+
     code = "server_already_registered"
 
     def __init__(self, address: str) -> None:

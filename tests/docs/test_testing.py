@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from tests import spreading
+
 ROOT = Path(__file__).parents[2]
 TESTING = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
 
@@ -35,3 +37,7 @@ def test_a_slow_test_says_why() -> None:
     ]
 
     assert unexplained == []
+
+
+def test_every_long_file_exists() -> None:
+    assert [each for each in spreading.LONG if not (ROOT / each).exists()] == []

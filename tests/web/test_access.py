@@ -18,7 +18,15 @@ def window_options() -> dict[str, Any]:
     return WINDOW
 
 
-def test_no_screen_has_a_serious_finding(tab: Tab) -> None:
+MAIN = ("", "s/s", "history", "approvals")
+OTHERS = (
+    *("s/gone", "recordings", "recordings/s", "share", "settings"),
+    *("approvals/none", "audit", "audit?session=s&decision=deny"),
+)
+
+
+@pytest.mark.parametrize("paths", [MAIN, pytest.param(OTHERS, marks=pytest.mark.slow)])
+def test_no_screen_has_a_serious_finding(tab: Tab, paths: tuple[str, ...]) -> None:
     client = tab.server.client
     client.post("/sessions", {"name": "s", "command": "bash", "tags": ["ci"]})
     client.post("/sessions/s/run", {"input": "echo hello; false"})
@@ -31,10 +39,7 @@ def test_no_screen_has_a_serious_finding(tab: Tab) -> None:
         "/sessions/s/panel", {"position": "bottom", "height": 1, "spans": [{"text": "panel"}]}
     )
     problems: list[str] = []
-    for path in (
-        *("", "s/s", "s/gone", "history", "recordings", "recordings/s", "share", "settings"),
-        *("approvals", "approvals/none", "audit", "audit?session=s&decision=deny"),
-    ):
+    for path in paths:
         tab.goto(path)
         expect(tab.page.locator("#connection")).to_have_attribute("data-is", "live")
         tab.wait_still()

@@ -1,6 +1,8 @@
 """The list: what is there, what each does, and what a person can do with it."""
 
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -19,11 +21,15 @@ def test_an_empty_server_teaches_how_to_begin(tab: Tab) -> None:
     tab.goto()
 
     expect(tab.page.get_by_role("heading", name="No session yet")).to_be_visible()
-    expect(tab.page.get_by_label("MCP configuration")).to_contain_text('"mcpServers"')
+    expect(tab.page.get_by_label("MCP configuration")).to_contain_text("DUETTY_HOME")
     tab.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     tab.page.get_by_role("button", name="Copy").first.click()
     tab.wait_copied(tab.page.get_by_label("MCP configuration").inner_text())
-    assert json.loads(tab.copied())["mcpServers"]["duetty"]["command"] == "duetty"
+    assert json.loads(tab.copied())["mcpServers"]["duetty"] == {
+        "command": str(Path(sys.executable).with_name("duetty")),
+        "args": ["mcp"],
+        "env": {"DUETTY_HOME": str(tab.server.home)},
+    }
 
 
 def test_cards_show_the_last_rows_of_each_session(tab: Tab) -> None:

@@ -1,4 +1,7 @@
-"""Code that uses a running server."""
+"""Code that uses a running server.
+
+Knows addresses, requests and errors; nothing of how the server does its work.
+"""
 
 from duetty.client.client import Client, RemoteError, session_path
 

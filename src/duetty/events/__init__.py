@@ -1,4 +1,7 @@
-"""What happens in a session: event types, the numbered log, bounded subscriptions."""
+"""What happens in a session: event types, the numbered log, bounded subscriptions.
+
+Knows nothing of who listens: a subscriber that falls behind is told so, and not waited for.
+"""
 
 from duetty.events.log import EventLog
 from duetty.events.queue import SUBSCRIBER_ENTRIES, Subscription

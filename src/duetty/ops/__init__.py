@@ -1,4 +1,7 @@
-"""What the product can do, each thing said once, and the one path to it."""
+"""What the product can do, each thing said once, and the one path to it.
+
+Knows everything below, and nothing of the edges: a call is the same, however it came.
+"""
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
@@ -19,6 +22,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.oversight import Oversight, open_oversight
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
+from duetty.ops.selection import SESSION_HEADER
 from duetty.ops.services import Node, Services
 from duetty.ops.shares import Shares
 from duetty.ops.table import OPERATIONS
@@ -29,6 +33,7 @@ __all__ = [
     "BROWSER_S",
     "OPERATIONS",
     "PART_BYTES",
+    "SESSION_HEADER",
     "UNUSABLE",
     "Access",
     "AgentHands",

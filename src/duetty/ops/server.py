@@ -8,6 +8,7 @@ from duetty import descriptors
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import NotAPerson, UserNotFound
 from duetty.ops.judgements import PLAIN
+from duetty.ops.mcp_host import host_entry
 from duetty.ops.operation import Operation, Route
 from duetty.ops.permits import permit
 from duetty.ops.sandbox_choice import boundary_of
@@ -67,6 +68,7 @@ async def _status(params: Nothing, services: Services, actor: Actor) -> ServerSt
             session.profile.sandbox != "none" and not session.is_exited for session in sessions
         ),
         standing_approvals=len(services.approvals.standing.in_force()),
+        mcp_host=host_entry(node.instance),
         degraded=degraded,
     )
 

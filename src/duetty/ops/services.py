@@ -14,6 +14,7 @@ from duetty.hub import Hub, Membership, Rooms, Users
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
+from duetty.ops.selection import Candidates
 from duetty.processes import Processes
 from duetty.session import Registry
 from duetty.store import Store
@@ -80,6 +81,9 @@ class Services:
     upstreams: Upstreams = field(default_factory=no_upstreams)
     taken: set[str] = field(default_factory=set[str])
     """Ids of free sessions that calls of the terminal contract are about to use."""
+
+    candidates: Candidates | None = None
+    """Sessions that a call may mean which names none, where that is not those of this node."""
 
     steps: Steps | None = None
     """Set for the run of an operation that is composed of others."""

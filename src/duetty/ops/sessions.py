@@ -1,7 +1,7 @@
 """Operations on sessions: open, list, look, change, signal, close, remove."""
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from posixpath import normpath
 
@@ -16,6 +16,8 @@ from duetty.errors import (
     InvalidTag,
     KeeperUnavailable,
     MaxSessions,
+    MultipleSessions,
+    NoActiveSession,
     NotAPerson,
     PolicyDenied,
     SandboxUnavailable,
@@ -27,6 +29,7 @@ from duetty.ids import checked_session_name, checked_tag
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
 from duetty.ops.sandbox_choice import sandbox_order
+from duetty.ops.selection import Candidate, candidate_of, select
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
 from duetty.session import Bounds, OpenRequest, Session
@@ -35,11 +38,12 @@ from duetty.wire.params import (
     ListParams,
     OpenParams,
     ResizeParams,
+    SelectParams,
     SessionParams,
     SignalParams,
     UpdateParams,
 )
-from duetty.wire.results import Done, SessionInfo
+from duetty.wire.results import Done, SelectedSession, SessionInfo
 from duetty.workspaces import workspace_of
 
 MAX_SIZE = 1_000
@@ -231,6 +235,36 @@ def _grace_s(params: CloseParams, services: Services) -> float:
     return grace_ms / 1000
 
 
+def own_candidates(services: Services, actor: Actor) -> list[Candidate]:
+    """Those of this node."""
+    return [
+        candidate_of(session, services.node.hostname)
+        for session in services.registry.sessions()
+        if _may_be_meant(session, actor)
+    ]
+
+
+def _may_be_meant(session: Session, actor: Actor) -> bool:
+    """What runs in the background is nobody's to type into."""
+    if session.is_exited or session.profile.bounds.is_background:
+        return False
+    is_confined = actor.confined is None or session.profile.sandbox != "none"
+    return actor.session in (None, session.name) and is_confined
+
+
+async def _select(params: SelectParams, services: Services, actor: Actor) -> SelectedSession:
+    candidates: Sequence[Candidate] = own_candidates(services, actor)
+    if services.candidates is not None:
+        candidates = await services.candidates(actor)
+    found = select(candidates, remembered=params.remembered)
+    return SelectedSession(
+        session=found.name,
+        session_id=found.session_id,
+        machine=found.machine,
+        reason="only" if len(candidates) == 1 else "remembered",
+    )
+
+
 OPEN = Operation(
     name="session.open",
     summary="Open a session: a shell or a command on a new PTY.",
@@ -265,6 +299,18 @@ LIST = Operation(
     route=Route(method="GET", path="/sessions"),
     everywhere=True,
     shared=True,
+)
+SELECT = Operation(
+    name="session.select",
+    summary="The session that a call means that names none: the only active one, or the one chosen before.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=SelectParams,
+    result=SelectedSession,
+    run=_select,
+    route=Route(method="GET", path="/select"),
+    shared=True,
+    errors=(NoActiveSession, MultipleSessions),
 )
 GET = Operation(
     name="session.get",

@@ -64,6 +64,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         tokens.SIGN_OUT,
         sessions.OPEN,
         sessions.LIST,
+        sessions.SELECT,
         sessions.GET,
         sessions.UPDATE,
         sessions.RESIZE,

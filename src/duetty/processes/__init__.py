@@ -1,4 +1,7 @@
-"""Commands without a terminal: a process of their own with pipes, and its output on disk."""
+"""Commands without a terminal: a process of their own with pipes, and its output on disk.
+
+Knows nothing of sessions, callers or rules.
+"""
 
 from duetty.processes.output import Output
 from duetty.processes.process import PROVEN_PATH, Limits, Order, Process

@@ -1,4 +1,7 @@
-"""One PTY with its process, terminal and log, from open to close; and all of them."""
+"""One PTY with its process, terminal and log, from open to close; and all of them.
+
+Knows nothing of callers, rules or edges: who may do something was decided before.
+"""
 
 from duetty.session.block import Block
 from duetty.session.bounds import BoundReached, Bounds

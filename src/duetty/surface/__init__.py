@@ -1,4 +1,7 @@
-"""Screen, panels and overlays, as one viewer sees them. Pure: cells in, frames out."""
+"""Screen, panels and overlays, as one viewer sees them. Pure: cells in, frames out.
+
+Knows nothing of sessions, viewers' connections or who drew what.
+"""
 
 from duetty.surface.compose import (
     Composer,

@@ -1,4 +1,7 @@
-"""The emulator behind one facade: bytes in, changes out, screens on demand."""
+"""The emulator behind one facade: bytes in, changes out, screens on demand.
+
+Pure. Knows nothing of sessions, and only one module of it knows the engine.
+"""
 
 from duetty.vt.cells import PLAIN, GridRow, Piece, Style, spans_of
 from duetty.vt.dump import grid_dump

@@ -130,6 +130,12 @@ class SessionParams(Params):
     session: SessionName
 
 
+class SelectParams(Params):
+    remembered: str | None = Field(
+        None, description="id of the session that was chosen before, if it is still active"
+    )
+
+
 class UpdateParams(SessionParams):
     name: str | None = Field(None, description="new name")
     add_tags: list[str] = Field(default_factory=list)

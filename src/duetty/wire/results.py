@@ -68,6 +68,13 @@ class SessionInfo(Result):
     degraded: str | None = Field(description="what no longer works as promised, and why")
 
 
+class SelectedSession(Result):
+    session: str = Field(description="its name")
+    session_id: str
+    machine: str
+    reason: Literal["only", "remembered"]
+
+
 class ScreenRgb(Result):
     r: int
     g: int
@@ -326,6 +333,14 @@ class SearchHit(Result):
     matches: list[tuple[int, int]] = Field(description="start and end of each match in the snippet")
 
 
+class HostEntry(Result):
+    """One server in an MCP host's configuration."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str]
+
+
 class Limit(Result):
     """A bound that callers share, as it is in force now."""
 
@@ -362,5 +377,8 @@ class ServerStatus(Result):
     )
     confined_sessions: int = Field(description="of the open ones, those in a sandbox")
     standing_approvals: int = Field(description="answers of people that cover later calls")
+    mcp_host: HostEntry = Field(
+        description="for the configuration of an MCP host on the server's machine"
+    )
     degraded: dict[str, str]
     """Part and reason of everything that does not work as promised."""

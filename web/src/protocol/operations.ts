@@ -7,6 +7,12 @@ export interface Health {
   status: "ok";
 }
 
+export interface HostEntry {
+  command: string;
+  args: string[];
+  env: Record<string, string>;
+}
+
 export interface ServerStatus {
   hostname: string;
   version: string;
@@ -26,6 +32,8 @@ export interface ServerStatus {
   confined_sessions: number;
   /** answers of people that cover later calls */
   standing_approvals: number;
+  /** for the configuration of an MCP host on the server's machine */
+  mcp_host: HostEntry;
   degraded: Record<string, string>;
 }
 
@@ -362,6 +370,19 @@ export interface SessionInfo {
 export interface ListParams {
   /** only sessions with one of these tags */
   tag?: string[];
+}
+
+export interface SelectParams {
+  /** id of the session that was chosen before, if it is still active */
+  remembered?: string | null;
+}
+
+export interface SelectedSession {
+  /** its name */
+  session: string;
+  session_id: string;
+  machine: string;
+  reason: "only" | "remembered";
 }
 
 export interface SessionParams {
@@ -2307,6 +2328,8 @@ export interface Operations {
   "session.open": { params: OpenParams; result: SessionInfo };
   /** List the sessions, exited ones included, with what each is doing. */
   "session.list": { params: ListParams; result: SessionInfo[] };
+  /** The session that a call means that names none: the only active one, or the one chosen before. */
+  "session.select": { params: SelectParams; result: SelectedSession };
   /** One session: name, process, size, tags, state and how it is known. */
   "session.get": { params: SessionParams; result: SessionInfo };
   /** Rename a session, add and remove tags, set its workspace; all of it or nothing. */

@@ -1,4 +1,7 @@
 // All sessions as tiles, those that wait for a person first; and what to do when there is none.
+import { useEffect, useState } from "preact/hooks";
+import type { HostEntry } from "../protocol/operations";
+import { socket } from "../protocol/socket";
 import { ask } from "../state/dialogs";
 import { prefs } from "../state/prefs";
 import { filter, isWaiting, loaded, sessions, shown } from "../state/sessions";
@@ -53,7 +56,12 @@ export function Sessions() {
 }
 
 function Welcome() {
-  const config = JSON.stringify({ mcpServers: { duetty: { command: "duetty", args: ["mcp"] } } }, null, 2);
+  const [entry, setEntry] = useState<HostEntry | null>(null);
+  useEffect(() => {
+    void socket.call("server.status", {}).then(({ mcp_host }) => setEntry(mcp_host), () => {});
+  }, []);
+  const { env, ...bridge } = entry ?? { command: "duetty", args: ["mcp"], env: {} };
+  const config = JSON.stringify({ mcpServers: { duetty: Object.keys(env).length ? { ...bridge, env } : bridge } }, null, 2);
   return (
     <section class={css.empty} data-region aria-label="Sessions">
       <h1>No session yet</h1>

@@ -5,13 +5,13 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 
 from duetty.cli.hub_token import HUB_TOKEN, token_for
 from duetty.cli.reach import add_instance, paths_of
 from duetty.client import Client
 from duetty.config import Paths, load_settings, make_private
 from duetty.errors import InstanceBusy
+from duetty.ops.mcp_host import duetty_words, host_entry
 from duetty.ops.sandbox_choice import boundary_of
 from duetty.server import Announcement, Server, is_locked, log_to
 
@@ -142,10 +142,9 @@ def _replace(paths: Paths) -> None:
 
 
 def _announce(said: Announcement, instance: str, safety: str) -> None:
-    executable = Path(sys.argv[0]).absolute()
-    words = [str(executable)] if executable.name == "duetty" else [sys.executable, "-m", "duetty"]
-    command = " ".join(words)
-    block = {"mcpServers": {"duetty": _host_entry(words, instance)}}
+    command = " ".join(duetty_words())
+    entry = host_entry(instance).model_dump(exclude_defaults=True)
+    block = {"mcpServers": {"duetty": {name: value for name, value in entry.items() if value}}}
     lines = [
         f"Duetty is running at {said.url}",
         safety,
@@ -162,11 +161,3 @@ def _announce(said: Announcement, instance: str, safety: str) -> None:
     if said.warnings:
         print("\n".join(f"WARNING: {warning}" for warning in said.warnings), file=sys.stderr)
     print("\n".join(lines), flush=True)
-
-
-def _host_entry(words: list[str], instance: str) -> dict[str, object]:
-    """How an MCP host starts the bridge to this very server; hosts pass on little environment."""
-    named = [] if instance == "default" else ["--instance", instance]
-    entry: dict[str, object] = {"command": words[0], "args": [*words[1:], "mcp", *named]}
-    moved = {"DUETTY_HOME": os.environ["DUETTY_HOME"]} if "DUETTY_HOME" in os.environ else {}
-    return entry | ({"env": moved} if moved else {})

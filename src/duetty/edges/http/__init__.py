@@ -1,4 +1,7 @@
-"""The HTTP edge."""
+"""The HTTP edge: routes made from the operation table, WebSockets, sign-in, limits.
+
+Knows requests and answers; what an operation does is none of its business.
+"""
 
 from duetty.edges.http.app import make_app
 from duetty.edges.http.auth import Guard

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import quote, unquote
 
 import anyio
 from pydantic import BaseModel
@@ -17,7 +18,7 @@ from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.headers import DOCUMENT_POLICY
 from duetty.errors import AuthInvalid, BadArguments, DuettyError, ServerStopping
-from duetty.ops import Dispatcher, Operation, Stream
+from duetty.ops import SESSION_HEADER, Dispatcher, Operation, Stream
 
 Stopping = Callable[[], Awaitable[object]]
 """Returns when the server is about to end."""
@@ -28,11 +29,16 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def operation_routes(
     dispatcher: Dispatcher, guard: Guard, stopping: Stopping
 ) -> list[StarletteRoute]:
-    """One for each path, so that a wrong method is told all the right ones."""
+    """One for each path, so that a wrong method is told all the right ones.
+
+    What is offered for each session stands under `/session` too, for the one that is meant.
+    """
     by_path: dict[str, dict[str, Endpoint]] = {}
     for operation in dispatcher.operations.values():
-        methods = by_path.setdefault(operation.route.path, {})
-        methods[operation.route.method] = _endpoint(operation, dispatcher, guard, stopping)
+        endpoint = _endpoint(operation, dispatcher, guard, stopping)
+        path, method = operation.route.path, operation.route.method
+        for each in {path, path.replace("/sessions/{session}", "/session")}:
+            by_path.setdefault(each, {})[method] = endpoint
     return [
         StarletteRoute(path, _by_method(methods), methods=list(methods))
         for path, methods in sorted(by_path.items(), key=lambda item: _order(item[0]))
@@ -55,12 +61,17 @@ def _endpoint(
     operation: Operation[Any, Any], dispatcher: Dispatcher, guard: Guard, stopping: Stopping
 ) -> Endpoint:
     arguments = Arguments(operation)
+    has_session = "{session}" in operation.route.path
 
     async def endpoint(request: Request) -> Response:
-        given: Mapping[str, object] = {}
+        given: dict[str, object] = {}
+        where: dict[str, str] = {}
         try:
             actor = guard.admit(request)
             given = await arguments.read(request)
+            if has_session and "session" not in given:
+                where = {"session": await _meant(request, dispatcher, actor)}
+            given = given | where
             call = dispatcher.call(actor, operation.name, given, streaming=True, **_manner(request))
             if operation.waits or operation.effect is not Effect.READ:
                 result = await _while_wanted(call, actor, request, guard, stopping)
@@ -74,9 +85,20 @@ def _endpoint(
             return error_response(error if cut_off is None else cut_off(given, error.message))
         except DuettyError as error:
             return error_response(error)
-        return _answer(result, operation.route.status)
+        answer = _answer(result, operation.route.status)
+        if where:
+            answer.headers[SESSION_HEADER] = quote(where["session"])
+        return answer
 
     return endpoint
+
+
+async def _meant(request: Request, dispatcher: Dispatcher, actor: Actor) -> str:
+    """The session of a request that names none in its path and arguments."""
+    if (named := request.headers.get(SESSION_HEADER)) is not None:
+        return unquote(named)
+    selected = await dispatcher.call(actor, "session.select", {})
+    return str(selected.session)
 
 
 MANNER = "duetty.manner"

@@ -8,7 +8,7 @@ and no exception escapes (an escaped one would show its text to the client).
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -76,6 +76,7 @@ from duetty.edges.mcp.sdk import (
     set_level,
     tell_client,
 )
+from duetty.edges.mcp.session_choice import run_in_session
 from duetty.edges.mcp.shutdown import Ending
 from duetty.edges.mcp.subscriptions import Watches
 from duetty.edges.mcp.tasks import (
@@ -136,6 +137,9 @@ class Use:
     abilities: frozenset[Ability]
     """What the client can be asked for."""
 
+    known: Json = field(default_factory=dict[str, Any])
+    """Arguments that were left out and found meanwhile: the session."""
+
     @property
     def about(self) -> tuple[str, str]:
         """What an answer to a question of this call is bound to."""
@@ -144,7 +148,7 @@ class Use:
     @property
     def may_ask(self) -> bool:
         """Whether the client may be asked something before this has its result."""
-        return may_ask(self.tool, self.abilities)
+        return may_ask(self.tool, self.abilities, self.arguments)
 
     async def outcome(self, task: Task | None = None) -> Outcome:
         calls = self.calls
@@ -165,7 +169,7 @@ class Use:
             if not self.tool.checks_itself:
                 given = self.check(given)
             with self.ending.cutting():
-                return shape(await self.tool.run(calls, given))
+                return shape(await run_in_session(self.tool, calls, given, self.known))
             return shape(self._cut_off())
         except DuettyError as error:
             if json_rpc_code(error) is None:
@@ -181,9 +185,10 @@ class Use:
         return self.tool.cut_off(self.arguments, stopping.message)
 
 
-def may_ask(tool: Tool, abilities: frozenset[Ability]) -> bool:
-    """Policy's question about it, or what the tool itself wants of the host."""
-    return ("form" in abilities and not tool.is_read_only) or (tool.asks_host and bool(abilities))
+def may_ask(tool: Tool, abilities: frozenset[Ability], arguments: Json) -> bool:
+    """Policy's question about it, which session is meant, or what the tool itself wants of the host."""
+    has_question = not tool.is_read_only or tool.needs_choice(arguments)
+    return ("form" in abilities and has_question) or (tool.asks_host and bool(abilities))
 
 
 class Core:
@@ -201,6 +206,7 @@ class Core:
         self._dialect_of = {
             tool.name: part.name for part in dialect.parts or (dialect,) for tool in part.tools
         }
+        self._how_to_start = {part.name: part.how_to_start for part in dialect.parts or (dialect,)}
         self._of_resources = dialect.part_with(lambda part: bool(part.resources))
         self._of_prompts = dialect.part_with(lambda part: bool(part.prompts))
         self._prompts = {prompt.name: prompt for prompt in dialect.prompts}
@@ -374,7 +380,7 @@ class Core:
             return None
         else:
             asks, tasks, client = peer.abilities, False, peer.client
-        if may_ask(tool, asks) or (tasks and tool.tail is not None):
+        if may_ask(tool, asks, call.arguments) or (tasks and tool.tail is not None):
             return None
         calls = self._calls(caller, client, self._dialect_of[call.name], peer)
         given = _without_nulls(call.arguments, tool)
@@ -472,6 +478,9 @@ class Core:
         if client is not None:
             caller = replace(caller, actor=replace(caller.actor, client=client))
         calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
+        calls = replace(calls, how_to_start=self._how_to_start.get(dialect))
+        if peer is not None:
+            calls = replace(calls, choice=peer.choice)
         if peer is None or peer.tell is None:
             return calls
         return replace(calls, later=partial(self._later, peer, calls))
@@ -818,7 +827,9 @@ async def _tell_progress(report: Report, use: Use) -> None:
     while True:
         elapsed_s += PROGRESS_S
         try:
-            tail = await use.tool.tail(use.calls, use.arguments)
+            tail = None
+            if not use.tool.needs_choice(use.arguments | use.known):
+                tail = await use.tool.tail(use.calls, use.arguments | use.known)
         except DuettyError:
             tail = None  # not there yet, or gone: the call itself says so
         await report(elapsed_s, None if bound_ms is None else bound_ms / 1000, tail)

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote
 
 from duetty import __version__
 from duetty.calls import Actor
-from duetty.edges.mcp.peer import Peer
+from duetty.edges.mcp.peer import Choice, Peer
 from duetty.errors import BadSetting, DuettyError
 from duetty.hosts import HostClient
 from duetty.ops import Dispatcher, HostAsk, Progress, Watch
@@ -29,6 +29,9 @@ class Caller:
     actor: Actor
     cwd: str | None = None
     """Directory in which the agent's host works, where it is on this machine and told us."""
+
+    session: str | None = None
+    """The session that its request names beside its arguments, by a header."""
 
     peer: Peer | None = field(default=None, compare=False, repr=False)
     """Of a line: what is known of its client."""
@@ -52,6 +55,10 @@ class Calls:
 
     progress: Progress | None = None
     """Tells a caller who asked for it how far an operation is that knows."""
+
+    choice: Choice = field(default_factory=Choice)
+    how_to_start: str | None = None
+    """A session, in this vocabulary."""
 
     later: Callable[["Telling"], None] | None = None
     """Tells this client, where it can be told things, what comes of something that goes on by itself."""
@@ -147,6 +154,12 @@ class Tool:
     is_idempotent: bool = False
     """The same call again changes nothing more. What only reads is so anyway."""
 
+    session_word: str | None = None
+    """The argument that names a session. Left out, the one is meant that `session_choice` finds."""
+
+    opens_session: bool = False
+    """Where none is active, it opens one."""
+
     asks_host: bool = False
     """It may ask the caller's own host for a completion, or its person (`Calls.client`)."""
 
@@ -161,6 +174,9 @@ class Tool:
 
     bound_ms: Callable[[Json], int | None] = lambda arguments: None
     """How long it takes at most, where that is known beforehand."""
+
+    def needs_choice(self, arguments: Json) -> bool:
+        return self.session_word is not None and self.session_word not in arguments
 
     def input_schema(self) -> Json:
         return {
@@ -339,6 +355,9 @@ class Dialect:
     tools: Sequence[Tool]
     resources: Sequence[Resource] = ()
     prompts: Sequence[Prompt] = ()
+    how_to_start: str | None = None
+    """A session, by its own tools."""
+
     server: ServerInfo = ServerInfo()
     live: Live | None = None
     parts: Sequence["Dialect"] = ()

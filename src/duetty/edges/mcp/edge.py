@@ -24,7 +24,7 @@ from duetty.calls import Actor
 from duetty.edges.mcp.dialect import Caller
 from duetty.edges.mcp.resource_metadata import challenge
 from duetty.errors import AuthInvalid, AuthRequired, DuettyError, UnsupportedMediaType
-from duetty.ops import Dispatcher, Live
+from duetty.ops import SESSION_HEADER, Dispatcher, Live
 
 if TYPE_CHECKING:
     import socket
@@ -128,9 +128,8 @@ class McpEdge:
             return
         # A stream that stays open ends with the token that opened it.
         with anyio.CancelScope() as serving, self._live.joined(actor, serving.cancel):
-            await transports.http(
-                Caller(actor=actor), names, scope=scope, receive=receive, send=send
-            )
+            caller = Caller(actor=actor, session=request.headers.get(SESSION_HEADER))
+            await transports.http(caller, names, scope=scope, receive=receive, send=send)
 
     async def _serve_connection(self, stream: SocketStream) -> None:
         async with stream:

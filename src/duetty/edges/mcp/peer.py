@@ -10,6 +10,21 @@ from duetty.calls import Actor
 from duetty.hosts import Ability
 
 
+@dataclass(slots=True, kw_only=True)
+class Choice:
+    """What one connection knows of the session it means."""
+
+    session_id: str | None = None
+    offered: dict[str, str] = field(default_factory=dict[str, str])
+    """Ids by id and by name, of the candidates that were told last."""
+
+    def named(self, session: str) -> None:
+        """A call names this one: the answer to what was told, if it was told."""
+        if session in self.offered:
+            self.session_id = self.offered[session]
+            self.offered = {}
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
 class Peer:
     version: str | None = None
@@ -30,6 +45,9 @@ class Peer:
         default_factory=dict[str | int, anyio.CancelScope]
     )
     """Plain calls on their way, by id."""
+
+    choice: Choice = field(default_factory=Choice)
+    """The session that it means where it names none."""
 
     is_gone: bool = False
 

@@ -12,14 +12,24 @@ from duetty.errors import (
     BadArguments,
     Deadline,
     DuettyError,
+    MultipleSessions,
+    NoActiveSession,
     Refused,
     SessionBusy,
 )
-from duetty.ops.contract.failures import USE_LISTED, Partial, TargetNotFound, TimedOut, timed_out
+from duetty.ops.contract.failures import (
+    USE_LISTED,
+    InvalidPayload,
+    Partial,
+    TargetNotFound,
+    TimedOut,
+    timed_out,
+)
 from duetty.ops.contract.owners import session_of, sessions_of
 from duetty.ops.contract.steps import DIALECT, Doing, Outcome
 from duetty.ops.contract.view import is_seen, obtain_view
 from duetty.ops.contract.words import line_of
+from duetty.ops.selection import candidate_of, select
 from duetty.ops.services import Services
 from duetty.session import Session
 from duetty.wire.contract import Executed, OutputRead, TargetInfo, Terminated
@@ -211,8 +221,35 @@ def _timed_out(doing: Doing, session: Session, message: str, *, output: str | No
     )
 
 
+def _meant(doing: Doing) -> Session:
+    """The terminal that is named, or the only one there is.
+
+    Raises:
+        TargetNotFound: if there is none, or none of this name.
+        InvalidPayload: if there are several, and none is named.
+    """
+    services, actor, target = doing.services, doing.actor, doing.request.target
+    if target is None:
+        own = [each for each in sessions_of(services, actor) if not each.is_exited]
+        try:
+            target = select([candidate_of(each, services.node.hostname) for each in own]).name
+        except NoActiveSession as error:
+            raise TargetNotFound(
+                error.message, hint="execute opens one", fields=USE_LISTED, reason=error.code
+            ) from error
+        except MultipleSessions as error:
+            raise InvalidPayload(
+                error.message,
+                hint=error.hint,
+                fields=USE_LISTED,
+                reason=error.code,
+                candidates=error.details["candidates"],
+            ) from error
+    return session_of(services, actor, target)
+
+
 async def read_output(doing: Doing) -> Outcome:
-    session = session_of(doing.services, doing.actor, doing.request.target or "")
+    session = _meant(doing)
     if doing.request.timeout_ms is not None and session.state().word not in _AT_REST:
         await _wait_rest(doing, session)
     name = {"session": session.name}
@@ -273,7 +310,7 @@ def _last_lines(lines: list[str], limit_bytes: int) -> list[str]:
 
 
 async def terminate(doing: Doing) -> Outcome:
-    session = session_of(doing.services, doing.actor, doing.request.target or "")
+    session = _meant(doing)
     was_running = not session.is_exited
     info = await doing.call("session.close", {"session": session.name})
     return _target(session), Terminated(

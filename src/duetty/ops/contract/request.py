@@ -159,7 +159,7 @@ def checked(bridged: Bridged) -> Request:
     runtime = cast("RuntimeGiven", parts["runtime"])
     target = cast("TargetGiven", parts["target"])
     problems = _unfitting(bridged.action, mode, execution, runtime)
-    problems |= _target_problems(bridged.action, target)
+    problems |= _target_problems(bridged.action, mode, target)
     request = Request(
         action=bridged.action,
         mode=mode,
@@ -298,8 +298,9 @@ def _set_fields(part: BaseModel) -> Iterable[str]:
     return sorted(part.model_fields_set)
 
 
-def _target_problems(action: Action, target: TargetGiven) -> dict[str, str]:
-    if action in ("read_output", "terminate") and target.identity is None:
+def _target_problems(action: Action, mode: Mode, target: TargetGiven) -> dict[str, str]:
+    is_process = mode == "headless"  # of terminals, the only one is meant
+    if action in ("read_output", "terminate") and target.identity is None and is_process:
         return {"target.session": f"{action} needs one; list has them"}
     if action == "list" and target.identity is not None:
         return {"target": "list takes none"}

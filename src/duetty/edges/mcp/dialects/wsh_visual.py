@@ -18,7 +18,7 @@ from duetty.errors import BadArguments
 
 DONE = Answer(content={"success": True})
 SUCCESS = object_of(["success"], success=BOOLEAN)
-SESSION = text("session name")
+SESSION = text("session; default: the only one")
 
 _HEX = re.compile(r"#([0-9a-fA-F]{2})([0-9a-fA-F]{2})([0-9a-fA-F]{2})")
 
@@ -150,8 +150,8 @@ TOOLS = (
             "spans": _SPANS,
             "list": _LIST,
         },
-        required=("session",),
         result={"type": "object", "description": "the overlay, or {overlays: [...]}"},
+        session_word="session",
         run=_overlay,
     ),
     Tool(
@@ -159,8 +159,8 @@ TOOLS = (
         title="Remove overlays",
         description="Take one overlay away, or all of them.",
         parameters={"session": SESSION, "id": text("omit to clear all")},
-        required=("session",),
         result=SUCCESS,
+        session_word="session",
         run=_remove_overlay,
     ),
     Tool(
@@ -180,8 +180,8 @@ TOOLS = (
             "spans": _SPANS,
             "list": _LIST,
         },
-        required=("session",),
         result={"type": "object", "description": "the panel, or {panels: [...]}"},
+        session_word="session",
         run=_panel,
     ),
     Tool(
@@ -189,8 +189,8 @@ TOOLS = (
         title="Remove panels",
         description="Take one panel away, or all of them; the program gets the rows back.",
         parameters={"session": SESSION, "id": text("omit to clear all")},
-        required=("session",),
         result=SUCCESS,
+        session_word="session",
         run=_remove_panel,
     ),
     Tool(
@@ -208,7 +208,6 @@ TOOLS = (
             "keys_after": number("return keys after this seq; 0 for all", low=0),
             "wait_ms": number("wait so long for a key", low=0),
         },
-        required=("session",),
         result=object_of(
             ["mode"],
             mode=text("who gets the keys", "passthrough", "capture"),
@@ -217,6 +216,7 @@ TOOLS = (
             last_seq={"type": "integer"},
             missed={"type": "integer"},
         ),
+        session_word="session",
         run=_input_mode,
     ),
     Tool(
@@ -230,8 +230,8 @@ TOOLS = (
             "session": SESSION,
             "action": text("omit to look", "enter_alt", "exit_alt"),
         },
-        required=("session",),
         result=object_of(["mode"], mode=STRING),
+        session_word="session",
         run=_screen_mode,
     ),
 )

@@ -1,0 +1,108 @@
+"""The session of a tool call that names none: found, asked for, or told as an error.
+
+What was chosen is remembered for the connection, and forgotten when that session ends. A choice is
+an answer to `multiple_sessions`: given to the question at the caller's host, or by the next call
+that names one of the candidates.
+"""
+
+from dataclasses import replace
+from typing import Any, cast
+
+from duetty.edges.mcp.dialect import Answer, Calls, Json, Tool
+from duetty.errors import HostUnavailable, MultipleSessions, NoActiveSession
+
+ASK_S = 120.0
+"""For the person at the host to choose."""
+
+
+async def run_in_session(tool: Tool, calls: Calls, given: Json, known: Json) -> Answer:
+    """Run the tool in the session that is meant; `known` gets its name, for who reports on the call.
+
+    Raises:
+        NoActiveSession: if there is none, and the tool opens none.
+        MultipleSessions: if it could be one of several, and nobody chose.
+    """
+    word = tool.session_word
+    if word is None:
+        return await tool.run(calls, given)
+    if word in given:
+        calls.choice.named(str(given[word]))
+        return await tool.run(calls, given)
+    if calls.caller.session is not None:
+        known[word] = calls.caller.session
+    else:
+        try:
+            known[word] = await _selected(calls)
+        except NoActiveSession as error:
+            if tool.opens_session:
+                return await tool.run(calls, given)
+            raise NoActiveSession(error.message, hint=calls.how_to_start or error.hint) from error
+    answer = await tool.run(calls, given | known)
+    return _with_session(answer, word, known[word])
+
+
+async def _selected(calls: Calls) -> str:
+    try:
+        found: Any = await calls("session.select", {"remembered": calls.choice.session_id})
+    except MultipleSessions as error:
+        chosen = await _asked(calls, error)
+        candidates: Any = error.details["candidates"]
+        if chosen is None:
+            ids = {each["sessionId"]: each["sessionId"] for each in candidates}
+            calls.choice.session_id = None
+            calls.choice.offered = ids | {each["name"]: each["sessionId"] for each in candidates}
+            raise
+        calls.choice.session_id = chosen
+        return next(str(each["name"]) for each in candidates if each["sessionId"] == chosen)
+    if found.session_id != calls.choice.session_id:
+        calls.choice.session_id = None  # that one has ended
+    return str(found.session)
+
+
+async def _asked(calls: Calls, error: MultipleSessions) -> str | None:
+    """The id that the person at the caller's host chose; None where nobody can, or did."""
+    if calls.client is None or "form" not in calls.client.abilities:
+        return None
+    candidates: Any = error.details["candidates"]
+    ids = [each["sessionId"] for each in candidates]
+    labels = [_label(each) for each in candidates]
+    request = {
+        "mode": "form",
+        "message": "Several sessions are active. Which one is meant?",
+        "requestedSchema": {
+            "type": "object",
+            "properties": {
+                "session": {
+                    "type": "string",
+                    "title": "Session",
+                    "enum": ids,
+                    "enumNames": labels,
+                }
+            },
+            "required": ["session"],
+        },
+    }
+    try:
+        said = await calls.client.elicit(request, within_s=ASK_S)
+    except HostUnavailable:
+        return None
+    content: Any = said.get("content") or {}
+    chosen: str | None = content.get("session")
+    return chosen if said.get("action") == "accept" and chosen in ids else None
+
+
+def _label(candidate: Json) -> str:
+    title = candidate.get("documentName") or candidate["title"]
+    return f"{candidate['name']}: {title} in {candidate['cwd']} on {candidate['machine']}"
+
+
+def _with_session(answer: Answer, word: str, session: str) -> Answer:
+    """The answer says where it comes from."""
+    where = {word: session}
+    text = answer.text
+    if isinstance(text, dict):
+        text = where | cast("Json", text)
+    blocks = answer.blocks
+    if blocks is not None:
+        blocks = [*blocks, f"({word}: {session})"]
+    return replace(answer, content=where | answer.content, text=text, blocks=blocks)
