@@ -78,12 +78,12 @@ def test_anothers_session_is_answered_as_one_that_does_not_exist(
     body = {"input": "id"} if method == "POST" else None
     bob = hub.people["bob"]
 
-    anothers = bob.request(method, path.format(hub.sessions["ann"]), json=body)
+    not_hers = bob.request(method, path.format(hub.sessions["ann"]), json=body)
     by_name = bob.request(method, path.format("of-ann"), json=body)
     missing = bob.request(method, path.format("f" * 16), json=body)
 
-    assert refusal(anothers) == refusal(by_name) == refusal(missing) == (404, "session_not_found")
-    assert anothers.text.replace(hub.sessions["ann"], "f" * 16) == missing.text
+    assert refusal(not_hers) == refusal(by_name) == refusal(missing) == (404, "session_not_found")
+    assert not_hers.text.replace(hub.sessions["ann"], "f" * 16) == missing.text
 
 
 def test_a_user_reaches_no_machine_of_another_and_none_of_the_hubs_own_sessions(hub: Hub) -> None:
