@@ -293,6 +293,11 @@ class Paths:
         return self.state / "commands.db"
 
     @property
+    def users_file(self) -> Path:
+        """The users of this hub, and what they share."""
+        return self.state / "users.json"
+
+    @property
     def join_file(self) -> Path:
         """The hub that this server joined, and the token for it."""
         return self.state / "join.json"

@@ -58,6 +58,7 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
+from duetty.edges.http.bridge_door import bridge_routes
 from duetty.edges.http.handshakes import SecuredListener
 from duetty.edges.http.hub_requests import HubRequests
 from duetty.edges.http.peer import HELD, STRANGERS
@@ -77,6 +78,8 @@ from duetty.hub import (
     Membership,
     Network,
     Replicas,
+    Rooms,
+    Users,
     load_key,
     open_replicas,
 )
@@ -132,6 +135,9 @@ LEFT_S = 30.0
 ORPHANS_S = 10.0
 """Between two looks for orphans that ended. Who waits for a child of its own hears of it much sooner."""
 
+SHARES_S = 1.0
+"""Between two looks for shares whose time is up."""
+
 LOOK_S = 0.25
 """Between two looks whether anybody needs it."""
 
@@ -167,9 +173,11 @@ class Server:
         environment: Mapping[str, str],
         ephemeral: bool = False,
         hub_token: str = "",
+        bridge_secret: str = "",
         clock: Clock | None = None,
     ) -> None:
         self._hub_token = hub_token
+        self._bridge_secret = bridge_secret
         self._paths = paths
         self._settings = settings
         self._environment = with_own_place(environment, paths)
@@ -356,12 +364,16 @@ class Server:
         replicas = await tasks.start(self._keep_replicas, hub)
         self._hub = hub
         self._replicas = replicas
+        users = Users(self._paths.users_file, self._clock)
+        users.restore()
         membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
         services = Services(
             hub=hub,
             replicas=replicas,
             metrics=HubMetrics(self._clock),
             membership=membership,
+            rooms=Rooms(),
+            users=users,
             node=Node(
                 hostname=hub.hostname,
                 server_id=hub.server_id,
@@ -372,7 +384,7 @@ class Server:
                 stop=self.stop,
                 is_persistent=lambda: not self._ephemeral,
                 persist=self._persist,
-                new_link=lambda: f"{self._url}/login?code={access.new_link_code()}",
+                new_link=lambda user: f"{self._url}/login?code={access.new_link_code(user)}",
             ),
             settings=self._settings,
             clock=self._clock,
@@ -428,6 +440,7 @@ class Server:
             | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
+                *bridge_routes(dispatcher, guard, self._bridge_secret),
                 *websocket_routes(dispatcher, guard, self._stopping.wait),
                 *sse_routes(dispatcher, guard, self._stopping.wait),
             ],
@@ -458,6 +471,7 @@ class Server:
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(_see_orphans_off)
         tasks.start_soon(access.close_expired)
+        tasks.start_soon(_end_shares, users)
         hub.restore()
         membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, membership)
@@ -478,7 +492,7 @@ class Server:
         announce(
             Announcement(
                 url=self._url,
-                link=services.node.new_link(),
+                link=services.node.new_link(None),
                 token_file=self._paths.token_file,
                 restored=registry.alive,
                 warnings=warnings,
@@ -601,6 +615,13 @@ async def _tell_sessions(registry: Registry, membership: Membership) -> None:
                 entry.event, SessionCreated | SessionRemoved | SessionRenamed
             ):
                 membership.sessions_changed()
+
+
+async def _end_shares(users: Users) -> None:
+    while True:
+        await anyio.sleep(SHARES_S)
+        with _survived("shares"):
+            users.end_expired()
 
 
 async def _see_orphans_off() -> None:

@@ -56,6 +56,7 @@ COMMANDS: dict[str, Command] = {
     "server": Command("start the server", "server"),
     "stop": Command("end the server and its sessions", "stop"),
     "servers": Command("show, add and remove the servers that this one speaks for", "servers"),
+    "hub": Command("serve a hub: every machine's terminals behind one address", "hub"),
     "join": Command("join a hub, so that this machine is reached through it", "join"),
     "persist": Command("show or set whether the server stays when nobody needs it", "persist"),
     "approvals": Command("show what waits for a person's answer", "approvals"),

@@ -15,6 +15,9 @@ from duetty.ops.mcp_host import duetty_words, host_entry
 from duetty.ops.sandbox_choice import boundary_of
 from duetty.server import Announcement, Server, is_locked, log_to
 
+BRIDGE_SECRET = "BRIDGE_SECRET"  # noqa: S105 - the name of a variable
+HUB_BIND = "127.0.0.1:9320"
+
 REPLACE_S = 15.0
 """How long the old server gets to hand over."""
 
@@ -71,6 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    return serve(arguments, hub=False)
+
+
+def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
+    if hub and arguments.bind is None:
+        arguments.bind = HUB_BIND
     paths = paths_of(arguments)
     loaded = load_settings(
         paths,
@@ -92,7 +101,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.replace:
         _replace(paths)
     environment = dict(os.environ)
-    hub_token = environment.pop(HUB_TOKEN, "")  # programs in sessions do not see it
+    # Programs in sessions see neither.
+    hub_token = environment.pop(HUB_TOKEN, "")
+    bridge_secret = environment.pop(BRIDGE_SECRET, "")
     if loaded.settings.hub_join and not hub_token and not paths.join_file.exists():
         hub_token = token_for(loaded.settings.hub_join)
     server = Server(
@@ -101,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         environment=environment,
         ephemeral=arguments.ephemeral,
         hub_token=hub_token,
+        bridge_secret=bridge_secret,
     )
     settings = loaded.settings
     safety = f"guardrail: {settings.policy_profile} · boundary: {boundary_of(settings)}"
