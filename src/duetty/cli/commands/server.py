@@ -30,7 +30,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     parser.add_argument(
         "--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)"
     )
