@@ -37,6 +37,14 @@ def operations() -> str:
         "Every thing the server can do, said once in `ops/`; this page and the routes come from there.",
         "Arguments come from the path, the query (`GET`, `DELETE`) or a JSON body. Every error is",
         '`{"error": {"code", "message", "hint"?, "details"?}}`; the codes are in [errors](errors.md).\n',
+        "```sh\n"
+        'curl -H "Authorization: Bearer $(duetty token)" http://127.0.0.1:9315/sessions/work/run \\\n'
+        "     -H 'Content-Type: application/json' -d '{\"input\": \"make test\"}'\n"
+        "```\n",
+        "| I want to | operation |",
+        "|---|---|",
+        *(f"| {what} | [`{name}`](#{name.replace('.', '')}) |" for what, name in WANTED.items()),
+        "",
         "| operation | route | effect | what it does |",
         "|---|---|---|---|",
     ]
@@ -86,6 +94,19 @@ def _type(schema: dict[str, Any]) -> str:
         return schema["$ref"].rpartition("/")[2]
     return str(schema.get("type", "any"))
 
+
+WANTED = {
+    "open a terminal": "session.open",
+    "run a command and get its exit code and output": "command.run",
+    "run one without a terminal": "process.run",
+    "see the screen": "screen.get",
+    "press keys in a program": "input.press",
+    "wait for a text or a state": "session.wait",
+    "find what was run before": "history.search",
+    "answer a question": "approval.approve",
+    "know what would be asked": "policy.check",
+}
+"""Where most people begin."""
 
 KINDS: dict[type[DuettyError], str] = {
     BadArguments: "mends the call",

@@ -480,6 +480,21 @@ class UpstreamTimeout(Deadline):
     code = "upstream_timeout"
 
 
+class UpstreamMayNotAsk(Refused):
+    """Its table does not let the upstream ask for this, or a person said no."""
+
+    code = "upstream_may_not_ask"
+
+
+class QuestionNotFound(NotFound):
+    code = "question_not_found"
+
+    def __init__(self, question: str) -> None:
+        super().__init__(
+            f"no question {question!r} waits", hint="it was answered, or nobody waits for it"
+        )
+
+
 class HostUnavailable(Unavailable):
     """No client of a host can do what it is asked for, or it would not, or not in time."""
 

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from io import TextIOWrapper
@@ -29,6 +29,7 @@ from typing import Any, Literal, cast
 import anyio
 import anyio.to_thread
 import uvicorn
+from anyio.abc import TaskStatus
 
 from duetty import __version__
 from duetty.agent import open_agents, without_key
@@ -67,7 +68,21 @@ from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResour
 from duetty.edges.web import PageApp
 from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
-from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network, Rooms, Users, load_key
+from duetty.hub import (
+    Address,
+    Dedupe,
+    Hub,
+    HubMetrics,
+    IpRules,
+    Joining,
+    Membership,
+    Network,
+    Replicas,
+    Rooms,
+    Users,
+    load_key,
+    open_replicas,
+)
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
@@ -80,6 +95,7 @@ from duetty.ops import (
     Services,
     open_oversight,
 )
+from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.orphans import adopt_orphans, forget_ended
 from duetty.processes import Processes
@@ -173,6 +189,8 @@ class Server:
         """Programs end only when somebody asked for that: not because a start failed."""
 
         self._approvals: Approvals | None = None
+        self._hub: Hub | None = None
+        self._replicas: Replicas | None = None
         self._url = ""
         self._prefix = ""
         self._hostname = ""
@@ -238,6 +256,7 @@ class Server:
         adopt_orphans()
         store.wake_later(partial(asyncio.get_running_loop().call_later, STORE_AFTER_S))
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             keeping = Keeping(self._paths.keeper_socket, self._paths.keeper_log)
             registry = Registry(
                 keeping=keeping,
@@ -319,6 +338,10 @@ class Server:
             tasks=tasks,
         )
 
+        @cache
+        def dedupe() -> Dedupe:
+            return Dedupe(self._paths.commands_file, tasks=tasks)
+
         def link(address: Address, hub_token: str) -> Joining:
             return Joining(
                 address,
@@ -332,6 +355,7 @@ class Server:
                     app,
                     hub=address.host,
                     allowed=frozenset(map(Scope, self._settings.hub_scopes)),
+                    once=dedupe().once,
                     prefix=self._prefix,
                 ),
                 sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
@@ -339,9 +363,14 @@ class Server:
 
         users = Users(self._paths.users_file, self._clock)
         users.restore()
+        replicas = await tasks.start(self._keep_replicas, hub)
+        self._hub = hub
+        self._replicas = replicas
         membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
         services = Services(
             hub=hub,
+            replicas=replicas,
+            metrics=HubMetrics(self._clock),
             membership=membership,
             rooms=Rooms(),
             users=users,
@@ -382,6 +411,7 @@ class Server:
                 roots=lambda: workspaces_of(registry),
             ),
         )
+        services.upstreams.answer_unowned = answering_unowned(services)
         dispatcher = Dispatcher(services)
         services.agents.hands = AgentHands(dispatcher, services)
         mcp = McpEdge(
@@ -479,6 +509,20 @@ class Server:
         web.should_exit = True
         await serving
 
+    async def _keep_replicas(
+        self, hub: Hub, *, task_status: TaskStatus[Replicas] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        opened = open_replicas(
+            self._settings.hub_engine,
+            self._hostname,
+            hub=hub,
+            file=self._paths.hub_file,
+            clock=self._clock,
+        )
+        async with opened as replicas:
+            task_status.started(replicas)
+            await anyio.sleep_forever()
+
     @property
     def _scheme(self) -> Literal["http", "https"]:
         return "http" if self._tls is None else "https"
@@ -548,6 +592,17 @@ class Server:
         """Programs outlive the server, unless nobody asked for the server itself."""
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
+        if self._hub is None or self._hub.is_draining or not self._hub.joined:
+            self.stop(not self._ephemeral)
+        else:
+            self._tasks.start_soon(self._drain, self._hub)
+
+    async def _drain(self, hub: Hub) -> None:
+        """A second signal ends it at once."""
+        others = self._replicas is not None and len(self._replicas.directory.replicas) > 1
+        if self._replicas is not None:
+            self._replicas.directory.is_draining = True
+        await hub.drain(has_others=others)
         self.stop(not self._ephemeral)
 
 

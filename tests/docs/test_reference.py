@@ -17,7 +17,15 @@ def test_the_reference_pages_are_what_the_code_says(tmp_path: Path) -> None:
     assert kept == made, "run `make docs`"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/ARCHITECTURE.md", "docs/shells.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "CONTRIBUTING.md",
+        "AGENTS.md",
+        *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+    ],
+)
 def test_every_page_that_is_linked_exists(page: str) -> None:
     text = (ROOT / page).read_text()
     links = [part.partition(")")[0].partition("#")[0] for part in text.split("](")[1:]]

@@ -38,6 +38,19 @@ def text(said: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": said}]}
 
 
+def ask(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    """A request to the client; what it answers."""
+    send({"id": "q", "method": method, "params": params})
+    for line in sys.stdin:
+        message = json.loads(line)
+        if message.get("id") == "q" and "method" not in message:
+            return {key: message[key] for key in ("result", "error") if key in message}
+    raise SystemExit
+
+
+SUBSCRIBED: set[str] = set()
+
+
 def call(name: str, given: dict[str, Any]) -> dict[str, Any] | None:
     match name:
         case "crash":
@@ -57,6 +70,14 @@ def call(name: str, given: dict[str, Any]) -> dict[str, Any] | None:
                 complain("n" * 200)
             complain("enough")
             return text("noise made")
+        case "ask":
+            return text(json.dumps(ask(given["method"], given["params"])))
+        case "log":
+            send({"method": "notifications/message", "params": given})
+            return text("logged")
+        case "update":
+            send({"method": "notifications/resources/updated", "params": given})
+            return text(json.dumps(sorted(SUBSCRIBED)))
         case "garbage":
             sys.stdout.buffer.write(b'hello, I am a program\n\xff\xfe\n{"jsonrpc": 1}\n[[[[\n\n')
             return text("garbage said")
@@ -96,7 +117,11 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
                 "capabilities": {
                     "tools": {"listChanged": True},
                     **({"resources": {}, "prompts": {}} if "resources" in PLAN else {}),
+                    **(
+                        {"logging": {}, "resources": {"subscribe": True}} if "talks" in PLAN else {}
+                    ),
                 },
+                **({"instructions": PLAN["talks"]} if "talks" in PLAN else {}),
                 "serverInfo": {"name": "plain", "version": "1"},
             }
         case "tools/list":
@@ -108,6 +133,15 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             return {"resourceTemplates": []}
         case "prompts/list" if "resources" in PLAN:
             return {"prompts": []}
+        case "logging/setLevel":
+            note(f"level {params['level']}")
+            return {}
+        case "resources/subscribe":
+            SUBSCRIBED.add(params["uri"])
+            return {}
+        case "resources/unsubscribe":
+            SUBSCRIBED.discard(params["uri"])
+            return {}
         case "tools/call":
             return call(params["name"], params.get("arguments") or {})
         case _:

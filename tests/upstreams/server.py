@@ -3,6 +3,7 @@
 Usage: server.py stdio | server.py http PORT_FILE
 """
 
+import json
 import os
 import socket
 import ssl
@@ -17,9 +18,16 @@ from mcp import MCPError
 from mcp import types as t
 from mcp.server import NotificationOptions, Server
 from mcp.server.stdio import stdio_server
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import (
+    InMemorySubscriptionBus,
+    ListenHandler,
+    ResourceUpdated,
+    ToolsListChanged,
+)
+from pydantic import TypeAdapter
 
 BUS = InMemorySubscriptionBus()
+REQUESTS: Any = TypeAdapter(t.InputRequests)
 NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
 PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 ECHO: dict[str, Any] = {
@@ -45,6 +53,9 @@ TOOLS: dict[str, t.Tool] = {
         t.Tool(name="large", input_schema=NO_ARGUMENTS),
         t.Tool(name="change", input_schema=NO_ARGUMENTS),
         t.Tool(name="asks", input_schema=NO_ARGUMENTS),
+        t.Tool(name="ask", input_schema=NO_ARGUMENTS),
+        t.Tool(name="log", input_schema=NO_ARGUMENTS),
+        t.Tool(name="update", input_schema=NO_ARGUMENTS),
         t.Tool(
             name="delete_all",
             description="Deletes.\u202e\U000e0041",
@@ -94,6 +105,23 @@ async def call_tool(ctx: Any, params: t.CallToolRequestParams) -> Any:
                 message="your password?", requested_schema={"type": "object", "properties": {}}
             )
             return t.InputRequiredResult(input_requests={"1": t.ElicitRequest(params=form)})
+        case "ask":  # `method` and `params`, as the modern era asks
+            if params.request_state is None:
+                wanted = REQUESTS.validate_python({"q": given}, by_name=False)
+                return t.InputRequiredResult(input_requests=wanted, request_state="asked")
+            said = (params.input_responses or {})["q"]
+            return text(json.dumps({"result": said.model_dump(by_alias=True, exclude_none=True)}))
+        case "log":
+            await ctx.session.send_notification(
+                t.LoggingMessageNotification(
+                    params=t.LoggingMessageNotificationParams.model_validate(given)
+                ),
+                related_request_id=ctx.request_id,
+            )
+            return text("logged")
+        case "update":
+            await BUS.publish(ResourceUpdated(uri=given["uri"]))
+            return text("updated")
         case "delete_all":
             note("deleted")
             return text("deleted")
@@ -146,6 +174,14 @@ async def get_prompt(ctx: Any, params: t.GetPromptRequestParams) -> t.GetPromptR
     return t.GetPromptResult(messages=[message])
 
 
+async def subscribe(ctx: Any, params: Any) -> t.EmptyResult:
+    return t.EmptyResult()
+
+
+async def set_level(ctx: Any, params: Any) -> t.EmptyResult:
+    return t.EmptyResult()
+
+
 class Telling(Server[Any]):
     def create_initialization_options(
         self, notification_options: Any = None, *rest: Any, **more: Any
@@ -160,9 +196,10 @@ async def nothing(server: Any) -> AsyncGenerator[None]:
 
 
 def make_server() -> Server[Any]:
-    return Telling(
+    server = Telling(
         "tester",
         version="1.0",
+        instructions=os.environ.get("INSTRUCTIONS"),
         lifespan=nothing,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
@@ -172,7 +209,10 @@ def make_server() -> Server[Any]:
         on_list_prompts=list_prompts,
         on_get_prompt=get_prompt,
         on_subscriptions_listen=ListenHandler(BUS),
+        on_subscribe_resource=subscribe,
     )
+    server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
+    return server
 
 
 async def speak_stdio() -> None:

@@ -35,7 +35,7 @@ async def test_it_is_met_in_the_modern_era_and_its_changes_are_heard(tmp_path: P
 
         assert upstream.link.protocol == "2026-07-28"
         assert upstream.link.implementation == "tester 1.0"
-        assert asked.value.details["result_type"] == "input_required"
+        assert asked.value.details["asks_for"] == "elicitation/create"
         assert [done for done, _, _ in told] == [1, 2, 3]
         (difference,) = upstreams.differences(upstream, upstream.tools["echo"])
         assert difference.now == "Says more.⟨U+200B⟩"

@@ -31,3 +31,20 @@ def test_the_page_goes_on_when_a_killed_server_comes_back(browser: Browser, home
         rows = [row for row in tab.text("s").splitlines() if row.startswith("line ")]
         assert rows == [f"line {number}" for number in range(1, 9)]
         tab.forgive_lost_connection()
+
+
+def test_the_page_names_what_was_found_damaged(browser: Browser, home: Path) -> None:
+    written_home(settle_home(home))
+    with running_server(home) as server:
+        server.client.post("/sessions", {"name": "s", "command": "bash"})
+        server.command("stop", "--keep-sessions")
+        server.wait_ended()
+        server.paths.database.write_bytes(b"no database at all")
+        server.start()
+
+        with browsing(browser, server) as tab:
+            damage = tab.page.locator("#damage")
+            expect(damage).to_contain_text("store")
+            expect(damage).to_contain_text("duetty repair")
+            damage.get_by_role("button").click()
+            expect(damage).to_have_count(0)

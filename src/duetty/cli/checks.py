@@ -53,6 +53,7 @@ def findings(paths: Paths) -> Iterator[Finding]:
         ("settings", lambda: _settings(paths)),
         ("directories", lambda: _directories(paths)),
         ("disk", lambda: _disk(paths)),
+        ("damage", lambda: _damage(paths)),
         ("server", lambda: _server(paths, client)),
         ("limits", lambda: _limits(client)),
         ("keeper", lambda: _keeper(paths, client)),
@@ -183,6 +184,15 @@ def _disk(paths: Paths) -> Iterator[Finding]:
         yield Finding("disk", "warning", said, mend)
     else:
         yield Finding("disk", "ok", said)
+
+
+def _damage(paths: Paths) -> Iterator[Finding]:
+    """What was found damaged and waits for somebody to look at it."""
+    from duetty.cli.kept import kept
+
+    for each in kept(paths):
+        if each.kind != "settings":  # which have a check of their own
+            yield Finding("damage", "warning", f"{each.name}: {each.said}", "`duetty repair`")
 
 
 def _server(paths: Paths, client: Client) -> Iterator[Finding]:

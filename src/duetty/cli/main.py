@@ -70,6 +70,7 @@ COMMANDS: dict[str, Command] = {
     "mcp": Command("serve an agent's MCP host over stdin and stdout", "mcp"),
     "config": Command("show settings and where each came from", "config"),
     "doctor": Command("find what is wrong, and say how to mend it", "doctor"),
+    "repair": Command("list, restore or discard what was found damaged", "repair"),
     "completion": Command("print a completion script for bash, zsh or fish", "completion"),
     "keeper": Command("hold the PTYs (started by the server)", "keeper", hidden=True),
 }

@@ -1,13 +1,12 @@
 """Other nodes that this one speaks for: those it dials, and those that dialled it."""
 
 from duetty.hub.addresses import Address, IpRules, parse_address
+from duetty.hub.dedupe import Dedupe
 from duetty.hub.hub import Hub
 from duetty.hub.hub_membership import Joining, Membership, Opening
 from duetty.hub.identity import NodeKey, load_key
 from duetty.hub.joined_node import (
-    DRAINING,
     NOT_OURS,
-    REPLACED,
     Channel,
     JoinedLink,
     JoinedSocket,
@@ -15,26 +14,29 @@ from duetty.hub.joined_node import (
     greet,
     listed,
     packed,
+    unpacked,
 )
 from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused, Told
+from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
+from duetty.hub.replicas import NodeClaim, Replicas, open_replicas
 from duetty.hub.rooms import Room, Rooms, parse_announcement
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
 from duetty.hub.users import SCOPES_OF, USER_SCOPES, Share, Users
 
 __all__ = [
-    "DRAINING",
     "NOT_OURS",
     "PART_BYTES",
-    "REPLACED",
     "SCOPES_OF",
     "USER_SCOPES",
     "Address",
     "Answer",
     "Asking",
     "Channel",
+    "Dedupe",
     "Hub",
+    "HubMetrics",
     "IpRules",
     "JoinRefused",
     "JoinedLink",
@@ -44,10 +46,12 @@ __all__ = [
     "LinkBroken",
     "Membership",
     "Network",
+    "NodeClaim",
     "NodeKey",
     "NodeSocket",
     "Opening",
     "RemoteNode",
+    "Replicas",
     "Room",
     "Rooms",
     "Share",
@@ -57,7 +61,9 @@ __all__ = [
     "greet",
     "listed",
     "load_key",
+    "open_replicas",
     "packed",
     "parse_address",
     "parse_announcement",
+    "unpacked",
 ]

@@ -142,7 +142,7 @@ def _by_session(
         if hub.is_self(machine) and actor.user is None:
             return None, call
         return _checked(operation, call, _machine(machine, call, services))
-    if actor.user is None and (not hub.joined or services.registry.has(named)):
+    if actor.user is None and (not hub.joined_of(None) or services.registry.has(named)):
         return None, call
     found = [Reachable(node=node, actor=actor) for node in hub.with_session(named, actor.user)]
     found = found or [

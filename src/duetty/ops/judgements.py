@@ -29,6 +29,12 @@ class CallsTool:
     arguments: str | None = None
     """The argument that holds what the upstream is given."""
 
+    is_asked_by_upstream: bool = False
+    """The upstream asks for it: `tool` names its request, and there is no tool of that name."""
+
+    is_question: bool = False
+    """It is put to a person in any case, so that nobody is asked about it first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plain:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from duetty.agent import Agents
-from duetty.approvals import Approvals
+from duetty.approvals import Approvals, HostAsk
 from duetty.audit import Trail
-from duetty.clock import Clock
+from duetty.clock import Clock, SystemClock
 from duetty.config import Settings
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Hub, Membership, Rooms, Users
+from duetty.hub import Hub, HubMetrics, Membership, Replicas, Rooms, Users
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
@@ -78,6 +78,10 @@ class Services:
     rooms: Rooms
     users: Users
 
+    replicas: Replicas | None = None
+    """Of this hub; None where none can join."""
+
+    metrics: HubMetrics = field(default_factory=lambda: HubMetrics(SystemClock()))
     upstreams: Upstreams = field(default_factory=no_upstreams)
     taken: set[str] = field(default_factory=set[str])
     """Ids of free sessions that calls of the terminal contract are about to use."""
@@ -92,5 +96,8 @@ class Services:
     """Set for the run of a call whose caller wants to know how far it is."""
 
     hosts: Hosts = field(default_factory=Hosts)
+    host: HostAsk | None = None
+    """Set for the run of a call whose caller's own host can show its person a question of ours."""
+
     client: HostClient | None = None
     """Set for the run of a call whose caller's own host can be asked: for a completion, or its person."""

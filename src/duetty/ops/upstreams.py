@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -11,6 +11,7 @@ from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import (
     BadSetting,
+    Exhausted,
     FingerprintChanged,
     NotAPerson,
     StateUnwritable,
@@ -28,6 +29,7 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.sandbox_choice import upstream_order
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
+from duetty.ops.upstream_questions import asking_for, question_shape
 from duetty.policy import Deny
 from duetty.session import Registry
 from duetty.upstreams import (
@@ -52,6 +54,7 @@ from duetty.wire.upstreams import (
     CompleteParams,
     Completions,
     Difference,
+    LogsParams,
     OfferedServer,
     OfferedTool,
     OfferParams,
@@ -63,9 +66,13 @@ from duetty.wire.upstreams import (
     ToolResult,
     TrustParams,
     TurnParams,
+    Updates,
+    UpdatesParams,
     UpstreamError,
     UpstreamInfo,
     UpstreamList,
+    UpstreamLog,
+    UpstreamLogs,
     UpstreamOffer,
     UpstreamParams,
     UpstreamPrompts,
@@ -144,6 +151,10 @@ async def _list(params: UpstreamsParams, services: Services, actor: Actor) -> Up
     return UpstreamList(
         seq=upstreams.seq,
         upstreams=[_info(each, services) for each in upstreams.all()],
+        # Questions to a person are no agent's to read.
+        questions=[question_shape(each) for each in upstreams.questions.all()]
+        if actor.kind == "person"
+        else [],
         offers=await _offers(services),
     )
 
@@ -273,6 +284,7 @@ async def _call(params: CallToolParams, services: Services, actor: Actor) -> Too
         params.arguments,
         timeout_s=None if params.timeout_ms is None else params.timeout_ms / 1000,
         progress=services.progress,
+        asking=asking_for(params.upstream, services, actor),
     )
     return ToolResult(
         content=answer.get("content") or [],
@@ -299,7 +311,8 @@ async def _resources(params: UpstreamParams, services: Services, actor: Actor) -
 
 
 async def _read(params: ReadUpstreamParams, services: Services, actor: Actor) -> ResourceContents:
-    answer = await services.upstreams.read(params.upstream, params.uri)
+    asking = asking_for(params.upstream, services, actor)
+    answer = await services.upstreams.read(params.upstream, params.uri, asking=asking)
     return ResourceContents(contents=answer.get("contents") or [], meta=answer.get("_meta"))
 
 
@@ -309,7 +322,10 @@ async def _prompts(params: UpstreamParams, services: Services, actor: Actor) -> 
 
 
 async def _prompt(params: PromptParams, services: Services, actor: Actor) -> PromptText:
-    answer = await services.upstreams.prompt(params.upstream, params.prompt, params.arguments)
+    asking = asking_for(params.upstream, services, actor)
+    answer = await services.upstreams.prompt(
+        params.upstream, params.prompt, params.arguments, asking=asking
+    )
     description = answer.get("description")
     return PromptText(
         description=description if isinstance(description, str) else None,
@@ -321,6 +337,47 @@ def _with_visible_texts(listed: dict[str, Any]) -> dict[str, Any]:
     """With texts that hide nothing; addresses and names are for machines, and stay."""
     texts = {key: listed[key] for key in ("title", "description") if key in listed}
     return listed | {key: shown(str(text)) for key, text in texts.items() if text is not None}
+
+
+async def _logs(params: LogsParams, services: Services, actor: Actor) -> UpstreamLogs:
+    upstreams = services.upstreams
+    if params.upstream is not None:
+        upstreams.find(params.upstream)
+    if params.want:
+        await upstreams.want_level(params.level, params.upstream)
+    after = 0 if params.after is None else params.after
+
+    def found() -> list[UpstreamLog]:
+        messages = upstreams.logs(after=after, upstream=params.upstream, level=params.level)
+        return [
+            UpstreamLog(
+                seq=each.seq,
+                upstream=each.upstream,
+                at=time_text(each.at_ns),
+                level=cast("Any", each.level),
+                logger=each.logger,
+                text=each.text,
+            )
+            for each in messages
+        ]
+
+    with anyio.move_on_after(params.wait_ms / 1000):
+        seen = after
+        while params.wait_ms and not found():
+            await upstreams.wait_log(seen)
+            seen = upstreams.log_seq
+    stderr = ""
+    if params.upstream is not None and params.after is None:
+        stderr = await anyio.to_thread.run_sync(upstreams.stderr_of, params.upstream)
+    return UpstreamLogs(seq=upstreams.log_seq, messages=found(), stderr=stderr)
+
+
+async def _updates(params: UpdatesParams, services: Services, actor: Actor) -> Updates:
+    within_s = params.wait_ms / 1000
+    count = await services.upstreams.wait_update(
+        params.upstream, params.uri, after=params.after, within_s=within_s
+    )
+    return Updates(count=count)
 
 
 async def _wait(params: UpstreamsParams, services: Services) -> None:
@@ -356,6 +413,8 @@ def _info(upstream: Upstream, services: Services) -> UpstreamInfo:
         protocol=None if link is None else link.protocol,
         implementation=None if link is None else link.implementation,
         fingerprint=upstream.fingerprint,
+        instructions=upstream.instructions,
+        may_ask=upstream.may_ask,
         waiting=sum(tool.pin != "known" for tool in tools),
         tools=tools,
     )
@@ -538,4 +597,28 @@ PROMPT = Operation(
     run=_prompt,
     route=Route(method="POST", path="/upstreams/{upstream}/prompt"),
     errors=_CALLING,
+)
+LOGS = Operation(
+    name="upstreams.logs",
+    summary="What upstreams log, and the end of what one's program prints as errors.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=LogsParams,
+    result=UpstreamLogs,
+    run=_logs,
+    route=Route(method="GET", path="/upstreams/logs"),
+    waits=True,
+    errors=(UpstreamNotFound,),
+)
+UPDATES = Operation(
+    name="upstreams.updates",
+    summary="Wait until an upstream tells that a resource of it has changed.",
+    effect=Effect.READ,
+    judged=CallsTool("uri"),
+    params=UpdatesParams,
+    result=Updates,
+    run=_updates,
+    route=Route(method="POST", path="/upstreams/{upstream}/updates"),
+    waits=True,
+    errors=(*_CALLING, Exhausted),
 )

@@ -4,20 +4,26 @@ Their words are never trusted: not what a tool is called, not what it says of it
 not what it answers. A person accepts a tool as it is; one that changes waits again.
 """
 
-from duetty.upstreams.link import Progress, Surroundings, Timing
+from duetty.upstreams.link import LEVELS, Progress, Surroundings, Timing
 from duetty.upstreams.projects import Accepted, Offer, OfferNotFound, offers_for
+from duetty.upstreams.questions import Question
+from duetty.upstreams.schemas import problem_of
 from duetty.upstreams.tools import Tool, shown
-from duetty.upstreams.upstream import Upstream
+from duetty.upstreams.upstream import Asking, Upstream
 from duetty.upstreams.upstream_settings import Address, Program, UpstreamOrder, load_upstreams
-from duetty.upstreams.upstreams import Upstreams, no_upstreams, open_upstreams
+from duetty.upstreams.upstreams import LogMessage, Upstreams, no_upstreams, open_upstreams
 
 __all__ = [
+    "LEVELS",
     "Accepted",
     "Address",
+    "Asking",
+    "LogMessage",
     "Offer",
     "OfferNotFound",
     "Program",
     "Progress",
+    "Question",
     "Surroundings",
     "Timing",
     "Tool",
@@ -28,5 +34,6 @@ __all__ = [
     "no_upstreams",
     "offers_for",
     "open_upstreams",
+    "problem_of",
     "shown",
 ]

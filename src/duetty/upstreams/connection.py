@@ -18,12 +18,14 @@ from mcp import types as t
 from mcp.client.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
+    ResourceUpdated,
     SubscriptionLost,
     ToolsListChanged,
 )
 from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import LOG_LEVEL_META_KEY
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from pydantic import FileUrl, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from duetty import __version__
 from duetty.errors import DuettyError, UpstreamFault, UpstreamTimeout, UpstreamUnavailable
@@ -31,7 +33,7 @@ from duetty.sandbox import Level
 from duetty.upstreams.child import Child, started
 from duetty.upstreams.http import Answers, reaching
 from duetty.upstreams.lines import speaking
-from duetty.upstreams.link import Changed, Link, Progress, Surroundings
+from duetty.upstreams.link import Asked, Hears, Link, Progress, Surroundings
 from duetty.upstreams.tools import shown
 from duetty.upstreams.upstream_settings import Program, UpstreamOrder
 
@@ -41,17 +43,31 @@ SPARE_S = 5.0
 """Beyond a call's own time, in which the upstream is told that nobody waits any more."""
 
 RELISTEN_S = 1.0
+SUBSCRIBE_S = 10.0
+STATE_ONLY_S = 0.1
+"""Before a request is sent again that was answered with a state and no question."""
+
 ROOTS_S = 1.0
 """Between two looks at which workspaces there are."""
 
 TASKS_IN_CORE = "2025-11-25"
 """The revision in which a tool may be called as a task only."""
 
+SAMPLING, ELICITATION, ROOTS = "sampling/createMessage", "elicitation/create", "roots/list"
+REJECTED = -1
+"""What the protocol's own examples say when a person does not let a server ask."""
+
+MAX_ROUNDS = 10
+"""How often one call may be answered with a question."""
+
+FIRST_LEVEL = "info"
 MAX_TOLD = 1_000
 MAX_DATA = 16_384
 
 RAW: Any = TypeAdapter(dict[str, Any])
 """As it stands: the models of the SDK leave out what they do not know."""
+
+RESPONSES: Any = TypeAdapter(t.InputResponses)
 
 # At its own level it logs every request, with its address.
 logging.getLogger("httpx2").setLevel(logging.WARNING)
@@ -59,9 +75,7 @@ logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
 @asynccontextmanager
-async def connect(
-    order: UpstreamOrder, around: Surroundings, changed: Changed
-) -> AsyncGenerator[Link]:
+async def connect(order: UpstreamOrder, around: Surroundings, hears: Hears) -> AsyncGenerator[Link]:
     """An open connection, closed and (a program) ended when this is left.
 
     Raises:
@@ -70,15 +84,15 @@ async def connect(
     if isinstance(order.target, Program):
         async with (
             started(order.name, order.target, around) as child,
-            _program(child, order, around, changed) as link,
+            _program(child, order, around, hears) as link,
         ):
             yield link
         return
     answers = Answers()
     transport = reaching(order.target, around.environment, answers)
     try:
-        async with _client(transport, order, around, changed) as client:
-            link = _Connection(client, order, changed=changed, answers=answers)
+        async with _client(transport, order, around, hears) as client:
+            link = _Connection(client, order, around, hears=hears, answers=answers)
             async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (httpx2.HTTPError, OSError, MCPError, BaseExceptionGroup) as error:
@@ -87,12 +101,12 @@ async def connect(
 
 @asynccontextmanager
 async def _program(
-    child: Child, order: UpstreamOrder, around: Surroundings, changed: Changed
+    child: Child, order: UpstreamOrder, around: Surroundings, hears: Hears
 ) -> AsyncGenerator["_Connection"]:
     lost = _Lost()
     try:
-        async with _client(speaking(child, lost.set), order, around, changed) as client:
-            link = _Connection(client, order, changed=changed, child=child, lost=lost)
+        async with _client(speaking(child, lost.set), order, around, hears) as client:
+            link = _Connection(client, order, around, hears=hears, child=child, lost=lost)
             async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (MCPError, BaseExceptionGroup) as error:
@@ -104,19 +118,40 @@ async def _program(
         raise told from error
 
 
-def _client(transport: Any, order: UpstreamOrder, around: Surroundings, changed: Changed) -> Client:
+def _client(transport: Any, order: UpstreamOrder, around: Surroundings, hears: Hears) -> Client:
     async def roots(context: object) -> t.ListRootsResult:
-        found = [Path(each).as_uri() for each in around.roots()]
-        return t.ListRootsResult(roots=[t.Root(uri=FileUrl(each)) for each in found])
+        return t.ListRootsResult.model_validate(_roots(around))
+
+    async def sample(
+        context: object, params: t.CreateMessageRequestParams
+    ) -> t.CreateMessageResult | t.ErrorData:
+        try:
+            answer = await hears.asked(SAMPLING, _wire(params))
+            return t.CreateMessageResult.model_validate(answer, by_name=False)
+        except (DuettyError, ValidationError) as error:
+            return _refused(error)
+
+    async def elicit(
+        context: object, params: t.ElicitRequestParams
+    ) -> t.ElicitResult | t.ErrorData:
+        try:
+            answer = await hears.asked(ELICITATION, _wire(params))
+            return t.ElicitResult.model_validate(answer, by_name=False)
+        except (DuettyError, ValidationError) as error:
+            return _refused(error)
 
     async def note(message: object) -> None:
         match message:
             case t.ToolListChangedNotification():
-                changed("tools")
+                hears.changed("tools")
             case t.ResourceListChangedNotification():
-                changed("resources")
+                hears.changed("resources")
             case t.PromptListChangedNotification():
-                changed("prompts")
+                hears.changed("prompts")
+            case t.ResourceUpdatedNotification(params=params):
+                hears.updated(str(params.uri))
+            case t.LoggingMessageNotification(params=params):
+                hears.logged(params.level, params.logger, params.data)
             case _:
                 pass
 
@@ -125,9 +160,28 @@ def _client(transport: Any, order: UpstreamOrder, around: Surroundings, changed:
         read_timeout_seconds=order.timeout_s,
         message_handler=note,
         list_roots_callback=roots if order.has_roots else None,
+        sampling_callback=sample if order.may_sample else None,
+        elicitation_callback=elicit if order.may_elicit else None,
+        log_level=FIRST_LEVEL,
         client_info=t.Implementation(name="duetty", version=__version__),
         cache=None,
     )
+
+
+def _roots(around: Surroundings) -> dict[str, Any]:
+    return {"roots": [{"uri": Path(each).as_uri()} for each in around.roots()]}
+
+
+def _wire(params: Any) -> dict[str, Any]:
+    dumped: dict[str, Any] = params.model_dump(by_alias=True, mode="json", exclude_none=True)
+    dumped.pop("_meta", None)
+    return dumped
+
+
+def _refused(error: DuettyError | ValidationError) -> t.ErrorData:
+    """The upstream hears that it got nothing, and nothing of ours besides."""
+    told = error.message if isinstance(error, DuettyError) else "the answer was none"
+    return t.ErrorData(code=REJECTED, message=told)
 
 
 @asynccontextmanager
@@ -169,15 +223,21 @@ class _Connection:
         self,
         client: Client,
         order: UpstreamOrder,
+        around: Surroundings,
         *,
-        changed: Changed,
+        hears: Hears,
         child: Child | None = None,
         lost: _Lost | None = None,
         answers: Answers | None = None,
     ) -> None:
         self._client = client
         self._order = order
-        self._changed = changed
+        self._around = around
+        self._hears = hears
+        self._changed = hears.changed
+        self._level = FIRST_LEVEL
+        self._watched: set[str] = set()
+        self._listening: anyio.CancelScope | None = None
         self._child = child
         self._lost = lost or _Lost()
         self._answers = answers
@@ -192,6 +252,15 @@ class _Connection:
     def implementation(self) -> str | None:
         info = self._client.server_info
         return None if info is None else shown(f"{info.name} {info.version}")[:200]
+
+    @property
+    def instructions(self) -> str | None:
+        return self._client.instructions
+
+    @property
+    def can_subscribe(self) -> bool:
+        resources = self._client.server_capabilities.resources
+        return resources is not None and resources.subscribe is True
 
     async def wait_lost(self) -> None:
         await self._lost.event.wait()
@@ -213,29 +282,35 @@ class _Connection:
     async def _listen(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         is_first = True
         while True:
+            watched = sorted(self._watched)
             try:
-                async with self._client.listen(
-                    tools_list_changed=True,
-                    prompts_list_changed=True,
-                    resources_list_changed=True,
-                ) as events:
-                    if is_first:
-                        task_status.started()
-                    else:
-                        self._changed(
-                            "tools"
-                        )  # what was said while nobody listened is not repeated
-                    is_first = False
-                    async for event in events:
-                        match event:
-                            case ToolsListChanged():
-                                self._changed("tools")
-                            case ResourcesListChanged():
-                                self._changed("resources")
-                            case PromptsListChanged():
-                                self._changed("prompts")
-                            case _:
-                                pass
+                with anyio.CancelScope() as self._listening:
+                    async with self._client.listen(
+                        tools_list_changed=True,
+                        prompts_list_changed=True,
+                        resources_list_changed=True,
+                        resource_subscriptions=watched,
+                    ) as events:
+                        if is_first:
+                            task_status.started()
+                        else:
+                            # What was said while nobody listened is not repeated.
+                            self._changed("tools")
+                            for uri in watched:
+                                self._hears.updated(uri)
+                        is_first = False
+                        async for event in events:
+                            match event:
+                                case ToolsListChanged():
+                                    self._changed("tools")
+                                case ResourcesListChanged():
+                                    self._changed("resources")
+                                case PromptsListChanged():
+                                    self._changed("prompts")
+                                case ResourceUpdated(uri=uri):
+                                    self._hears.updated(uri)
+                if self._listening.cancelled_caught:
+                    continue  # others are watched now
             except SubscriptionLost:
                 pass
             except (MCPError, TimeoutError) as error:
@@ -308,6 +383,7 @@ class _Connection:
         *,
         timeout_s: float,
         progress: Progress | None = None,
+        asked: Asked | None = None,
         as_task: bool = False,
     ) -> dict[str, Any]:
         """`as_task`: the tool is called in no other way; in the revision that has such tools."""
@@ -316,7 +392,9 @@ class _Connection:
             params.task = t.TaskMetadata(ttl=int(timeout_s * 1000))
         request = t.CallToolRequest(params=params)
         if params.task is None:
-            return _complete(await self._send(request, timeout_s=timeout_s, progress=progress))
+            return await self._completed(
+                request, timeout_s=timeout_s, progress=progress, asked=asked
+            )
         answer = await self._send(request, timeout_s=timeout_s, is_checked=False)
         task = cast("dict[str, Any]", answer.get("task") or {}).get("taskId")
         if not isinstance(task, str):
@@ -334,12 +412,14 @@ class _Connection:
                     status = now.get("status")
                     is_over = status in ("completed", "failed", "cancelled")
                     if status == "input_required":
-                        raise UpstreamFault("it asks for input of its own, which is not passed on")
+                        break  # what it asks comes to those who ask for its result
                     if not is_over:
                         await anyio.sleep(_poll_s(now.get("pollInterval")))
                 wanted = t.GetTaskPayloadRequestParams(task_id=task)
                 request = t.GetTaskPayloadRequest(params=wanted)
-                return _complete(await self._send(request, timeout_s=timeout_s))
+                answer = await self._send(request, timeout_s=timeout_s)
+                is_over = True
+                return answer
             raise UpstreamTimeout(f"it did not finish within {timeout_s:g} s")
         finally:
             if not is_over:
@@ -372,15 +452,88 @@ class _Connection:
         answer = await self._send(t.CompleteRequest(params=params), timeout_s=timeout_s)
         return cast("dict[str, Any]", answer.get("completion") or {})
 
-    async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]:
+    async def read(
+        self, uri: str, *, timeout_s: float, asked: Asked | None = None
+    ) -> dict[str, Any]:
         request = t.ReadResourceRequest(params=t.ReadResourceRequestParams(uri=uri))
-        return _complete(await self._send(request, timeout_s=timeout_s))
+        return await self._completed(request, timeout_s=timeout_s, asked=asked)
 
     async def prompt(
-        self, name: str, arguments: Mapping[str, str], *, timeout_s: float
+        self,
+        name: str,
+        arguments: Mapping[str, str],
+        *,
+        timeout_s: float,
+        asked: Asked | None = None,
     ) -> dict[str, Any]:
         params = t.GetPromptRequestParams(name=name, arguments=dict(arguments) or None)
-        return _complete(await self._send(t.GetPromptRequest(params=params), timeout_s=timeout_s))
+        request = t.GetPromptRequest(params=params)
+        return await self._completed(request, timeout_s=timeout_s, asked=asked)
+
+    async def subscribe(self, uri: str, *, on: bool) -> None:
+        if self.protocol in MODERN_PROTOCOL_VERSIONS:
+            (self._watched.add if on else self._watched.discard)(uri)
+            if self._listening is not None:
+                self._listening.cancel()
+            return
+        request: Any = t.UnsubscribeRequest(params=t.UnsubscribeRequestParams(uri=uri))
+        if on:
+            request = t.SubscribeRequest(params=t.SubscribeRequestParams(uri=uri))
+        await self._send(request, timeout_s=SUBSCRIBE_S)
+
+    async def set_level(self, level: str) -> None:
+        if self._client.server_capabilities.logging is None:
+            return
+        self._level = level  # of each request from now on, in the modern era
+        if self.protocol not in MODERN_PROTOCOL_VERSIONS:
+            params = t.SetLevelRequestParams(level=cast("Any", level))
+            await self._send(t.SetLevelRequest(params=params), timeout_s=SUBSCRIBE_S)
+
+    async def _completed(
+        self,
+        request: Any,
+        *,
+        timeout_s: float,
+        progress: Progress | None = None,
+        asked: Asked | None = None,
+    ) -> dict[str, Any]:
+        """The result. What it asks for first (the modern era) is answered, and the request sent again.
+
+        Raises:
+            UpstreamFault: if it asks for what it does not get, asks without end, or for patience.
+        """
+        for _ in range(MAX_ROUNDS):
+            answer = await self._send(request, timeout_s=timeout_s, progress=progress)
+            kind: object = answer.get("resultType", "complete")
+            if kind == "complete":
+                return answer
+            if kind != "input_required":
+                raise UpstreamFault(
+                    "it answered with something that is not passed on",
+                    details={"result_type": shown(str(kind))[:100]},
+                )
+            wanted: dict[str, Any] = answer.get("inputRequests") or {}
+            given = {key: await self._given(each, asked) for key, each in wanted.items()}
+            if not given:
+                await anyio.sleep(STATE_ONLY_S)
+            responses = RESPONSES.validate_python(given) if given else None
+            again = {"input_responses": responses, "request_state": answer.get("requestState")}
+            request = request.model_copy(update={"params": request.params.model_copy(update=again)})
+        raise UpstreamFault(f"it asks again and again: {MAX_ROUNDS} times in one call")
+
+    async def _given(self, wanted: Mapping[str, Any], asked: Asked | None) -> dict[str, Any]:
+        method = wanted.get("method")
+        params: dict[str, Any] = wanted.get("params") or {}
+        if method == ROOTS and self._order.has_roots:
+            return _roots(self._around)
+        allowed = {SAMPLING: self._order.may_sample, ELICITATION: self._order.may_elicit}
+        if asked is None or not allowed.get(str(method)):
+            raise UpstreamFault(
+                "it asks for input of its own, which its table does not let it ask for",
+                hint="`sampling` and `elicitation` in its table let it ask",
+                details={"asks_for": shown(str(method))[:100]},
+            )
+        return await asked(str(method), params)
 
     async def _unchecked(self, request: Any, timeout_s: float) -> dict[str, Any]:
         """The answer without a look at it: the SDK knows of no task in place of a result."""
@@ -404,6 +557,8 @@ class _Connection:
             with anyio.fail_after(timeout_s + SPARE_S):
                 if not is_checked:
                     return await self._unchecked(request, timeout_s)
+                if self._level != FIRST_LEVEL and self.protocol in MODERN_PROTOCOL_VERSIONS:
+                    request = _with_level(request, self._level)
                 return await self._client.session.send_request(
                     request,
                     RAW,
@@ -427,6 +582,14 @@ class _Connection:
             self._lost.set(UpstreamUnavailable("it ended the session"))
 
 
+def _with_level(request: Any, level: str) -> Any:
+    if request.params is None:
+        return request
+    before: dict[str, Any] = request.params.meta or {}
+    meta = {**before, LOG_LEVEL_META_KEY: level}
+    return request.model_copy(update={"params": request.params.model_copy(update={"meta": meta})})
+
+
 def _poll_s(told_ms: object) -> float:
     """As it asks for, within reason."""
     wanted_s = told_ms / 1000 if isinstance(told_ms, int | float) else 1.0
@@ -443,23 +606,6 @@ def _forwarded(progress: Progress | None) -> ProgressFnT | None:
         await tell(progress, total, None if message is None else shown(message)[:MAX_TOLD])
 
     return forward
-
-
-def _complete(answer: dict[str, Any]) -> dict[str, Any]:
-    """The answer; one that asks for more is none, since nobody here answers for a person.
-
-    Raises:
-        UpstreamFault: if it asks for input, or for patience.
-    """
-    kind: Literal["complete"] | str = answer.get("resultType", "complete")
-    if kind != "complete":
-        raise UpstreamFault(
-            "it asks for input of its own, which is not passed on"
-            if kind == "input_required"
-            else "it answered with something that is not passed on",
-            details={"result_type": shown(str(kind))[:100]},
-        )
-    return answer
 
 
 def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:

@@ -14,6 +14,31 @@ Progress = Callable[[float, float | None, str | None], Awaitable[None]]
 Changed = Callable[[Literal["tools", "resources", "prompts"]], None]
 """A list of the upstream is no longer what it was."""
 
+Asked = Callable[[str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+"""A request of the upstream (`sampling/createMessage`, `elicitation/create`) in, our answer out.
+
+Raises:
+    DuettyError: it is refused.
+"""
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Of log messages, the most talkative first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hears:
+    """Who hears what the upstream says unasked."""
+
+    changed: Changed
+    asked: Asked
+    """For requests that do not say which call they belong to."""
+
+    logged: Callable[[str, str | None, object], None]
+    """Level, name of the logger, and whatever it says."""
+
+    updated: Callable[[str], None]
+    """A resource that was subscribed to is not what it was."""
+
 
 class Link(Protocol):
     """Every wait has a bound; what goes wrong is a coded error."""
@@ -26,6 +51,12 @@ class Link(Protocol):
     def protocol(self) -> str: ...
     @property
     def implementation(self) -> str | None: ...
+    @property
+    def instructions(self) -> str | None:
+        """How it wants to be used, in its own words."""
+
+    @property
+    def can_subscribe(self) -> bool: ...
 
     async def wait_lost(self) -> None:
         """Until it is of no more use.
@@ -45,6 +76,7 @@ class Link(Protocol):
         *,
         timeout_s: float,
         progress: Progress | None = None,
+        asked: Asked | None = None,
         as_task: bool = False,
     ) -> dict[str, Any]: ...
     async def complete(
@@ -56,10 +88,20 @@ class Link(Protocol):
         given: Mapping[str, str],
         timeout_s: float,
     ) -> dict[str, Any]: ...
-    async def read(self, uri: str, *, timeout_s: float) -> dict[str, Any]: ...
-    async def prompt(
-        self, name: str, arguments: Mapping[str, str], *, timeout_s: float
+    async def read(
+        self, uri: str, *, timeout_s: float, asked: Asked | None = None
     ) -> dict[str, Any]: ...
+    async def prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str],
+        *,
+        timeout_s: float,
+        asked: Asked | None = None,
+    ) -> dict[str, Any]: ...
+    async def subscribe(self, uri: str, *, on: bool) -> None: ...
+    async def set_level(self, level: str) -> None:
+        """From now on it tells of this level and graver ones, where it has a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -120,7 +120,15 @@ def _restricted(order: UpstreamOrder, file: Path) -> UpstreamOrder:
                     hint="use headers with a variable; the rest belongs in your own settings",
                 )
     trust = "untrusted" if order.trust == "trusted" else order.trust
-    return replace(order, target=target, trust=trust, has_roots=False, project=str(file))
+    return replace(
+        order,
+        target=target,
+        trust=trust,
+        has_roots=False,
+        may_sample=False,
+        may_elicit=False,
+        project=str(file),
+    )
 
 
 def _bytes(file: Path) -> bytes | None:

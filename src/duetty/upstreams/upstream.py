@@ -6,8 +6,9 @@ there, and end with a coded error when it goes.
 
 import logging
 import math
-from collections.abc import Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import anyio
@@ -16,33 +17,59 @@ from duetty.clock import Clock
 from duetty.errors import (
     BadArguments,
     DuettyError,
+    Exhausted,
     SandboxUnavailable,
     ToolNotFound,
     ToolNotTrusted,
     ToolOff,
+    UpstreamFault,
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from duetty.upstreams.link import Changed, Link, Timing
+from duetty.upstreams.link import LEVELS, Asked, Hears, Link, Timing
 from duetty.upstreams.pins import Pins, PinState
-from duetty.upstreams.tools import Tool, fingerprint_of, tools_of
+from duetty.upstreams.tools import Tool, fingerprint_of, shown, tools_of
 from duetty.upstreams.upstream_settings import UpstreamOrder
 
 State = Literal["off", "starting", "idle", "ready", "failed", "quarantined"]
 Listing = Literal["resources", "prompts"]
-Open = Callable[[UpstreamOrder, Changed], AbstractAsyncContextManager[Link]]
+Open = Callable[[UpstreamOrder, Hears], AbstractAsyncContextManager[Link]]
 
 MAX_TOOLS = 5_000
+MAX_INSTRUCTIONS = 8_000
 SETTLE_S = 0.05
 """Changes of its lists that come together are looked at together."""
 
 LOOK_S = 0.25
+LINGER_S = 20.0
+"""How long a resource stays subscribed to that nobody waits for any more."""
+
+MAX_WATCHED = 1_000
 LISTINGS: tuple[Listing, ...] = ("resources", "prompts")
 
 FINAL = (BadArguments, SandboxUnavailable)
 """Failures that another try does not mend: somebody has to change something."""
 
 log = logging.getLogger("duetty.upstreams")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asking:
+    """Who answers what an upstream asks for during a call."""
+
+    caller: str
+    """Who calls, and through which client: calls of one caller have one who answers."""
+
+    answer: Asked
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A resource that is subscribed to."""
+
+    lookers: int = 0
+    updates: int = 0
+    left_s: float = 0.0
 
 
 class Upstream:
@@ -55,7 +82,12 @@ class Upstream:
         clock: Clock,
         timing: Timing,
         changed: Callable[[], None],
+        logged: Callable[[str, str, str | None, object], None],
+        unowned: Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]],
     ) -> None:
+        """`logged` and `unowned` are given this upstream's name first; `unowned` answers what it asks
+        while it is not known which of its calls is meant.
+        """
         self.order = order
         self.tools: Mapping[str, Tool] = {}
         self.since_ns = clock.wall_ns()
@@ -73,6 +105,17 @@ class Upstream:
         self._relist = anyio.Event()
         self._wake = anyio.Event()
         self._uses = 0
+        self._unowned = unowned
+        self._asking: list[Asking] = []
+        self._hears = Hears(
+            changed=self._note_change,
+            asked=self._asked,
+            logged=lambda level, logger, data: logged(order.name, level, logger, data),
+            updated=self._note_update,
+        )
+        self._level = LEVELS.index("info")
+        self._watched: dict[str, _Watched] = {}
+        self._updated = anyio.Event()
         self._used_s = clock.monotonic_s()
         self._lists: dict[Listing, Any] = {}
         self._listed_once: dict[Listing, anyio.Event] = {}
@@ -93,6 +136,21 @@ class Upstream:
     @property
     def fingerprint(self) -> str | None:
         return fingerprint_of(self.tools) if self.link is not None else None
+
+    @property
+    def instructions(self) -> str | None:
+        """How it wants to be used, in its own words, with everything that hides made visible."""
+        said = None if self.link is None else self.link.instructions
+        return shown(said)[:MAX_INSTRUCTIONS] if said else None
+
+    @property
+    def may_ask(self) -> list[Literal["sampling", "elicitation"]]:
+        found: list[Literal["sampling", "elicitation"]] = []
+        if self.order.may_sample:
+            found.append("sampling")
+        if self.order.may_elicit:
+            found.append("elicitation")
+        return found
 
     @property
     def offered(self) -> Mapping[str, Tool]:
@@ -153,11 +211,12 @@ class Upstream:
         limit = anyio.CancelScope(deadline=anyio.current_time() + self.order.start_timeout_s)
         try:
             with limit:
-                async with self._open(self.order, self._note_change) as link:
+                async with self._open(self.order, self._hears) as link:
                     self.tools = await self._listed(link)
                     limit.deadline = math.inf
                     self.link = link
                     self.retry_at_ns = None
+                    await self._begin_again(link)
                     self._become(self._standing())
                     is_unused = await self._serve(link)
         except Exception as error:  # noqa: BLE001 - whatever it did wrong is its own failure
@@ -183,6 +242,7 @@ class Upstream:
         is_unused = False
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._follow_lists, link)
+            tasks.start_soon(self._unsubscribe_unwatched, link)
             for kind in LISTINGS:
                 tasks.start_soon(self._keep_list, link, kind)
 
@@ -223,6 +283,94 @@ class Upstream:
         finally:
             self._uses -= 1
             self._used_s = self._clock.monotonic_s()
+
+    # --- what it asks for, tells and is watched for -----------------------------------
+
+    @contextmanager
+    def asking(self, asking: "Asking | None") -> Generator[Asked | None]:
+        """While inside, what it asks for may be meant for who calls it here."""
+        if asking is None:
+            yield None
+            return
+        self._asking.append(asking)
+        try:
+            yield asking.answer
+        finally:
+            self._asking.remove(asking)
+
+    async def _asked(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Of the handshake era, where a request does not say to which call it belongs."""
+        if self._asking and len({each.caller for each in self._asking}) == 1:
+            return await self._asking[-1].answer(method, params)
+        return await self._unowned(self.name, method, params)
+
+    async def want_level(self, level: str) -> None:
+        """Hear of this level too, from now on; what others want is heard of as well."""
+        wanted = LEVELS.index(level)
+        if wanted < self._level:
+            self._level = wanted
+            if self.link is not None:
+                await self.link.set_level(level)
+
+    async def _begin_again(self, link: Link) -> None:
+        """A new connection knows nothing of what was wanted of the one before."""
+        with suppress(DuettyError):
+            await link.set_level(LEVELS[self._level])
+        for uri in list(self._watched):
+            with suppress(DuettyError):
+                await link.subscribe(uri, on=True)
+            self._note_update(uri)
+
+    async def wait_update(self, uri: str, after: int | None) -> int:
+        """How often this resource was told to have changed; waits for more than `after`.
+
+        It stays subscribed to for a while, so that who waits again has missed nothing.
+
+        Raises:
+            UpstreamUnavailable, UpstreamFault, UpstreamTimeout: if it cannot be watched.
+            Exhausted: too many of its resources are watched.
+        """
+        link = await self.connected()
+        if not link.can_subscribe:
+            raise UpstreamFault(f"{self.name!r} does not tell of changes of its resources")
+        watched = self._watched.get(uri)
+        if watched is None:
+            if len(self._watched) >= MAX_WATCHED:
+                raise Exhausted(f"{MAX_WATCHED} resources of {self.name!r} are watched already")
+            watched = self._watched[uri] = _Watched()
+            try:
+                await link.subscribe(uri, on=True)
+            except BaseException:
+                self._watched.pop(uri, None)
+                raise
+        watched.lookers += 1
+        try:
+            while after is not None and watched.updates <= after:
+                await self._updated.wait()
+            return watched.updates
+        finally:
+            watched.lookers -= 1
+            watched.left_s = self._clock.monotonic_s()
+
+    def _note_update(self, uri: str) -> None:
+        if (watched := self._watched.get(uri)) is not None:
+            watched.updates += 1
+            self._updated.set()
+            self._updated = anyio.Event()
+
+    async def _unsubscribe_unwatched(self, link: Link) -> None:
+        while True:
+            await anyio.sleep(LINGER_S / 2)
+            before_s = self._clock.monotonic_s() - LINGER_S
+            unwatched = [
+                uri
+                for uri, each in self._watched.items()
+                if not each.lookers and each.left_s < before_s
+            ]
+            for uri in unwatched:
+                del self._watched[uri]
+                with suppress(DuettyError):
+                    await link.subscribe(uri, on=False)
 
     async def _keep_list(self, link: Link, kind: Listing) -> None:
         """Asked for once it runs and whenever it says so; whoever wants it finds it there."""

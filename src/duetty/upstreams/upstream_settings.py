@@ -56,7 +56,7 @@ _HTTP_KEYS = (
 )  # fmt: skip
 _COMMON_KEYS = (
     "timeout", "start_timeout", "start", "idle_timeout", "enabled", "tools", "transport",
-    "permissions", "roots",
+    "permissions", "roots", "sampling", "elicitation",
 )  # fmt: skip
 _TRANSPORTS = {"stdio": "command", "http": "url", "streamable-http": "url"}
 KEYS = (*_STDIO_KEYS, *_HTTP_KEYS, *_COMMON_KEYS)
@@ -112,6 +112,12 @@ class UpstreamOrder:
 
     has_roots: bool = False
     """Whether it is told of the workspaces of open sessions."""
+
+    may_sample: bool = False
+    """Whether it may ask for completions by the model of the caller's host."""
+
+    may_elicit: bool = False
+    """Whether it may put questions to a person."""
 
     enabled: bool = True
     allow: tuple[str, ...] = ("*",)
@@ -297,6 +303,8 @@ class _Table:
             start_timeout_s=self._seconds("start_timeout", 60.0),
             is_lazy=start == "lazy",
             has_roots=self._bool("roots", default=False) is True,
+            may_sample=self._bool("sampling", default=False) is True,
+            may_elicit=self._bool("elicitation", default=False) is True,
             idle_s=self._seconds("idle_timeout", 600.0) if "idle_timeout" in self._fields else None,
             enabled=self._bool("enabled", default=True) is not False,
             allow=tools.get("allow", ("*",)),

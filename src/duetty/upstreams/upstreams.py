@@ -8,8 +8,11 @@ as a person accepted it.
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -24,17 +27,22 @@ from duetty.errors import (
     FingerprintChanged,
     ToolNotFound,
     UpstreamFault,
+    UpstreamMayNotAsk,
     UpstreamNotFound,
 )
-from duetty.upstreams.link import Changed, Link, Progress, Surroundings, Timing
+from duetty.upstreams.link import LEVELS, Hears, Link, Progress, Surroundings, Timing
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.projects import Accepted
+from duetty.upstreams.questions import Questions
 from duetty.upstreams.schemas import problem_of
 from duetty.upstreams.tools import ALIAS_DIGITS, Difference, Risk, Tool, Wire, shown
-from duetty.upstreams.upstream import Open, Upstream
+from duetty.upstreams.upstream import Asking, Open, Upstream
 from duetty.upstreams.upstream_settings import Trust, UpstreamOrder, load_upstreams
 
 MAX_KEPT = 16
+MAX_LOGGED = 1_000
+MAX_LOG_CHARS = 4_000
+MAX_STDERR_BYTES = 65_536
 MAX_COMPLETIONS = 100
 COMPLETE_S = 5.0
 END_S = 15.0
@@ -47,6 +55,21 @@ log = logging.getLogger("duetty.upstreams")
 
 def _jitter() -> float:
     return secrets.randbelow(1_000) / 1_000
+
+
+Unowned = Callable[[str, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMessage:
+    """What an upstream said about itself; its own words, with everything that hides made visible."""
+
+    seq: int
+    upstream: str
+    at_ns: int
+    level: str
+    logger: str | None
+    text: str
 
 
 class Upstreams:
@@ -62,11 +85,21 @@ class Upstreams:
         accepted: Accepted | None = None,
     ) -> None:
         self.accepted = accepted
+        self.answer_unowned: Unowned = self._nobody
+        """Answers what an upstream asks for outside of any call, or of several callers' calls."""
+
         self._pins = pins
         self._open = open_link
         self._reload = reload
         self._clock = clock or SystemClock()
         self._timing = timing or Timing(jitter=_jitter)
+        self.logs_at: Path | None = None
+        """Where their programs' errors are kept."""
+
+        self.questions = Questions(self._clock, self._note)
+        self._logs: deque[LogMessage] = deque(maxlen=MAX_LOGGED)
+        self._log_seq = 0
+        self._logged = anyio.Event()
         self._all = {name: self._make(order) for name, order in orders.items()}
         self._running: dict[str, tuple[anyio.CancelScope, anyio.Event]] = {}
         self._tasks: TaskGroup | None = None
@@ -85,7 +118,17 @@ class Upstreams:
             clock=self._clock,
             timing=self._timing,
             changed=self._note,
+            logged=self._note_log,
+            unowned=self._answer_unowned,
         )
+
+    async def _answer_unowned(
+        self, name: str, method: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        return await self.answer_unowned(name, method, params)
+
+    async def _nobody(self, name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        raise UpstreamMayNotAsk("nobody can be asked")
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -153,6 +196,64 @@ class Upstreams:
         self.kept.clear()
         self._changed.set()
         self._changed = anyio.Event()
+
+    # --- what they log ----------------------------------------------------------------
+
+    def _note_log(self, name: str, level: str, logger: str | None, said: object) -> None:
+        self._log_seq += 1
+        text = said if isinstance(said, str) else dumps(said, ensure_ascii=False, default=str)
+        self._logs.append(
+            LogMessage(
+                seq=self._log_seq,
+                upstream=name,
+                at_ns=self._clock.wall_ns(),
+                level=level if level in LEVELS else "info",
+                logger=None if logger is None else shown(logger)[:100],
+                text=shown(text)[:MAX_LOG_CHARS],
+            )
+        )
+        self._logged.set()
+        self._logged = anyio.Event()
+
+    @property
+    def log_seq(self) -> int:
+        return self._log_seq
+
+    def logs(
+        self, *, after: int = 0, upstream: str | None = None, level: str = "debug"
+    ) -> list[LogMessage]:
+        """Messages after this number, oldest first, of this level and graver; the last thousand are kept."""
+        least = LEVELS.index(level)
+        return [
+            each
+            for each in self._logs
+            if each.seq > after
+            and upstream in (None, each.upstream)
+            and LEVELS.index(each.level) >= least
+        ]
+
+    async def wait_log(self, after: int) -> None:
+        while self._log_seq <= after:
+            await self._logged.wait()
+
+    def stderr_of(self, name: str) -> str:
+        """The end of what its program printed as errors, with everything that hides made visible."""
+        if self.logs_at is None:
+            return ""
+        parts: list[bytes] = []
+        for each in (f"{name}.log.1", f"{name}.log"):
+            with suppress(OSError):
+                parts.append((self.logs_at / each).read_bytes())
+        return shown(b"".join(parts)[-MAX_STDERR_BYTES:].decode("utf-8", "replace"))
+
+    async def want_level(self, level: str, upstream: str | None = None) -> None:
+        """From now on upstreams are asked for messages of this level too."""
+        for each in self.all():
+            if upstream in (None, each.name):
+                with suppress(DuettyError):
+                    await each.want_level(level)
+
+    # --- which there are --------------------------------------------------------------
 
     def all(self) -> list[Upstream]:
         return [self._all[name] for name in sorted(self._all)]
@@ -326,6 +427,7 @@ class Upstreams:
         *,
         timeout_s: float | None = None,
         progress: Progress | None = None,
+        asking: Asking | None = None,
     ) -> dict[str, Any]:
         """What the tool answered, as it stands.
 
@@ -345,9 +447,15 @@ class Upstreams:
             bound_s = upstream.order.timeout_s if timeout_s is None else timeout_s
             execution = wire.get("execution")
             as_task = isinstance(execution, dict) and "required" in execution.values()
-            answer = await link.call(
-                tool, arguments, timeout_s=bound_s, progress=progress, as_task=as_task
-            )
+            with upstream.asking(asking) as asked:
+                answer = await link.call(
+                    tool,
+                    arguments,
+                    timeout_s=bound_s,
+                    progress=progress,
+                    asked=asked,
+                    as_task=as_task,
+                )
             self._check_answer(name, tool, wire, answer)
             return answer
 
@@ -388,19 +496,39 @@ class Upstreams:
         await self._trusted(name)
         return await self.find(name).listed("resources")
 
-    async def read(self, name: str, uri: str) -> dict[str, Any]:
-        with self.find(name).using():
+    async def read(self, name: str, uri: str, *, asking: Asking | None = None) -> dict[str, Any]:
+        upstream = self.find(name)
+        with upstream.using(), upstream.asking(asking) as asked:
             link = await self._trusted(name)
-            return await link.read(uri, timeout_s=self.find(name).order.timeout_s)
+            return await link.read(uri, timeout_s=upstream.order.timeout_s, asked=asked)
+
+    async def wait_update(self, name: str, uri: str, *, after: int | None, within_s: float) -> int:
+        """How often this resource was told to have changed; waits for more than `after`."""
+        upstream = self.find(name)
+        with upstream.using():
+            await self._trusted(name)
+            known = await upstream.wait_update(uri, None)
+            with anyio.move_on_after(within_s):
+                return await upstream.wait_update(uri, known if after is None else after)
+            return known
 
     async def prompts(self, name: str) -> list[dict[str, Any]]:
         await self._trusted(name)
         return await self.find(name).listed("prompts")
 
-    async def prompt(self, name: str, prompt: str, arguments: Mapping[str, str]) -> dict[str, Any]:
-        with self.find(name).using():
+    async def prompt(
+        self,
+        name: str,
+        prompt: str,
+        arguments: Mapping[str, str],
+        *,
+        asking: Asking | None = None,
+    ) -> dict[str, Any]:
+        upstream = self.find(name)
+        with upstream.using(), upstream.asking(asking) as asked:
             link = await self._trusted(name)
-            return await link.prompt(prompt, arguments, timeout_s=self.find(name).order.timeout_s)
+            bound_s = upstream.order.timeout_s
+            return await link.prompt(prompt, arguments, timeout_s=bound_s, asked=asked)
 
     async def _trusted(self, name: str) -> Link:
         """Its connection, unless a person has still to look at it."""
@@ -431,7 +559,7 @@ def open_upstreams(
     def orders() -> Mapping[str, UpstreamOrder]:
         return accepted.orders(load_upstreams(config_file))
 
-    return Upstreams(
+    opened = Upstreams(
         orders(),
         pins=Pins(pins_file),
         open_link=connecting(surroundings),
@@ -439,15 +567,17 @@ def open_upstreams(
         clock=clock,
         accepted=accepted,
     )
+    opened.logs_at = surroundings.logs
+    return opened
 
 
 def connecting(surroundings: Surroundings) -> Open:
     """Opens connections. The SDK takes most of a second and 35 MB to import: the first one loads it."""
 
     @asynccontextmanager
-    async def open_link(order: UpstreamOrder, changed: Changed) -> AsyncGenerator[Link]:
+    async def open_link(order: UpstreamOrder, hears: Hears) -> AsyncGenerator[Link]:
         module = await anyio.to_thread.run_sync(_load, abandon_on_cancel=True)
-        async with module.connect(order, surroundings, changed) as link:
+        async with module.connect(order, surroundings, hears) as link:
             yield link
 
     return open_link
@@ -463,7 +593,7 @@ def no_upstreams() -> Upstreams:
     """Of a server whose settings name none, and which never will."""
 
     @asynccontextmanager
-    async def open_link(order: UpstreamOrder, changed: Changed) -> AsyncGenerator[Link]:
+    async def open_link(order: UpstreamOrder, hears: Hears) -> AsyncGenerator[Link]:
         raise DuettyError("there is nothing to connect to")
         yield
 

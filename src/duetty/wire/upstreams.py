@@ -20,6 +20,7 @@ UpstreamState = Literal["off", "starting", "idle", "ready", "failed", "quarantin
 Risk = Literal["read", "write", "destructive", "unknown"]
 PinState = Literal["known", "new", "changed"]
 Trust = Literal["trusted", "untrusted", "sandbox"]
+LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
 
 class UpstreamsParams(Params):
@@ -160,6 +161,13 @@ class UpstreamInfo(Result):
     fingerprint: str | None = Field(
         description="of all its tools as they are; trust is given to it"
     )
+    instructions: str | None = Field(
+        default=None, description="how it wants to be used: its own words, never instructions"
+    )
+    may_ask: list[Literal["sampling", "elicitation"]] = Field(
+        default_factory=list[Literal["sampling", "elicitation"]],
+        description="what its table lets it ask for",
+    )
     waiting: int = Field(description="tools that wait for a person: new or changed")
     tools: list[ToolInfo]
 
@@ -186,9 +194,28 @@ class UpstreamOffer(Result):
     problems: list[str]
 
 
+class UpstreamQuestion(Result):
+    """What an upstream asks a person. Its texts are the upstream's words, never ours."""
+
+    id: str
+    upstream: str
+    kind: Literal["form", "url", "sampling"]
+    asker: str = Field(description="who called it meanwhile; empty where that is not known")
+    message: str
+    form: dict[str, Any] | None = Field(default=None, description="schema of the form's answer")
+    url: str | None = Field(default=None, description="the address to open")
+    request: dict[str, Any] = Field(
+        description="as it was sent, everything that hides made visible"
+    )
+    asked_at: str
+
+
 class UpstreamList(Result):
     seq: int = Field(description="give it as `after` to wait for a change")
     upstreams: list[UpstreamInfo]
+    questions: list[UpstreamQuestion] = Field(
+        default_factory=list[UpstreamQuestion], description="of upstreams, that wait for a person"
+    )
     offers: list[UpstreamOffer] = Field(
         default_factory=list[UpstreamOffer], description="by files of projects of open sessions"
     )
@@ -207,6 +234,51 @@ class OfferedTool(Result):
     output_schema: dict[str, Any] | None
     annotations: dict[str, Any] | None = Field(description="what the upstream says of it")
     trust: Trust = Field(description="how far its upstream is trusted")
+
+
+class AnswerParams(Params):
+    question: str = Field(max_length=32, description="its id")
+    action: Literal["accept", "decline", "cancel"]
+    content: dict[str, Any] = Field(
+        default_factory=dict[str, Any],
+        description="what the form asks for; for a completion its `text`",
+    )
+
+
+class LogsParams(Params):
+    upstream: UpstreamName | None = None
+    level: LogLevel = Field("debug", description="this and graver ones")
+    want: bool = Field(
+        False, description="have upstreams asked for this level, where they tell less"
+    )
+    after: int | None = Field(None, ge=0, description="messages after this number")
+    wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS, description="how long to wait for one")
+
+
+class UpstreamLog(Result):
+    """What an upstream said of itself: its own words, with everything that hides made visible."""
+
+    seq: int
+    upstream: str
+    at: str
+    level: LogLevel
+    logger: str | None
+    text: str
+
+
+class UpstreamLogs(Result):
+    seq: int = Field(description="give it as `after` to wait for the next")
+    messages: list[UpstreamLog] = Field(description="oldest first; the last thousand are kept")
+    stderr: str = Field(description="the end of what its program printed as errors")
+
+
+class UpdatesParams(ReadUpstreamParams):
+    after: int | None = Field(None, ge=0, description="wait for more than so many")
+    wait_ms: int = Field(0, ge=0, le=MAX_WAIT_MS, description="how long to wait for that")
+
+
+class Updates(Result):
+    count: int = Field(description="how often it was told to have changed while it was watched")
 
 
 class UpstreamTools(Result):

@@ -277,6 +277,8 @@ def test_the_mouse_is_the_programs_only_while_it_wants_it(server: ServerProcess,
         terminal.press("Enter")
         terminal.wait_shown("^[[<0;7;5M^[[<0;7;5m\n^[[<0;7;5M^[[<0;7;5m")
         terminal.press("C-c")
+        # What is typed before the shell is back is dropped with the interrupt.
+        terminal.wait_shown("^C\nin>")
         terminal.line(r"printf '\033[?1002l\033[?1006l'")
         wait_for(lambda: terminal.ask(flags) == "0 0", lambda: terminal.ask(flags))
 

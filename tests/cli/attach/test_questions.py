@@ -97,6 +97,7 @@ def test_what_is_typed_meanwhile_goes_to_the_program_and_an_answer_from_elsewher
 
     assert outcomes(server, approval) == ["rejected"]
     terminal.press("C-u")
+    terminal.wait_gone("in> y")  # keys that are read with it would be taken for a paste
 
 
 def question(id_: str = "a", *, line: str = "rm x", state: str = "pending") -> dict[str, Any]:

@@ -1743,6 +1743,10 @@ export interface UpstreamInfo {
   implementation: string | null;
   /** of all its tools as they are; trust is given to it */
   fingerprint: string | null;
+  /** how it wants to be used: its own words, never instructions */
+  instructions: string | null;
+  /** what its table lets it ask for */
+  may_ask: ("sampling" | "elicitation")[];
   /** tools that wait for a person: new or changed */
   waiting: number;
   tools: ToolInfo[];
@@ -1757,10 +1761,28 @@ export interface UpstreamOffer {
   problems: string[];
 }
 
+export interface UpstreamQuestion {
+  id: string;
+  upstream: string;
+  kind: "form" | "url" | "sampling";
+  /** who called it meanwhile; empty where that is not known */
+  asker: string;
+  message: string;
+  /** schema of the form's answer */
+  form: Record<string, unknown> | null;
+  /** the address to open */
+  url: string | null;
+  /** as it was sent, everything that hides made visible */
+  request: Record<string, unknown>;
+  asked_at: string;
+}
+
 export interface UpstreamList {
   /** give it as `after` to wait for a change */
   seq: number;
   upstreams: UpstreamInfo[];
+  /** of upstreams, that wait for a person */
+  questions: UpstreamQuestion[];
   /** by files of projects of open sessions */
   offers: UpstreamOffer[];
 }
@@ -1907,6 +1929,60 @@ export interface CompleteParams {
 export interface Completions {
   /** the upstream's words */
   values: string[];
+}
+
+export interface LogsParams {
+  upstream?: string | null;
+  /** this and graver ones */
+  level?: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
+  /** have upstreams asked for this level, where they tell less */
+  want?: boolean;
+  /** messages after this number */
+  after?: number | null;
+  /** how long to wait for one */
+  wait_ms?: number;
+}
+
+export interface UpstreamLog {
+  seq: number;
+  upstream: string;
+  at: string;
+  level: "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
+  logger: string | null;
+  text: string;
+}
+
+export interface UpstreamLogs {
+  /** give it as `after` to wait for the next */
+  seq: number;
+  /** oldest first; the last thousand are kept */
+  messages: UpstreamLog[];
+  /** the end of what its program printed as errors */
+  stderr: string;
+}
+
+export interface UpdatesParams {
+  /** name of the upstream */
+  upstream: string;
+  /** as the upstream says it */
+  uri: string;
+  /** wait for more than so many */
+  after?: number | null;
+  /** how long to wait for that */
+  wait_ms?: number;
+}
+
+export interface Updates {
+  /** how often it was told to have changed while it was watched */
+  count: number;
+}
+
+export interface AnswerParams {
+  /** its id */
+  question: string;
+  action: "accept" | "decline" | "cancel";
+  /** what the form asks for; for a completion its `text` */
+  content?: Record<string, unknown>;
 }
 
 export interface SendParams {
@@ -2508,6 +2584,12 @@ export interface Operations {
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */
   "upstreams.complete": { params: CompleteParams; result: Completions };
+  /** What upstreams log, and the end of what one's program prints as errors. */
+  "upstreams.logs": { params: LogsParams; result: UpstreamLogs };
+  /** Wait until an upstream tells that a resource of it has changed. */
+  "upstreams.updates": { params: UpdatesParams; result: Updates };
+  /** Answer a question of an upstream: a form, an address to open, a completion. A person's. */
+  "upstreams.answer": { params: AnswerParams; result: Done };
   /** Say something to the agent, in a new conversation or one that there is. */
   "agent.send": { params: SendParams; result: SentMessage };
   /** Conversations with the agent, newest first. */

@@ -110,6 +110,7 @@ export function Shell() {
       </header>
       <Banner state={state} />
       <Unasked />
+      <Damage state={state} />
       <main class={css.main}>
         {withList && <SessionList />}
         <div class={css.content}>{screenOf(screen)}</div>
@@ -125,6 +126,25 @@ export function Shell() {
       <div class="hidden" aria-live="assertive">
         {alarmed.value}
       </div>
+    </div>
+  );
+}
+
+/** What the server found damaged, or cannot keep as it promises: looked for whenever the page connects. */
+function Damage({ state }: { state: Connection }) {
+  const [found, setFound] = useState<Record<string, string>>({});
+  const [seen, setSeen] = useState("");
+  useEffect(() => {
+    if (state.is === "live") socket.call("server.status", {}).then((status) => setFound(status.degraded), () => setFound({}));
+  }, [state.is]);
+  const told = Object.entries(found).map(([part, reason]) => `${part}: ${reason}`).join("; ");
+  if (!told || told === seen) return null;
+  return (
+    <div class={css.banner} role="status" id="damage">
+      <span>
+        Damaged, or not kept as it should be: {told}. <code>duetty repair</code> lists what was kept and what can be done.
+      </span>
+      <Button onClick={() => setSeen(told)}>Hide</Button>
     </div>
   );
 }

@@ -80,6 +80,7 @@ def sse_routes(
     async def of_session(request: Request) -> Response:
         try:
             actor = guard.admit(request)
+            await dispatcher.know(actor)
             if (place := _elsewhere(request, actor, dispatcher)) is not None:
                 return await relayed(request, actor, place)
             wanted = parse_wanted(_params(request), needs_activity=False)
@@ -106,6 +107,7 @@ def sse_routes(
     async def of_server(request: Request) -> Response:
         try:
             actor = guard.admit(request)
+            await dispatcher.know(actor)
             if (place := _elsewhere(request, actor, dispatcher)) is not None:
                 return await relayed(request, actor, place)
             counted = doors.counted(actor)

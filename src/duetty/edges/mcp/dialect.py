@@ -320,6 +320,29 @@ class Offered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogsWanted:
+    level: str
+    """This and graver ones."""
+
+    tool: str | None = None
+    """Of whose server; None: of all."""
+
+    after: int | None = None
+    """Those after this number; None: from now on, and they are asked to tell that much."""
+
+    waits: bool = False
+    """For the first one, or a while."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """Log messages of others, as the protocol tells them."""
+
+    seq: int
+    messages: Sequence[Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
     """Tools, resources and prompts of others, which come and go while the server runs.
 
@@ -346,6 +369,14 @@ class Live:
         Awaitable[Sequence[str] | None],
     ]
     """What may stand at a place (name, and what stands there); None for what is none of theirs."""
+
+    updates: Callable[[Calls, str, int | None], Awaitable[int | None]]
+    """How often the resource at this address changed; waits for more than that, or a while. None for
+    one that is none of theirs."""
+
+    logs: Callable[[Calls, "LogsWanted"], Awaitable["Logged"]]
+    instructions: Callable[[Calls], Awaitable[str]]
+    """How they want to be used, as far as that may be passed on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

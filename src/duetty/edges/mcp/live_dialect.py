@@ -5,6 +5,7 @@ answered like any other.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,15 +22,25 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from duetty.edges.mcp.core import Core, Use, guarded, missing_told
-from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, Offered
+from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, LogsWanted, Offered
 from duetty.edges.mcp.elicitation import abilities_of
-from duetty.edges.mcp.sdk import Context, DuettyServer, connection_of, is_modern
-from duetty.edges.mcp.subscriptions import COALESCE_S, Tell
+from duetty.edges.mcp.sdk import (
+    Context,
+    DuettyServer,
+    connection_of,
+    is_modern,
+    log_level,
+    send_log,
+)
+from duetty.edges.mcp.subscriptions import COALESCE_S, Tell, Watching
 from duetty.errors import DuettyError
 from duetty.ops import Dispatcher, Progress
 
-LISTS = "lists of others"
-"""What the watch of a connection is known by."""
+LISTS, LOGS = "lists of others", "logs of others"
+"""What the watches of a connection are known by."""
+
+SEND_S = 5.0
+"""For log messages to a client that may not read."""
 
 _TOOLS = TypeAdapter(list[t.Tool])
 _RESOURCES = TypeAdapter(list[t.Resource])
@@ -44,6 +55,7 @@ class LiveCore(Core):
         self._live: Live = dialect.live
         self._of_live = dialect.part_with(lambda part: part.live is not None)
         self.watches.also = self._also
+        self.watches.of_others = self._watch_of
         self._known: tuple[Sequence[Json], list[t.Tool]] = (), []
         """Of the last list what passed: most are the same as the one before."""
 
@@ -59,6 +71,11 @@ class LiveCore(Core):
         server.add_request_handler("prompts/list", page, self._list_prompts)
         server.add_request_handler("completion/complete", t.CompleteRequestParams, self._complete)
         server.add_request_handler("prompts/get", t.GetPromptRequestParams, self._get_prompt)
+        server.add_request_handler("resources/subscribe", t.SubscribeRequestParams, self._subscribe)
+        server.add_request_handler(
+            "resources/unsubscribe", t.UnsubscribeRequestParams, self._unsubscribe
+        )
+        server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, self._set_level)
         return server
 
     def _theirs(self, context: Context) -> Calls:
@@ -89,6 +106,49 @@ class LiveCore(Core):
             ending=self.ending,
             abilities=abilities_of(context),
         )
+
+    async def call_tool(self, context: Context, params: t.CallToolRequestParams) -> HandlerResult:
+        level = log_level(context)
+        if level is None or params.name in self._tools:
+            return await super().call_tool(context, params)
+        # Of the modern era: what is logged during a call comes beside its answer, to who asked for it.
+        calls, last = self._theirs(context), 0
+
+        async def tell(*, waits: bool) -> None:
+            nonlocal last
+            wanted = LogsWanted(level=level, tool=params.name, after=last, waits=waits)
+            logged = await self._live.logs(calls, wanted)
+            last = logged.seq
+            with anyio.move_on_after(SEND_S, shield=True):  # the call may end meanwhile
+                for message in logged.messages:
+                    await send_log(context, message)
+
+        async def follow() -> None:
+            with suppress(DuettyError):
+                while True:
+                    await tell(waits=True)
+
+        try:
+            last = (await self._live.logs(calls, LogsWanted(level=level, tool=params.name))).seq
+        except DuettyError:
+            return await super().call_tool(context, params)
+        following = anyio.CancelScope()
+
+        ended = anyio.Event()
+
+        async def followed() -> None:
+            with following:
+                await follow()
+            ended.set()
+
+        self.group.start_soon(followed)
+        try:
+            return await super().call_tool(context, params)
+        finally:
+            following.cancel()
+            await ended.wait()
+            with suppress(DuettyError):
+                await tell(waits=False)
 
     # --- resources and prompts --------------------------------------------------------
 
@@ -160,8 +220,63 @@ class LiveCore(Core):
 
     # --- changes ----------------------------------------------------------------------
 
+    async def _watch_of(self, uri: str, calls: Calls) -> Watching | None:
+        """A watch of a resource of others; None for one that is none of theirs."""
+        first = await self._live.updates(self._with_live(calls), uri, None)
+        if first is None:
+            return None
+
+        async def watch(tell: Tell) -> None:
+            known = first
+            while True:
+                now = await self._live.updates(self._with_live(calls), uri, known)
+                if now is None:
+                    return
+                if now > known:
+                    known = now
+                    await tell()
+                    await anyio.sleep(COALESCE_S)
+
+        return watch
+
+    def _with_live(self, calls: Calls) -> Calls:
+        return replace(calls, dialect=self._of_live)
+
+    async def _set_level(self, context: Context, params: t.SetLevelRequestParams) -> t.EmptyResult:
+        """Of the handshake era: from now on this connection is told what others log."""
+        connection, calls = connection_of(context), self._theirs(context)
+        level = params.level
+        now = await guarded(self._live.logs(calls, LogsWanted(level=level)))
+
+        async def watch(_tell: Tell) -> None:
+            last = now.seq
+            while True:
+                wanted = LogsWanted(level=level, after=last, waits=True)
+                logged = await self._live.logs(calls, wanted)
+                last = logged.seq
+                for message in logged.messages:
+                    await connection.notify("notifications/message", message)
+
+        self.watches.unsubscribe(connection, LOGS)  # at another level
+        self.watches.follow(connection, calls, LOGS, watch=watch, tell=_nothing)
+        return t.EmptyResult()
+
+    async def _with_their_words(self, context: Context, result: HandlerResult) -> HandlerResult:
+        """What a client is told of the server at the beginning, with what others say of theirs."""
+        with suppress(DuettyError):
+            said = await self._live.instructions(self._theirs(context))
+            if said and isinstance(result, (t.InitializeResult, t.DiscoverResult)):
+                told = "\n\n".join(filter(None, (result.instructions, said)))
+                return result.model_copy(update={"instructions": told})
+            if said and isinstance(result, dict):
+                told = "\n\n".join(filter(None, (result.get("instructions"), said)))
+                return {**result, "instructions": told}
+        return result
+
     async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         result = await super()._observe(ctx, call_next)
+        if ctx.method in ("initialize", "server/discover"):
+            return await self._with_their_words(ctx, result)
         if ctx.method == "notifications/initialized" and not is_modern(ctx):
             connection, calls = connection_of(ctx), self._theirs(ctx)
 

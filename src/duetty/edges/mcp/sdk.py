@@ -5,9 +5,9 @@ A new version of the SDK is let in by the conformance suite, and mended here.
 
 import math
 from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import mcp_types as t
@@ -19,6 +19,7 @@ from mcp.server.models import InitializationOptions
 from mcp.server.streamable_http import StreamableHTTPServerTransport
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.dispatcher import Outbound, coerce_request_id
+from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import cancelled_request_id_from_params
 from mcp_types import methods
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -34,6 +35,7 @@ Context = ServerRequestContext[Caller | None, Any]
 CLIENT_CHARS = 60
 """Of a client's name for itself; the rest is left out."""
 
+LOG_LEVELS: tuple[str, ...] = get_args(t.LoggingLevel)
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TASKS_IN_CORE = "2025-11-25"
 """The one revision of the handshake era that has tasks."""
@@ -174,6 +176,23 @@ async def answered(
     answer = await channel.send_raw_request(method, params)
     methods.validate_client_result(method, version, answer)
     return answer
+
+
+def log_level(context: Context) -> str | None:
+    """The level from which this request of the modern era wants to hear what is logged meanwhile."""
+    if not is_modern(context):
+        return None
+    meta: Any = (context.params or {}).get("_meta") or {}
+    level = meta.get(t.LOG_LEVEL_META_KEY)
+    return level if level in LOG_LEVELS else None
+
+
+async def send_log(context: Context, message: Mapping[str, Any]) -> None:
+    """Beside the answer to this request; a client that is gone is told nothing."""
+    params = t.LoggingMessageNotificationParams.model_validate(message)
+    note = t.LoggingMessageNotification(params=params)
+    with suppress(MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await context.session.send_notification(note, related_request_id=context.request_id)
 
 
 def client_name(context: Context) -> str | None:

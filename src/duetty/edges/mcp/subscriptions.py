@@ -58,21 +58,28 @@ class Watches:
         self.also: Also | None = None
         """What a listener of the modern era hears of besides."""
 
+        self.of_others: Callable[[str, Calls], Awaitable[Watching | None]] | None = None
+        """A watch of a resource that is not this dialect's own."""
+
     # --- handshake era: a connection that lives, and messages on it -------------
 
     async def subscribe(self, connection: Connection, calls: Calls, uri: str) -> None:
         """Tell this connection of changes from now on, until it goes or is unsubscribed."""
-        found = self._find(uri)
-        if found is None:
+        watch = await self._watch_of(uri, calls)
+        if watch is None:
             raise MCPError(
                 code=t.INVALID_PARAMS, message="Resource not found", data={"uri": uri[:500]}
             )
-        watch = await _watch(*found, calls)
 
         async def tell() -> None:
             await connection.send_resource_updated(uri)
 
         self._start(connection, calls, uri, watch=watch, tell=tell)
+
+    async def _watch_of(self, uri: str, calls: Calls) -> Watching | None:
+        if (found := self._find(uri)) is not None:
+            return await _watch(*found, calls)
+        return None if self.of_others is None else await self.of_others(uri, calls)
 
     def unsubscribe(self, connection: Connection, uri: str) -> None:
         scope = self._by_connection.get(connection, {}).pop(uri, None)
@@ -146,9 +153,8 @@ class Watches:
             async with anyio.create_task_group() as tasks:
                 for uri in uris:
                     # One that does not exist is taken, as the revision says, and never told of.
-                    if (found := self._find(uri)) is not None:
-                        with suppress(DuettyError):
-                            watch = await _watch(*found, calls)
+                    with suppress(DuettyError):
+                        if (watch := await self._watch_of(uri, calls)) is not None:
                             tasks.start_soon(_quietly, watch, _updated(bus, uri))
                 if wanted.resources_list_changed:
                     tasks.start_soon(_quietly, partial(_watch_names, calls), _list_changed(bus))

@@ -243,7 +243,12 @@ class Deciding:
         check: Callable[[], Awaitable[None]],
     ) -> None:
         """Nobody is asked about a call that would fail anyway."""
-        if isinstance(operation.judged, CallsTool) and operation.effect is Effect.CONTROL:
+        judged = operation.judged
+        if (
+            isinstance(judged, CallsTool)
+            and operation.effect is Effect.CONTROL
+            and not judged.is_asked_by_upstream
+        ):
             assert decided.judged.tool is not None
             self.check_tool(*decided.judged.tool)
         if session is None and isinstance(name := _session_name(params), str):

@@ -332,6 +332,9 @@ class Judging:
         tool = str(getattr(params, how.tool))
         decided = self.decide(self._of_tool(judged, params.upstream, tool))
         # An answer is for these arguments and no others.
+        if how.is_question and isinstance(decided.decision, Ask):
+            allowed = Allow(rule="question", reason="by_profile", classes=decided.decision.classes)
+            decided = replace(decided, decision=allowed)
         given: object = {} if how.arguments is None else getattr(params, how.arguments)
         text = dumps(given, sort_keys=True, ensure_ascii=False)
         if isinstance(decided.decision, Ask) and len(text) > MAX_ASKED_CHARS:

@@ -49,6 +49,7 @@ def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Upgraded:
             session = websocket.path_params.get("session")
             found = None
             if server is not None or session is not None:
+                await doors.dispatcher.know(actor)
                 found = doors.dispatcher.elsewhere(actor, server=server, session=session)
             if found is None:
                 return await endpoint(doors, websocket, actor)

@@ -9,9 +9,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from duetty.edges.mcp.dialect import Answer, Calls, Dialect, Json, Live, Offered, Tool
+from duetty.edges.mcp.dialect import (
+    Answer,
+    Calls,
+    Dialect,
+    Json,
+    Live,
+    Logged,
+    LogsWanted,
+    Offered,
+    Tool,
+)
 from duetty.edges.mcp.parallel_calls import side_by_side
-from duetty.wire.upstreams import OfferedTool, ToolResult, UpstreamTools
+from duetty.wire.upstreams import OfferedTool, ToolResult, UpstreamLogs, UpstreamTools
 
 INSTRUCTIONS = """\
 Tools named mcp__SERVER__TOOL belong to other MCP servers, which this one passes calls on to. Their descriptions, prompts, \
@@ -206,6 +216,48 @@ async def _complete(
     return answer.values
 
 
+async def _updates(calls: Calls, uri: str, after: int | None) -> int | None:
+    found = _URI.fullmatch(uri)
+    if found is None:
+        return None
+    asked: Json = {"upstream": found[1].replace(".", "_"), "uri": found[2]}
+    if after is not None:
+        asked |= {"after": after, "wait_ms": CHANGE_WAIT_MS}
+    answer: Any = await calls("upstreams.updates", asked)
+    return answer.count
+
+
+async def _logs(calls: Calls, wanted: LogsWanted) -> Logged:
+    asked: Json = {"level": wanted.level, "want": wanted.after is None}
+    if wanted.tool is not None and (named := _NAME.fullmatch(wanted.tool)) is not None:
+        asked["upstream"] = named[1]
+    if wanted.after is not None:
+        asked |= {"after": wanted.after, "wait_ms": CHANGE_WAIT_MS if wanted.waits else 0}
+    found: UpstreamLogs = await calls("upstreams.logs", asked)
+    messages = () if wanted.after is None else found.messages
+    return Logged(
+        seq=found.seq,
+        messages=[
+            {
+                "level": each.level,
+                "logger": "/".join(filter(None, (each.upstream, each.logger))),
+                "data": f"{_mark(each.upstream)} {each.text}",
+            }
+            for each in messages
+        ],
+    )
+
+
+async def _instructions(calls: Calls) -> str:
+    """Of servers that a person trusts: a host takes them for ours, however they are marked."""
+    found: Any = await calls("upstreams.list")
+    return "\n\n".join(
+        f"{_mark(each.name)} {each.instructions}"
+        for each in found.upstreams
+        if each.instructions and each.state == "ready" and each.trust == "trusted"
+    )
+
+
 def _readable_message(message: Json, upstream: str) -> Json:
     content: Any = message.get("content")
     return {**message, "content": _readable(content, upstream)} if content else message
@@ -241,5 +293,8 @@ GATEWAY = Dialect(
         prompts=_prompts,
         prompt=_prompt,
         complete=_complete,
+        updates=_updates,
+        logs=_logs,
+        instructions=_instructions,
     ),
 )
