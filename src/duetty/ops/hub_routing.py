@@ -26,7 +26,9 @@ _OWN = frozenset({"server.health", "server.link", "server.join", "server.leave",
 _OWN_NOUNS = frozenset({"auth", "token", "user"})
 """Never sent on: what they give would be the hub's own standing with that node."""
 
-_OF_HUB = frozenset({"server.health", "server.list", "server.get", "session.list"})
+_OF_HUB = frozenset(
+    {"server.health", "server.list", "server.get", "session.list", "session.select"}
+)
 _OF_HUB_NOUNS = frozenset({"auth", "token", "user", "share", "room"})
 """What a hub answers its users itself."""
 
