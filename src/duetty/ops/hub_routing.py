@@ -27,7 +27,14 @@ _OWN_NOUNS = frozenset({"auth", "token", "user"})
 """Never sent on: what they give would be the hub's own standing with that node."""
 
 _OF_HUB = frozenset(
-    {"server.health", "server.list", "server.get", "session.list", "session.select"}
+    {
+        "server.health",
+        "server.list",
+        "server.get",
+        "session.list",
+        "session.select",
+        "command.ended",
+    }
 )
 _OF_HUB_NOUNS = frozenset({"auth", "token", "user", "share", "room"})
 """What a hub answers its users itself."""
