@@ -69,6 +69,7 @@ from duetty.hub import (
     Joining,
     Membership,
     Network,
+    NodeKey,
     Replicas,
     Rooms,
     Users,
@@ -367,36 +368,16 @@ class Server:
             tasks=tasks,
         )
 
-        @cache
-        def dedupe() -> Dedupe:
-            return Dedupe(self._paths.commands_file, tasks=tasks)
-
-        def link(address: Address, hub_token: str) -> Joining:
-            assert self._app is not None
-            return Joining(
-                address,
-                token=hub_token,
-                key=key,
-                hostname=self._hostname,
-                version=__version__,
-                network=network,
-                clock=self._clock,
-                serve=HubRequests(
-                    self._app,
-                    hub=address.host,
-                    allowed=frozenset(map(Scope, self._settings.hub_scopes)),
-                    once=dedupe().once,
-                    prefix=self._prefix,
-                ),
-                sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
-            )
-
         users = Users(self._paths.users_file, self._clock)
         users.restore()
         replicas = await tasks.start(self._keep_replicas, hub)
         self._hub = hub
         self._replicas = replicas
-        membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
+        membership = Membership(
+            file=self._paths.join_file,
+            tasks=tasks,
+            link=self._joining(registry, key, network, tasks),
+        )
         return Services(
             hub=hub,
             replicas=replicas,
@@ -433,6 +414,37 @@ class Server:
             ),
             upstreams=oversight.upstreams,
         )
+
+    def _joining(
+        self, registry: Registry, key: NodeKey, network: Network, tasks: anyio.abc.TaskGroup
+    ) -> Callable[[Address, str], Joining]:
+        """How this machine joins a hub: its key, its app, and what it has run already."""
+
+        @cache
+        def dedupe() -> Dedupe:
+            return Dedupe(self._paths.commands_file, tasks=tasks)
+
+        def link(address: Address, hub_token: str) -> Joining:
+            assert self._app is not None
+            return Joining(
+                address,
+                token=hub_token,
+                key=key,
+                hostname=self._hostname,
+                version=__version__,
+                network=network,
+                clock=self._clock,
+                serve=HubRequests(
+                    self._app,
+                    hub=address.host,
+                    allowed=frozenset(map(Scope, self._settings.hub_scopes)),
+                    once=dedupe().once,
+                    prefix=self._prefix,
+                ),
+                sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
+            )
+
+        return link
 
     def _edges(self, services: Services, guard: Guard) -> _Edges:
         """The ways in."""
