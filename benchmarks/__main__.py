@@ -37,6 +37,7 @@ NAMES = (
     "policy",
     "sandbox",
     "hub",
+    "agent",
 )
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 README = Path(__file__).parent.parent / "README.md"

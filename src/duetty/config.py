@@ -223,6 +223,12 @@ class Settings:
     mcp_server_enabled: bool = _setting(
         True, "whether MCP clients are served over HTTP; hosts of this user's own always are"
     )
+    mcp_list_at_most: int = _setting(
+        20,
+        "tools of upstreams that are listed to agents; of more those marked, the most used, and find_tools",
+        low=0,
+        high=10_000,
+    )
     mcp_dialects: tuple[str, ...] = _setting(
         ("wsh",),
         "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, elwood, gateway",
@@ -283,6 +289,11 @@ class Paths:
         return self.state / "node.key"
 
     @property
+    def users_file(self) -> Path:
+        """The users of this hub, and what they share."""
+        return self.state / "users.json"
+
+    @property
     def hub_file(self) -> Path:
         """What a hub of one process must not forget: revoked tokens."""
         return self.state / "hub.json"
@@ -291,11 +302,6 @@ class Paths:
     def commands_file(self) -> Path:
         """What this machine was asked to do through a hub, by command id."""
         return self.state / "commands.db"
-
-    @property
-    def users_file(self) -> Path:
-        """The users of this hub, and what they share."""
-        return self.state / "users.json"
 
     @property
     def join_file(self) -> Path:

@@ -39,7 +39,7 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
-from duetty.ops.hub_routing import destination
+from duetty.ops.hub_routing import destination, reachable
 from duetty.ops.joined_nodes import may_join, serve_node
 from duetty.ops.operation import Operation
 from duetty.ops.permits import REMOVED, keep_within, named_now, permit, permit_change
@@ -48,11 +48,14 @@ from duetty.ops.remote_calls import everywhere, forward
 from duetty.ops.remote_streams import begin_typing, relayed_events, relayed_socket
 from duetty.ops.rooms import close_room, open_room
 from duetty.ops.sandbox_choice import keep_confined
+from duetty.ops.selection import Candidate
 from duetty.ops.services import Node, Services, Steps
+from duetty.ops.sessions import own_candidates
 from duetty.ops.shapes import with_answer
 from duetty.ops.table import OPERATIONS
 from duetty.session import ViewerKind
 from duetty.upstreams import Progress
+from duetty.wire.results import SessionInfo
 from duetty.wire.upstreams import ToolResult
 
 T = TypeVar("T")
@@ -66,7 +69,19 @@ class Dispatcher:
     """What an edge is given: names and arguments in, results or coded errors out."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self._services = replace(services, candidates=services.candidates or self._candidates)
+
+    async def _candidates(self, actor: Actor) -> list[Candidate]:
+        """Sessions that a call may mean which names none: those here, and of the caller's machines."""
+        services = self._services
+        own = [] if actor.user is not None else own_candidates(services, actor)
+        if actor.via is not None or actor.session is not None or not reachable(actor, services):
+            return own
+        listing = OPERATIONS["session.list"]
+        call = Call(actor=actor, operation=listing.name)
+        params = listing.params.model_validate({})
+        listed: list[SessionInfo] = await everywhere(call, listing, params, services)
+        return [*own, *(_candidate(each) for each in listed if each.state != "exited")]
 
     @property
     def operations(self) -> Mapping[str, Operation[Any, Any]]:
@@ -373,6 +388,18 @@ class Dispatcher:
             only = look.session_id if kind == "attach" and isinstance(look, View) else None
             with self._services.approvals.attendance.attending(actor, session_id=only):
                 yield look
+
+
+def _candidate(info: SessionInfo) -> Candidate:
+    """Named with its machine: two may have a session of one name."""
+    return Candidate(
+        session_id=info.id,
+        name=f"{info.server}/{info.name}",
+        title=info.title or info.command,
+        machine=info.server,
+        cwd=info.cwd,
+        last_activity_ms=info.last_activity_ms,
+    )
 
 
 def _here(actor: Actor) -> Actor:

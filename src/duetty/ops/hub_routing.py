@@ -26,7 +26,16 @@ _OWN = frozenset({"server.health", "server.link", "server.join", "server.leave",
 _OWN_NOUNS = frozenset({"auth", "token", "user"})
 """Never sent on: what they give would be the hub's own standing with that node."""
 
-_OF_HUB = frozenset({"server.health", "server.list", "server.get", "session.list"})
+_OF_HUB = frozenset(
+    {
+        "server.health",
+        "server.list",
+        "server.get",
+        "session.list",
+        "session.select",
+        "command.ended",
+    }
+)
 _OF_HUB_NOUNS = frozenset({"auth", "token", "user", "share", "room"})
 """What a hub answers its users itself."""
 
@@ -145,17 +154,26 @@ def _by_session(
         return _checked(operation, call, _machine(machine, call, services))
     if actor.user is None and (not hub.joined_of(None) or services.registry.has(named)):
         return None, call
-    found = [Reachable(node=node, actor=actor) for node in hub.with_session(named, actor.user)]
+    found = _machine_with(named, actor, services)
+    return (None, call) if found is None else _checked(operation, call, found)
+
+
+def _machine_with(named: str, actor: Actor, services: Services) -> Reachable | None:
+    """The one machine in the caller's reach that has this session; None where the hub's own may.
+
+    Raises:
+        SessionNotFound, SessionAmbiguous: if there is none for a user, or several.
+    """
+    nodes = services.hub.with_session(named, actor.user)
+    found = [Reachable(node=node, actor=actor) for node in nodes]
     found = found or [
         each for each in reachable(actor, services) if each.actor is not actor and _has(each, named)
     ]
     if len(found) > 1:
         raise SessionAmbiguous(named, [each.node.name for each in found])
-    if found:
-        return _checked(operation, call, found[0])
-    if actor.user is None:
-        return None, call
-    raise SessionNotFound(named)
+    if not found and actor.user is not None:
+        raise SessionNotFound(named)
+    return found[0] if found else None
 
 
 def _only_machine(actor: Actor, services: Services) -> Reachable:

@@ -347,7 +347,9 @@ async def everywhere(
     found: dict[Reachable, list[Any]] = {}
 
     async def ask(each: Reachable) -> None:
-        own = replace(call, actor=each.actor)
+        # `server`, so that two that speak for each other do not ask in circles.
+        given = {**call.arguments, "server": each.node.name}
+        own = replace(call, actor=each.actor, arguments=given)
         try:
             with each.node.calling(), anyio.move_on_after(LIST_S):
                 found[each] = await _result(each.node, own, operation, params, Hearing())

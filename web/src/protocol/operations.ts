@@ -1513,7 +1513,7 @@ export interface ApprovalsParams {
 }
 
 export interface ApprovalChoice {
-  covers: "once" | "session" | "project" | "hours" | "always";
+  covers: "once" | "conversation" | "session" | "project" | "hours" | "always";
   /** what runs unasked then, to be shown beside the choice */
   says: string;
   /** the same in full, as it is kept; null for `once` */
@@ -1546,7 +1546,7 @@ export interface ApprovalInfo {
   settled_at: string | null;
   settled_by: string | null;
   via: string | null;
-  covers: "once" | "session" | "project" | "hours" | "always" | null;
+  covers: "once" | "conversation" | "session" | "project" | "hours" | "always" | null;
   /** id of the standing approval that the answer left, or that answered it */
   standing: string | null;
   edited: string | null;
@@ -1563,7 +1563,7 @@ export interface ApproveParams {
   /** id of the approval */
   approval: string;
   /** how far the yes goes: one of the question's `choices` */
-  covers?: "once" | "session" | "project" | "hours" | "always";
+  covers?: "once" | "conversation" | "session" | "project" | "hours" | "always";
   /** for `hours`: how long; 1 if not given */
   hours?: number | null;
   /** run this instead; it is judged again */
@@ -1586,7 +1586,7 @@ export interface DeclineParams {
 
 export interface StandingInfo {
   id: string;
-  covers: "once" | "session" | "project" | "hours" | "always";
+  covers: "once" | "conversation" | "session" | "project" | "hours" | "always";
   /** what it covers */
   rule: string;
   actor: string;
@@ -1811,6 +1811,10 @@ export interface OfferedTool {
   annotations: Record<string, unknown> | null;
   /** how far its upstream is trusted */
   trust: "trusted" | "untrusted" | "sandbox";
+  /** a person wants it listed always */
+  marked: boolean;
+  /** how often it was called */
+  uses: number;
 }
 
 export interface UpstreamTools {
@@ -1820,6 +1824,8 @@ export interface UpstreamTools {
   resource_changes: number;
   /** the same of prompts */
   prompt_changes: number;
+  /** of more tools agents are shown those marked and most used, and find_tools */
+  list_at_most: number;
   tools: OfferedTool[];
 }
 
@@ -1929,6 +1935,44 @@ export interface CompleteParams {
 export interface Completions {
   /** the upstream's words */
   values: string[];
+}
+
+export interface FindToolsParams {
+  /** what the tool should do, in plain words */
+  query: string;
+  limit?: number;
+}
+
+export interface FoundTool {
+  /** mcp__UPSTREAM__TOOL */
+  id: string;
+  upstream: string;
+  title: string | null;
+  /** its beginning, everything that hides made visible */
+  description: string;
+  /** names of what it takes; a `?` may be left out */
+  parameters: string[];
+}
+
+export interface FoundTools {
+  /** the best first */
+  tools: FoundTool[];
+  /** how many there are that the caller may call */
+  of: number;
+}
+
+export interface DescribeToolParams {
+  /** mcp__UPSTREAM__TOOL */
+  tool: string;
+}
+
+export interface MarkParams {
+  /** name of the upstream */
+  upstream: string;
+  /** as the upstream says it */
+  tool: string;
+  /** whether it is listed always, however many tools there are */
+  on?: boolean;
 }
 
 export interface LogsParams {
@@ -2584,6 +2628,12 @@ export interface Operations {
   "upstreams.prompt": { params: PromptParams; result: PromptText };
   /** What may stand at a place of an upstream's prompt or resource, in its words. */
   "upstreams.complete": { params: CompleteParams; result: Completions };
+  /** Tools of upstreams that fit some words, of those that the caller may call now. */
+  "upstreams.find": { params: FindToolsParams; result: FoundTools };
+  /** One tool of an upstream, whole, with its schemas. */
+  "upstreams.describe": { params: DescribeToolParams; result: OfferedTool };
+  /** Have a tool listed to agents always, however many there are. A person's. */
+  "upstreams.mark": { params: MarkParams; result: UpstreamInfo };
   /** What upstreams log, and the end of what one's program prints as errors. */
   "upstreams.logs": { params: LogsParams; result: UpstreamLogs };
   /** Wait until an upstream tells that a resource of it has changed. */

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     machines = actions.add_parser("machines", help="machines that joined")
     machines.set_defaults(act="machines")
     for each in (user, token, link, machines):
-        add_instance(each)
+        add_instance(each, hub=False)
         each.set_defaults(instance="hub")
         add_json(each)
 

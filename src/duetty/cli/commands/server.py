@@ -13,7 +13,9 @@ from duetty.config import Paths, load_settings, make_private
 from duetty.errors import InstanceBusy
 from duetty.ops.mcp_host import duetty_words, host_entry
 from duetty.ops.sandbox_choice import boundary_of
-from duetty.server import Announcement, Server, is_locked, log_to
+from duetty.server import Announcement, Server
+from duetty.startup.instance_lock import is_locked
+from duetty.startup.log_files import log_to
 
 BRIDGE_SECRET = "BRIDGE_SECRET"  # noqa: S105 - the name of a variable
 HUB_BIND = "127.0.0.1:9320"
@@ -30,7 +32,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     parser.add_argument(
         "--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)"
     )

@@ -47,9 +47,9 @@ def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Upgraded:
             actor = doors.admit(websocket)
             server = websocket.query_params.get("server")
             session = websocket.path_params.get("session")
-            await doors.dispatcher.know(actor)
             found = None
             if server is not None or session is not None:
+                await doors.dispatcher.know(actor)
                 found = doors.dispatcher.elsewhere(actor, server=server, session=session)
             if found is None:
                 return await endpoint(doors, websocket, actor)
