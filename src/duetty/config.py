@@ -289,6 +289,11 @@ class Paths:
         return self.state / "node.key"
 
     @property
+    def users_file(self) -> Path:
+        """The users of this hub, and what they share."""
+        return self.state / "users.json"
+
+    @property
     def hub_file(self) -> Path:
         """What a hub of one process must not forget: revoked tokens."""
         return self.state / "hub.json"
