@@ -432,6 +432,7 @@ class Server:
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(_see_orphans_off)
         tasks.start_soon(access.close_expired)
+        tasks.start_soon(registry.watch_memory)
         hub.restore()
         membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, membership)

@@ -54,7 +54,7 @@ class Bell:
 class Degraded:
     """Something no longer works as promised (journal, keeper, terminal); None when it is mended."""
 
-    part: Literal["journal", "keeper", "store", "terminal", "workspace"]
+    part: Literal["journal", "keeper", "store", "terminal", "workspace", "memory"]
     reason: str | None
 
 

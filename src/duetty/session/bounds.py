@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-BoundReached = Literal["deadline", "output"]
+BoundReached = Literal["deadline", "output", "memory"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

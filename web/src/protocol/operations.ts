@@ -1061,7 +1061,7 @@ export interface Ended {
   exit_code: number | null;
   duration_ms: number | null;
   /** which of its bounds ended it, if one did */
-  bound_reached: "deadline" | "output" | null;
+  bound_reached: "deadline" | "output" | "memory" | null;
 }
 
 export interface WaitParams {
