@@ -645,7 +645,12 @@ def _has_uvloop() -> bool:
 @contextmanager
 def _locked(paths: Paths) -> Generator[None]:
     """One server for one instance; the lock goes with the process, however it ends."""
-    fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateUnwritable(
+            f"cannot use {paths.lock_file}: {error.strerror}", hint="it must be a file of yours"
+        ) from error
     try:
         if not _lock(fd, paths):
             pid = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
@@ -750,7 +755,9 @@ def write_private(path: Path, text: str) -> None:
     """
     temporary = path.with_name(f"{path.name}.new")
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        fd = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC | os.O_CLOEXEC, 0o600
+        )
         with open(fd, "w", encoding="utf-8") as file:
             file.write(text + "\n")
         temporary.replace(path)
@@ -792,7 +799,9 @@ class _PrivateLog(RotatingFileHandler):
 
     def _open(self) -> TextIOWrapper:
         fd = os.open(
-            self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            self.baseFilename,
+            os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC,
+            0o600,
         )
         os.fchmod(fd, 0o600)
         return open(fd, "a", encoding="utf-8")
