@@ -17,7 +17,7 @@ import anyio
 
 from benchmarks.measure import Effort, engine, median, wait_prompt
 from benchmarks.report import Line, Table, ms
-from duetty.keeper.probe import probe
+from duetty.platform.terminal_probe import probe
 from tests.engine import Engine, child_env
 
 ROUNDS = 15

@@ -5,7 +5,7 @@ import sys
 
 PARENT = """
 import os, signal, subprocess, sys, time
-from duetty.orphans import adopt_orphans, forget_ended
+from duetty.platform.orphans import adopt_orphans, forget_ended
 
 assert adopt_orphans()
 own = subprocess.Popen(["sleep", "1000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from duetty.errors import BadSetting
-from duetty.server import load_token, log_to, write_private
+from duetty.startup.log_files import log_to
+from duetty.startup.private_files import write_private
+from duetty.startup.token_file import load_token
 
 
 def test_a_private_file_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:

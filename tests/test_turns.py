@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from duetty.turns import ask_short_turns
+from duetty.platform.short_turns import ask_short_turns
 
 PROGRAM = """
 import os
-from duetty.turns import ask_short_turns
+from duetty.platform.short_turns import ask_short_turns
 before = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK, os.getpriority(os.PRIO_PROCESS, 0)
 heard = ask_short_turns()
 after = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK, os.getpriority(os.PRIO_PROCESS, 0)

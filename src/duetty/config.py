@@ -74,6 +74,9 @@ class Settings:
     hub_tls_ca: str = _setting(
         "", "file with certificates (PEM) that servers' own are checked by; empty is the system's"
     )
+    hub_engine: str = _setting(
+        "", "nats://… that replicas of this hub share; empty is a hub of one process"
+    )
     hub_join: str = _setting("", "address of the hub that this server joins by itself")
     hub_scopes: tuple[str, ...] = _setting(
         ("read", "input", "control", "approve"),
@@ -281,6 +284,16 @@ class Paths:
     def node_key_file(self) -> Path:
         """By which hubs know this machine."""
         return self.state / "node.key"
+
+    @property
+    def hub_file(self) -> Path:
+        """What a hub of one process must not forget: revoked tokens."""
+        return self.state / "hub.json"
+
+    @property
+    def commands_file(self) -> Path:
+        """What this machine was asked to do through a hub, by command id."""
+        return self.state / "commands.db"
 
     @property
     def join_file(self) -> Path:

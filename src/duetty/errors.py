@@ -421,6 +421,19 @@ class SandboxUnavailable(Unavailable):
     code = "sandbox_unavailable"
 
 
+class CapabilityMissing(Unavailable):
+    """The operating system lacks something that the server cannot do without."""
+
+    code = "capability_missing"
+
+    def __init__(self, capability: str, gives: str) -> None:
+        super().__init__(
+            f"this system has no {capability}: {gives}",
+            hint="run Duetty on Linux, WSL2 or in a Linux container; `duetty doctor` shows what is missing",
+            details={"capability": capability},
+        )
+
+
 # --- upstreams ----------------------------------------------------------------
 
 

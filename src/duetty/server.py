@@ -4,31 +4,26 @@ lock → token → store → edges → keeper (started with the lock) → sessio
 """
 
 import asyncio
-import fcntl
 import gc
-import json
 import logging
 import os
-import resource
-import secrets
 import signal
 import socket
 import ssl
-import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
-from io import TextIOWrapper
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
 import anyio
 import anyio.to_thread
 import uvicorn
+from anyio.abc import TaskStatus
+from starlette.types import ASGIApp
 
 from duetty import __version__
 from duetty.agent import open_agents, without_key
@@ -57,21 +52,30 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
-from duetty.edges.http.handshakes import SecuredListener
 from duetty.edges.http.hub_requests import HubRequests
-from duetty.edges.http.peer import HELD, STRANGERS
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
-from duetty.errors import BadSetting, DuettyError, InstanceBusy, StateUnwritable
+from duetty.errors import DuettyError
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
-from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network, load_key
+from duetty.hub import (
+    Address,
+    Dedupe,
+    Hub,
+    HubMetrics,
+    IpRules,
+    Joining,
+    Membership,
+    Network,
+    Replicas,
+    load_key,
+    open_replicas,
+)
 from duetty.keeper.client import start_keeper_ahead
 from duetty.ops import (
     Access,
     AgentHands,
-    Bounds,
     Dispatcher,
     Node,
     Oversight,
@@ -81,11 +85,18 @@ from duetty.ops import (
 )
 from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
-from duetty.orphans import adopt_orphans, forget_ended
+from duetty.platform.capabilities import check_required
+from duetty.platform.descendants import has_children
+from duetty.platform.orphans import adopt_orphans, forget_ended
+from duetty.platform.short_turns import ask_short_turns
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
+from duetty.startup.instance_lock import locked
+from duetty.startup.private_files import write_private
+from duetty.startup.process_limits import leave_no_core, raise_descriptor_limit
+from duetty.startup.token_file import load_token
+from duetty.startup.web_server import WebServer
 from duetty.store import Store
-from duetty.turns import ask_short_turns
 from duetty.upstreams import load_upstreams
 from duetty.watchdog import Watchdog
 
@@ -97,9 +108,6 @@ MAX_MESSAGE_BYTES = 1024 * 1024
 
 PONG_S = 10.0
 """A peer that does not answer a ping within this is taken for dead."""
-
-TOKEN_CHARS = 16
-"""What a token written by hand must have at least; the server's own has 43."""
 
 SWEEP_S = 60.0
 """At most between two looks for exited sessions that are too old; a quarter of what they stay."""
@@ -122,9 +130,6 @@ ORPHANS_S = 10.0
 LOOK_S = 0.25
 """Between two looks whether anybody needs it."""
 
-ENDING_S = 15.0
-"""How long a starting server waits for one that has closed its sockets and is about to end."""
-
 STORE_AFTER_S = 0.005
 """What is to be kept is written when the call that made it has its answer."""
 
@@ -141,6 +146,12 @@ class Announcement:
     restored: int
     warnings: tuple[str, ...] = ()
     """What whoever starts it must know about where it listens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Edges:
+    mcp: McpEdge
+    web: WebServer
 
 
 class Server:
@@ -168,11 +179,14 @@ class Server:
         """Programs end only when somebody asked for that: not because a start failed."""
 
         self._approvals: Approvals | None = None
+        self._hub: Hub | None = None
+        self._replicas: Replicas | None = None
         self._url = ""
         self._prefix = ""
         self._hostname = ""
         self._ip_rules = IpRules()
         self._tls: ssl.SSLContext | None = None
+        self._app: ASGIApp | None = None
         self._wait_keeper: Callable[[], None] = lambda: None
 
     def run(self, *, announce: Callable[[Announcement], None]) -> None:
@@ -193,8 +207,9 @@ class Server:
         make_private(self._paths.runtime)
         make_private(self._paths.journals)
         make_private(self._paths.scratch)
+        check_required()
         raise_descriptor_limit()
-        with _locked(self._paths):
+        with locked(self._paths):
             token = load_token(self._paths.token_file)
             self._wait_keeper = start_keeper_ahead(
                 self._paths.keeper_socket, self._paths.keeper_log
@@ -233,6 +248,7 @@ class Server:
         adopt_orphans()
         store.wake_later(partial(asyncio.get_running_loop().call_later, STORE_AFTER_S))
         async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
             keeping = Keeping(self._paths.keeper_socket, self._paths.keeper_log)
             registry = Registry(
                 keeping=keeping,
@@ -295,15 +311,32 @@ class Server:
         announce: Callable[[Announcement], None],
         tasks: anyio.abc.TaskGroup,
     ) -> None:
+        """Build the parts, start them, wait for the end."""
         access = Access(store, self._clock, own_token=token)
-        known = self._origins(*sockets[0].getsockname()[:2])
-        guard = Guard(
+        services = await self._services(registry, store, oversight, access, tasks)
+        edges = self._edges(services, self._guard(access, registry, sockets[0]))
+        serving = await self._start(services, edges, sockets, announce, tasks)
+        await self._wait(edges, serving)
+
+    def _guard(self, access: Access, registry: Registry, listening: socket.socket) -> Guard:
+        known = self._origins(*listening.getsockname()[:2])
+        return Guard(
             access=access,
             origins=lambda: known,
             own_pids=lambda: frozenset({os.getpid(), registry.keeper_pid or os.getpid()}),
             own_socket=str(self._paths.server_socket),
             instance=sha256(os.fsencode(self._paths.state)).hexdigest()[:8],
         )
+
+    async def _services(
+        self,
+        registry: Registry,
+        store: Store,
+        oversight: Oversight,
+        access: Access,
+        tasks: anyio.abc.TaskGroup,
+    ) -> Services:
+        """What the operations use."""
         key = load_key(self._paths.node_key_file)
         network = Network(self._ip_rules, ca_file=self._settings.hub_tls_ca)
         hub = Hub(
@@ -314,7 +347,12 @@ class Server:
             tasks=tasks,
         )
 
+        @cache
+        def dedupe() -> Dedupe:
+            return Dedupe(self._paths.commands_file, tasks=tasks)
+
         def link(address: Address, hub_token: str) -> Joining:
+            assert self._app is not None
             return Joining(
                 address,
                 token=hub_token,
@@ -324,17 +362,23 @@ class Server:
                 network=network,
                 clock=self._clock,
                 serve=HubRequests(
-                    app,
+                    self._app,
                     hub=address.host,
                     allowed=frozenset(map(Scope, self._settings.hub_scopes)),
+                    once=dedupe().once,
                     prefix=self._prefix,
                 ),
                 sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
             )
 
+        replicas = await tasks.start(self._keep_replicas, hub)
+        self._hub = hub
+        self._replicas = replicas
         membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
-        services = Services(
+        return Services(
             hub=hub,
+            replicas=replicas,
+            metrics=HubMetrics(self._clock),
             membership=membership,
             node=Node(
                 hostname=hub.hostname,
@@ -373,6 +417,9 @@ class Server:
                 roots=lambda: workspaces_of(registry),
             ),
         )
+
+    def _edges(self, services: Services, guard: Guard) -> _Edges:
+        """The ways in."""
         services.upstreams.answer_unowned = answering_unowned(services)
         dispatcher = Dispatcher(services)
         services.agents.hands = AgentHands(dispatcher, services)
@@ -391,7 +438,7 @@ class Server:
         )
         assert self._stopping is not None
         page = PageApp(check=guard.check_origin, admit=guard.admit, refuse=error_response)
-        app = make_app(
+        self._app = app = make_app(
             dispatcher,
             guard,
             stopping=self._stopping.wait,
@@ -406,7 +453,7 @@ class Server:
                 *sse_routes(dispatcher, guard, self._stopping.wait),
             ],
         )
-        web = _Uvicorn(
+        web = WebServer(
             uvicorn.Config(
                 app,
                 http=PeerCheckedProtocol,
@@ -423,20 +470,32 @@ class Server:
                 timeout_graceful_shutdown=int(DRAIN_S),
             ),
             self._tls,
-            access.bounds,
+            services.access.bounds,
         )
+        return _Edges(mcp=mcp, web=web)
+
+    async def _start(
+        self,
+        services: Services,
+        edges: _Edges,
+        sockets: list[socket.socket],
+        announce: Callable[[Announcement], None],
+        tasks: anyio.abc.TaskGroup,
+    ) -> "asyncio.Future[None]":
+        """Sessions first, then the edges; announced when both are there."""
+        registry, web, mcp = services.registry, edges.web, edges.mcp
         await anyio.to_thread.run_sync(self._wait_keeper)
         leave_no_core()  # after it, since shells inherit it from the keeper
         await registry.restore()
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(_see_orphans_off)
-        tasks.start_soon(access.close_expired)
+        tasks.start_soon(services.access.close_expired)
         tasks.start_soon(registry.watch_memory)
-        hub.restore()
-        membership.restore(self._settings.hub_join, self._hub_token)
-        tasks.start_soon(_tell_sessions, registry, membership)
-        tasks.start_soon(oversight.approvals.expire)
+        services.hub.restore()
+        services.membership.restore(self._settings.hub_join, self._hub_token)
+        tasks.start_soon(_tell_sessions, registry, services.membership)
+        tasks.start_soon(services.approvals.expire)
         tasks.start_soon(self._end_when_unused, registry, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
@@ -462,13 +521,31 @@ class Server:
         tasks.start_soon(services.upstreams.serve)  # theirs to take as long as they like
         if not self._ephemeral:
             mcp.preload()
+        return serving
+
+    async def _wait(self, edges: _Edges, serving: "asyncio.Future[None]") -> None:
+        """Until the server is told to stop, or its web server ends."""
         assert self._stopping is not None
         stopping = asyncio.ensure_future(self._stopping.wait())
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
-        await mcp.stop()  # its open streams would hold the draining up
-        web.should_exit = True
+        await edges.mcp.stop()  # its open streams would hold the draining up
+        edges.web.should_exit = True
         await serving
+
+    async def _keep_replicas(
+        self, hub: Hub, *, task_status: TaskStatus[Replicas] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        opened = open_replicas(
+            self._settings.hub_engine,
+            self._hostname,
+            hub=hub,
+            file=self._paths.hub_file,
+            clock=self._clock,
+        )
+        async with opened as replicas:
+            task_status.started(replicas)
+            await anyio.sleep_forever()
 
     @property
     def _scheme(self) -> Literal["http", "https"]:
@@ -506,7 +583,7 @@ class Server:
             with _survived("sweep"):
                 await registry.sweep()
 
-    async def _end_when_unused(self, registry: Registry, web: "_Uvicorn", mcp: McpEdge) -> None:
+    async def _end_when_unused(self, registry: Registry, web: WebServer, mcp: McpEdge) -> None:
         """A server that nobody asked to stay goes when nobody needs it."""
         used_s = self._clock.monotonic_s()
         requests = 0
@@ -539,6 +616,17 @@ class Server:
         """Programs outlive the server, unless nobody asked for the server itself."""
         if self._stopping is not None and self._stopping.is_set():
             os._exit(130)
+        if self._hub is None or self._hub.is_draining or not self._hub.joined:
+            self.stop(not self._ephemeral)
+        else:
+            self._tasks.start_soon(self._drain, self._hub)
+
+    async def _drain(self, hub: Hub) -> None:
+        """A second signal ends it at once."""
+        others = self._replicas is not None and len(self._replicas.directory.replicas) > 1
+        if self._replicas is not None:
+            self._replicas.directory.is_draining = True
+        await hub.drain(has_others=others)
         self.stop(not self._ephemeral)
 
 
@@ -575,58 +663,9 @@ def _is_left(session: Session) -> bool:
     if session.profile.owner != MCP_HOST.identity or session.state().word != "prompt":
         return False
     try:
-        return not _has_children(session.profile.pid)
+        return not has_children(session.profile.pid)
     except OSError:
         return False
-
-
-def _has_children(pid: int) -> bool:
-    """Whether a shell has started something; bubblewrap stands before the shell that it confines."""
-    proc = Path(f"/proc/{pid}/task/{pid}")
-    children = proc.joinpath("children").read_text(encoding="ascii").split()
-    if proc.joinpath("comm").read_text(encoding="utf-8", errors="replace") == "bwrap\n":
-        return any(_has_children(int(child)) for child in children)
-    return bool(children)
-
-
-class _Uvicorn(uvicorn.Server):
-    """Signals are the server's own business; TLS is for the network, not for the unix socket."""
-
-    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, bounds: Bounds) -> None:
-        super().__init__(config)
-        self._tls = tls
-        self._bounds = bounds
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await self.lifespan.startup()
-        loop = asyncio.get_running_loop()
-
-        self.servers = []
-        held = self._bounds.strangers
-        state: dict[str, Any] = {
-            **self.lifespan.state,
-            STRANGERS: held,
-            HELD: self._bounds["connections"],
-        }
-
-        def protocol() -> asyncio.Protocol:
-            return PeerCheckedProtocol(
-                config=self.config, server_state=self.server_state, app_state=state
-            )
-
-        backlog = self.config.backlog
-        for each in sockets or []:
-            if self._tls is None or each.family == socket.AF_UNIX:
-                server = await loop.create_server(protocol, sock=each, backlog=backlog)
-            else:
-                secured = SecuredListener(each, protocol, self._tls, held=held, backlog=backlog)
-                server = cast("asyncio.Server", secured)  # as far as uvicorn uses one
-            self.servers.append(server)
-        self.started = True
-
-    @contextmanager
-    def capture_signals(self) -> Generator[None]:
-        yield
 
 
 def told_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -640,189 +679,3 @@ def told_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 def _has_uvloop() -> bool:
     return find_spec("uvloop") is not None
-
-
-@contextmanager
-def _locked(paths: Paths) -> Generator[None]:
-    """One server for one instance; the lock goes with the process, however it ends."""
-    try:
-        fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StateUnwritable(
-            f"cannot use {paths.lock_file}: {error.strerror}", hint="it must be a file of yours"
-        ) from error
-    try:
-        if not _lock(fd, paths):
-            pid = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"
-            address = _read(paths.address_file) or "an address it has not told yet"
-            raise InstanceBusy(
-                f"a server for instance {paths.instance!r} runs already: pid {pid} at {address}",
-                hint="use it, end it with `duetty stop`, or take over with `duetty server --replace`",
-                details={"pid": pid, "address": address},
-            )
-        try:
-            os.truncate(fd, 0)
-            os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
-        except OSError as error:
-            raise StateUnwritable(
-                f"cannot write {paths.lock_file}: {error.strerror}", hint="free some space"
-            ) from error
-        yield
-    finally:
-        os.close(fd)
-
-
-def _lock(fd: int, paths: Paths) -> bool:
-    """Whether the lock is ours now. One that ends closes its sockets first: whoever found nobody
-    there and started us must not be told that somebody is.
-    """
-    deadline_s = time.monotonic() + ENDING_S
-    while True:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if _listens(paths.server_socket) or time.monotonic() > deadline_s:
-                return False
-            time.sleep(0.02)
-        else:
-            return True
-
-
-def _listens(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(str(path))
-        except TimeoutError:
-            return True  # it is there and has much to do
-        except OSError:
-            return False
-        return True
-
-
-def is_locked(paths: Paths) -> bool:
-    """Whether a server holds this instance; one that ends does so a little longer than its sockets."""
-    try:
-        fd = os.open(paths.lock_file, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
-    except OSError:
-        return ""
-
-
-def load_token(path: Path) -> str:
-    """The server's token, made at the first start; only its owner may read the file.
-
-    Raises:
-        BadSetting: if somebody wrote one that could be guessed.
-    """
-    token = _read(path)
-    if not token:
-        token = secrets.token_urlsafe(32)
-        write_private(path, token)
-    if len(token) < TOKEN_CHARS:
-        raise BadSetting(
-            f"the token in {path} has fewer than {TOKEN_CHARS} characters",
-            hint="remove the file: the server makes a new one",
-        )
-    if not (token.isascii() and token.isprintable()) or " " in token:
-        raise BadSetting(
-            f"the token in {path} has other characters than a token can be sent with",
-            hint="remove the file: the server makes a new one",
-        )
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o600)
-    return token
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a small file that only its owner may read, whole or not at all.
-
-    Raises:
-        StateUnwritable: if that is not possible.
-    """
-    temporary = path.with_name(f"{path.name}.new")
-    try:
-        fd = os.open(
-            temporary, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC | os.O_CLOEXEC, 0o600
-        )
-        with open(fd, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
-        temporary.replace(path)
-    except OSError as error:
-        raise StateUnwritable(
-            f"cannot write {path}: {error.strerror}", hint="free some space or set DUETTY_HOME"
-        ) from error
-
-
-def raise_descriptor_limit() -> None:
-    """Each session takes a descriptor, each connection another."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-class FieldsFormatter(logging.Formatter):
-    """One JSON object a line: an event with fields, never a sentence."""
-
-    _KNOWN = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
-
-    def format(self, record: logging.LogRecord) -> str:
-        fields = {key: value for key, value in record.__dict__.items() if key not in self._KNOWN}
-        entry: dict[str, object] = {
-            "at": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "event": record.getMessage(),
-            **fields,
-        }
-        if record.exc_info:
-            entry["trace"] = self.formatException(record.exc_info)
-        return json.dumps(entry, default=str)
-
-
-class _PrivateLog(RotatingFileHandler):
-    """Its files are for their owner alone, those of an earlier version too."""
-
-    def _open(self) -> TextIOWrapper:
-        fd = os.open(
-            self.baseFilename,
-            os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC,
-            0o600,
-        )
-        os.fchmod(fd, 0o600)
-        return open(fd, "a", encoding="utf-8")
-
-
-def leave_no_core() -> None:
-    """A crash would write every token and screen into a file somewhere."""
-    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
-
-
-LOG_BYTES = 8 * 1024 * 1024
-LOG_FILES = 3
-
-
-def log_to(path: Path) -> None:
-    """Write the log to files of the state directory; a disk that is full costs log lines only."""
-    handler = _PrivateLog(
-        path, maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8", delay=True
-    )
-    handler.setFormatter(FieldsFormatter())
-    logging.raiseExceptions = False
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)

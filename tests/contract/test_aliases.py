@@ -126,6 +126,7 @@ REQUESTS: list[Json] = [
 @pytest.mark.pty
 @pytest.mark.parametrize("door", DOORS)
 @pytest.mark.parametrize("alias", TABLE)
+@pytest.mark.sampled(3)
 async def test_an_alias_ends_as_its_canonical_action_does(
     server: ServerProcess, door: str, alias: str
 ) -> None:

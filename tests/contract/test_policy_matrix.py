@@ -219,6 +219,7 @@ EXECUTE = [
 
 
 @pytest.mark.parametrize("case", EXECUTE, ids=lambda case: f"{case.mode} {case.outcome}")
+@pytest.mark.sampled(3)
 async def test_execute_ends_as_its_cell_of_the_matrix_says(
     server: ServerProcess, door: str, case: Case
 ) -> None:

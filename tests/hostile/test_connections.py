@@ -127,6 +127,7 @@ def test_a_pipelined_body_is_taken_whole(server: ServerProcess) -> None:
         b"POST /sessions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!!",
     ],
 )
+@pytest.mark.sampled(3)
 def test_a_malformed_request_is_refused_and_leaves_no_trace_of_calls(
     server: ServerProcess, said: bytes
 ) -> None:

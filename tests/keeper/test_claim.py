@@ -9,7 +9,7 @@ import pytest
 
 from duetty.errors import InstanceBusy, KeeperUnavailable
 from duetty.keeper.claim import claim
-from duetty.peers import credentials_of
+from duetty.platform.peers import credentials_of
 from tests.keeper.harness import RunningKeeper, kill
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from duetty.keeper.client import KeeperClient, Opened, parse_probe
-from duetty.keeper.probe import Probe, probe
+from duetty.platform.terminal_probe import Probe, probe
 from tests.keeper.harness import RunningKeeper, eventually, halt, read_until, wait_state
 
 pytestmark = pytest.mark.pty

@@ -21,9 +21,9 @@ from duetty.errors import (
     SessionNotFound,
 )
 from duetty.keeper.client import Exited, KeptSession, Reply, parse_opened, parse_sessions
-from duetty.keeper.probe import session_members
 from duetty.keeper.process import Options, main, parse_options
 from duetty.keeper.wire import MAX_FRAME_BYTES, Channel, Message
+from duetty.platform.terminal_probe import session_members
 from tests.keeper.harness import (
     HOPPING,
     RunningKeeper,

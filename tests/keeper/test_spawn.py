@@ -203,6 +203,7 @@ def test_utf8_is_erased_by_character_in_a_cooked_line(keeper: RunningKeeper) -> 
         ({"session": ""}, BadArguments),
     ],
 )
+@pytest.mark.sampled(3)
 def test_what_cannot_be_opened_is_told_and_leaves_nothing_behind(
     keeper: RunningKeeper, wrong: Message, error: type[DuettyError]
 ) -> None:

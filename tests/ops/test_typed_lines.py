@@ -58,6 +58,7 @@ async def test_a_harmless_line_runs_however_it_is_typed(home: Path, shell: str) 
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("pieces", [(f"{GRAVE}\r",), (*GRAVE, "\r")], ids=["at once", "by keys"])
+@pytest.mark.sampled(3)
 async def test_a_destructive_line_is_refused_and_the_next_one_runs(
     home: Path, shell: str, pieces: tuple[str, ...]
 ) -> None:
@@ -93,6 +94,7 @@ async def test_several_lines_in_one_write_are_judged_together(home: Path, shell:
     [("ls", "\x01", "\r"), ("\x1b[A", "\r"), ("ech", "\t", "\r"), ("lsx", "\x7f", "\r")],
     ids=["edited", "recalled", "completed", "backspace"],
 )
+@pytest.mark.sampled(3)
 async def test_a_line_that_is_not_known_is_refused_with_the_hint_to_run_it(
     home: Path, shell: str, keys: tuple[str, ...]
 ) -> None:

@@ -311,6 +311,7 @@ OUT_OF_USE = [
 
 
 @pytest.mark.parametrize(("script", "where", "told"), OUT_OF_USE)
+@pytest.mark.sampled(2)
 def test_a_repository_that_was_put_out_of_use_is_told(
     home: Path, script: str, where: str, told: str
 ) -> None:

@@ -12,7 +12,7 @@ import pytest
 from duetty.config import Settings
 from duetty.events import Degraded, Event
 from duetty.journal import Intake, Journal
-from duetty.keeper.probe import session_members
+from duetty.platform.terminal_probe import session_members
 from duetty.session import Session
 from duetty.session.lane import Lane
 from duetty.session.pty_reader import FLOOD_BYTES

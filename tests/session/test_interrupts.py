@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from duetty.blocks import Phase
-from duetty.session.pty import is_still_the_shell
+from duetty.platform.terminals import is_still_the_shell
 from tests.engine import Engine, running_engine
 
 pytestmark = [pytest.mark.anyio, pytest.mark.shells]

@@ -10,8 +10,8 @@ from random import Random
 import pytest
 
 from duetty.journal import Journal
+from duetty.platform.terminals import has_output
 from duetty.session import replies
-from duetty.session.pty import has_output
 from duetty.session.pump import InputQueue
 from duetty.session.replies import PTY_BYTES, Replies
 from tests.engine import Engine

@@ -17,6 +17,7 @@ AWKWARD = "it's \"x\" `y` $HOME $(z) \\ ! !! # 'é' 漢字 🎉\tTab\x1b[31m\x03
 
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("times", [1, 150, 3_000])
+@pytest.mark.sampled(3)
 async def test_a_file_is_written_byte_by_byte(engine: Engine, shell: str, times: int) -> None:
     session = await engine.open(command=shell)
     text = AWKWARD * times

@@ -40,6 +40,7 @@ RC_FILES = {
 
 
 @pytest.mark.parametrize("rc", RC_FILES)
+@pytest.mark.sampled(3)
 def test_marks_come_whatever_the_rc_file_does(tmp_path: Path, rc: str) -> None:
     (tmp_path / ".zshrc").write_text("HISTSIZE=100\n" + RC_FILES[rc] + "\n")
 

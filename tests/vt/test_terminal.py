@@ -461,6 +461,7 @@ def test_a_string_broken_off_by_a_c1_control_can_be_kept() -> None:
     ],
 )
 @pytest.mark.parametrize("piece_bytes", [1_000, 100_000])
+@pytest.mark.sampled(3)
 def test_a_sequence_that_never_ends_is_swallowed_and_can_be_kept(
     opening: bytes, ending: bytes, piece_bytes: int
 ) -> None:

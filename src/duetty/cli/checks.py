@@ -48,6 +48,7 @@ def findings(paths: Paths) -> Iterator[Finding]:
     client = Client(paths.server_socket)
     checks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
         ("python", _python),
+        ("platform", capability_findings),
         ("packages", _packages),
         ("emulator", _emulator),
         ("settings", lambda: _settings(paths)),
@@ -106,6 +107,18 @@ def _python() -> Iterator[Finding]:
         yield Finding("system", "warning", f"{platform.system()} is not tested", "use Linux")
     else:
         yield Finding("system", "ok", f"Linux {platform.release()}")
+
+
+def capability_findings() -> Iterator[Finding]:
+    """The table of what only the operating system can give."""
+    from duetty.platform import capabilities
+
+    for each in capabilities.CAPABILITIES:
+        if each.has():
+            yield Finding(each.name, "ok", f"yes: {each.gives}")
+        else:
+            verdict = "broken" if each.is_required else "warning"
+            yield Finding(each.name, verdict, f"no: {each.gives}", f"without it: {each.without}")
 
 
 def _packages() -> Iterator[Finding]:

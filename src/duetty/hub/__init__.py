@@ -1,13 +1,12 @@
 """Other nodes that this one speaks for: those it dials, and those that dialled it."""
 
 from duetty.hub.addresses import Address, IpRules, parse_address
+from duetty.hub.dedupe import Dedupe
 from duetty.hub.hub import Hub
 from duetty.hub.hub_membership import Joining, Membership, Opening
 from duetty.hub.identity import NodeKey, load_key
 from duetty.hub.joined_node import (
-    DRAINING,
     NOT_OURS,
-    REPLACED,
     Channel,
     JoinedLink,
     JoinedSocket,
@@ -15,22 +14,25 @@ from duetty.hub.joined_node import (
     greet,
     listed,
     packed,
+    unpacked,
 )
 from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused, Told
+from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
+from duetty.hub.replicas import NodeClaim, Replicas, open_replicas
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
 
 __all__ = [
-    "DRAINING",
     "NOT_OURS",
     "PART_BYTES",
-    "REPLACED",
     "Address",
     "Answer",
     "Asking",
     "Channel",
+    "Dedupe",
     "Hub",
+    "HubMetrics",
     "IpRules",
     "JoinRefused",
     "JoinedLink",
@@ -40,15 +42,19 @@ __all__ = [
     "LinkBroken",
     "Membership",
     "Network",
+    "NodeClaim",
     "NodeKey",
     "NodeSocket",
     "Opening",
     "RemoteNode",
+    "Replicas",
     "SocketRefused",
     "Told",
     "greet",
     "listed",
     "load_key",
+    "open_replicas",
     "packed",
     "parse_address",
+    "unpacked",
 ]

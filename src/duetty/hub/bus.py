@@ -22,6 +22,10 @@ KEPT = "kept"
 LEASED = "lease"
 """First word of the keys that end with their holder."""
 
+START_S = 2.0
+"""A request that was not begun within this is not begun any more: whoever serves it was frozen, and
+its caller will have been told so (a lease ends later than this)."""
+
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """As much as the largest answer of a node."""
 

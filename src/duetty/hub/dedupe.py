@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import anyio
+import anyio.abc
 
 from duetty.errors import CommandIdReused, ResultNotKept
 
@@ -35,9 +36,19 @@ class _Running:
 
 
 class Dedupe:
-    def __init__(self, file: Path | None, *, kept: int = KEPT_COMMANDS) -> None:
-        """Without a file it lasts as long as the process."""
+    def __init__(
+        self,
+        file: Path | None,
+        *,
+        kept: int = KEPT_COMMANDS,
+        tasks: anyio.abc.TaskGroup | None = None,
+    ) -> None:
+        """Without a file it lasts as long as the process.
+
+        With `tasks` a command runs on when whoever asked first is cancelled.
+        """
         self._kept = kept
+        self._tasks = tasks
         self._running: dict[str, _Running] = {}
         self._database = sqlite3.connect(file or ":memory:", isolation_level=None)
         self._database.executescript(
@@ -93,13 +104,18 @@ class Dedupe:
             if answer is None:
                 raise ResultNotKept(True)
             return bytes(answer)
-        return await self._run(key, digest, run)
-
-    async def _run(self, key: str, digest: bytes, run: Callable[[], Awaitable[bytes]]) -> bytes:
         running = self._running[key] = _Running(digest)
         self._write(
             "INSERT INTO commands (key, digest, state) VALUES (?, ?, 'running')", key, digest
         )
+        if self._tasks is None:
+            await self._run(key, running, run)
+        else:
+            self._tasks.start_soon(self._run, key, running, run)
+            await running.is_done.wait()
+        return _answer_of(running)
+
+    async def _run(self, key: str, running: _Running, run: Callable[[], Awaitable[bytes]]) -> None:
         try:
             running.answer = await run()
             kept = running.answer if len(running.answer) <= KEPT_BYTES else None
@@ -109,14 +125,12 @@ class Dedupe:
                 " (SELECT max(number) FROM commands) - ?",
                 self._kept,
             )
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - raised to everybody who waits
             running.error = error
             self._write("DELETE FROM commands WHERE key = ?", key)
-            raise
         finally:
             del self._running[key]
             running.is_done.set()
-        return running.answer
 
     def _write(self, statement: str, *values: object) -> None:
         with closing(self._database.execute(statement, values)):

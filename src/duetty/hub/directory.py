@@ -64,6 +64,9 @@ log = logging.getLogger("duetty.hub")
 REJOIN_S = 2.5
 """How long a call waits for a node that went away under it to join again."""
 
+SETTLE_S = 5.0
+"""After the engine came back every replica writes down what it holds: so long that may take."""
+
 FORGET_S = 60.0
 """After that, what a replica held that died can be claimed by anyone."""
 
@@ -174,14 +177,15 @@ class _Known:
 async def open_directory(
     bus: Bus,
     *,
-    on_change: Callable[[str | None], None] = lambda _user: None,
+    on_change: Callable[[str | None], None] | None = None,
     clock: Clock | None = None,
     rejoin_s: float = REJOIN_S,
     forget_s: float = FORGET_S,
 ) -> AsyncGenerator["Directory"]:
     """`on_change` hears of each user whose places changed."""
     async with anyio.create_task_group() as tasks:
-        directory = Directory(bus, tasks, on_change, clock or SystemClock(), rejoin_s, forget_s)
+        directory = Directory(bus, tasks, clock or SystemClock(), rejoin_s, forget_s)
+        directory.on_change = on_change or directory.on_change
         await directory.start()
         try:
             yield directory
@@ -196,7 +200,6 @@ class Directory:
         self,
         bus: Bus,
         tasks: anyio.abc.TaskGroup,
-        on_change: Callable[[str | None], None],
         clock: Clock,
         rejoin_s: float,
         forget_s: float,
@@ -205,7 +208,8 @@ class Directory:
         self.is_draining = False
         self._bus = bus
         self._tasks = tasks
-        self._on_change = on_change
+        self.on_change: Callable[[str | None], None] = lambda _user: None
+        self.on_replica_gone: Callable[[str], None] = lambda _replica: None
         self._clock = clock
         self._rejoin_s = rejoin_s
         self._forget_s = forget_s
@@ -217,7 +221,7 @@ class Directory:
         self._waits: dict[str, list[anyio.Event]] = {}
         self._is_idle = anyio.Event()
         self._found: dict[str, Place] = {}
-        self._came_back_s = -self._rejoin_s
+        self._came_back_s = -SETTLE_S
         self._open: list[Subscription] = []
 
     # --- start and end ------------------------------------------------------------
@@ -236,8 +240,9 @@ class Directory:
         bus.on_reconnect.append(self._announce_again)
 
     async def close(self) -> None:
-        for claim in list(self._claims.values()):
-            await self.released(claim)
+        if not self.is_draining:
+            for claim in list(self._claims.values()):
+                await self.released(claim)
         self._bus.on_reconnect.remove(self._announce_again)
         for each in reversed(self._open):
             with suppress(EngineUnavailable):
@@ -264,10 +269,11 @@ class Directory:
             self._replicas.add(replica)
         elif replica != self.replica:
             self._replicas.discard(replica)
+            self.on_replica_gone(replica)
             self._tasks.start_soon(self._forget, replica)
         for user, known in self._known.items():
             if any(place.replica == replica for place in known.places.values()):
-                self._on_change(user)
+                self.on_change(user)
         for id_ in list(self._waits):
             self._wake(id_)
 
@@ -447,7 +453,7 @@ class Directory:
                 earlier = known.places.get(place.id)
                 if earlier is None or earlier.epoch <= place.epoch:
                     known.places[place.id] = place
-            self._on_change(user)
+            self.on_change(user)
 
         return on_change
 
@@ -522,8 +528,7 @@ class Directory:
                 place = place or await self.find(id_, user)
             except SessionNotFound:
                 # Just after the engine came back not everything is written down again.
-                since_s = self._clock.monotonic_s() - self._came_back_s
-                if since_s > self._rejoin_s:
+                if self._settles_s() <= 0:
                     raise
                 place = Place(id=id_, user=user, node="", replica="", epoch=0, claim="", about={})
             command = Command(id=id_, user=user, command_id=command_id, body=body, within_s=left_s)
@@ -536,12 +541,16 @@ class Directory:
                     self._found.pop(id_, None)
                     continue
             next_place: Place | None = None
-            with anyio.move_on_after(min(self._rejoin_s, end_s - self._clock.monotonic_s())):
+            patience_s = max(self._rejoin_s, self._settles_s())
+            with anyio.move_on_after(min(patience_s, end_s - self._clock.monotonic_s())):
                 next_place = await self.wait_elsewhere(place)
             if next_place is None:
                 raise NodeDisconnected(id_) if was_sent else SessionOffline(id_)
             place = next_place
         raise NodeTimeout(id_) if was_sent else CommandExpired
+
+    def _settles_s(self) -> float:
+        return self._came_back_s + SETTLE_S - self._clock.monotonic_s()
 
     async def _at(self, place: Place, command: Command) -> bytes:
         """Raises:

@@ -3,11 +3,12 @@
 import json
 import logging
 import os
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
+import anyio
 import anyio.abc
 
 from duetty.errors import (
@@ -24,7 +25,7 @@ from duetty.hub.health_watch import keep_link
 from duetty.hub.joined_node import Hello, JoinedLink
 from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
-from duetty.hub.nodes import Identity, RemoteNode
+from duetty.hub.nodes import DRAINING, Identity, RemoteNode
 
 log = logging.getLogger("duetty.hub")
 
@@ -36,6 +37,12 @@ JOINED_EACH = 5_000
 """Of one user."""
 
 MAX_TOKEN_CHARS = 1_000
+
+DRAIN_S = 20.0
+"""For calls that are under way when the hub is told to end."""
+
+QUIET_S = 1.0
+"""For a moment without a call to a machine, where another replica can take it."""
 
 
 class Hub:
@@ -58,14 +65,41 @@ class Hub:
         """Nodes that dialled us, by their id."""
 
         self._of_user: dict[str | None, dict[str, RemoteNode]] = {}
-        self._epoch = 0
+        self.elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
+        """The user's nodes that other replicas of this hub hold."""
+        self._changed = anyio.Event()
+        self.is_draining = False
+        self._moving: dict[str, RemoteNode] = {}
+        """Nodes that this hub sent away when it was told to end: they come back elsewhere."""
+        self.under_way = 0
+        """Calls of this hub's own callers to machines that joined."""
 
     # --- which there are --------------------------------------------------------
 
     def nodes(self, user: str | None = None) -> list[RemoteNode]:
         """Those of one user, in the order in which they came; None is who runs the hub."""
         dialled = [each for each in self._nodes if each.owner == user]
-        return [*dialled, *self._of_user.get(user, {}).values()]
+        return [*dialled, *self.joined_of(user)]
+
+    def joined_of(self, user: str | None) -> list[RemoteNode]:
+        """Those that dialled this hub, at whichever replica."""
+        found = {each.id: each for each in self._moving.values() if each.owner == user}
+        found |= {each.id: each for each in self.elsewhere(user)}
+        found |= self._of_user.get(user, {})
+        return list(found.values())
+
+    def changed(self) -> None:
+        """A node came, here or elsewhere."""
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_again(self, node: RemoteNode) -> RemoteNode:
+        """The node after it joined again, at whichever replica. The caller bounds the wait."""
+        while True:
+            for each in self.joined_of(node.owner):
+                if each.id == node.id and each is not node and each.health == "healthy":
+                    return each
+            await self._changed.wait()
 
     def node(self, id_: str) -> RemoteNode | None:
         """The node of this id that joined, whoever's it is."""
@@ -98,7 +132,7 @@ class Hub:
 
     def with_session(self, named: str, user: str | None = None) -> list[RemoteNode]:
         """The user's nodes that have a session of this id, else those with one of this name."""
-        own = self._of_user.get(user, {}).values()
+        own = self.joined_of(user)
         for node in own:
             if named in node.sessions:
                 return [node]
@@ -106,13 +140,15 @@ class Hub:
 
     # --- those that dial us -----------------------------------------------------
 
-    def join(self, hello: Hello, link: JoinedLink, owner: str | None) -> RemoteNode:
+    def join(self, hello: Hello, link: JoinedLink, owner: str | None, *, epoch: int) -> RemoteNode:
         """A node that proved who it is. The newest connection of a node counts.
 
         Raises:
             Exhausted: if there are too many.
             Conflict: if another user has it.
         """
+        if self.is_draining:
+            raise ServerUnavailable(DRAINING.reason)
         earlier = self._joined.get(hello.node_id)
         if earlier is not None and earlier.owner != owner:
             raise Conflict("this machine belongs to another user of this hub")
@@ -124,14 +160,41 @@ class Hub:
         if earlier is not None:
             self._left(earlier, "it joined again")
             earlier.scope.cancel()
-        self._epoch += 1
-        node = RemoteNode(link=link, owner=owner, epoch=self._epoch, sessions=dict(hello.sessions))
+        node = RemoteNode(link=link, owner=owner, epoch=epoch, sessions=dict(hello.sessions))
         node.is_well(
             Identity(hostname=hello.hostname, server_id=hello.node_id, version=hello.version)
         )
         self._joined[hello.node_id] = own[hello.node_id] = node
         log.info("node_joined", extra={"node": hello.node_id, "hostname": hello.hostname})
+        self.changed()
         return node
+
+    @contextmanager
+    def calling(self) -> Generator[None]:
+        self.under_way += 1
+        try:
+            yield
+        finally:
+            self.under_way -= 1
+            self.changed()
+
+    async def drain(self, *, has_others: bool) -> None:
+        """Before this process ends: no machine more; calls end, or go on at another replica.
+
+        A machine is told to dial again when no call to it is under way, or after a while: what it
+        does then goes on, and is asked for at its new place.
+        """
+        self.is_draining = True
+        with anyio.move_on_after(QUIET_S if has_others else DRAIN_S):
+            while any(each.is_called_now for each in self._joined.values()):
+                await self._changed.wait()
+        for node in list(self._joined.values()):
+            node.closing = DRAINING
+            self._moving[node.id] = node
+            node.scope.cancel()
+        with anyio.move_on_after(DRAIN_S):
+            while self.under_way:
+                await self._changed.wait()
 
     def leave(self, node: RemoteNode, why: str) -> None:
         """Its connection is over; calls under way end now."""

@@ -29,13 +29,17 @@ from duetty.errors import BadArguments, ServerUnavailable, StateUnwritable
 from duetty.hub.addresses import Address, parse_address
 from duetty.hub.dial import dialled
 from duetty.hub.identity import NodeKey
-from duetty.hub.joined_node import HELLO_S, REPLACED, unpacked
+from duetty.hub.joined_node import HELLO_S, unpacked
 from duetty.hub.network import Network
+from duetty.hub.nodes import DRAINING, REPLACED
 from duetty.hub.streams import PROTOCOL, Frame, LinkBroken, Stream, Streams
 
 log = logging.getLogger("duetty.join")
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
+AT_ONCE_S = 0.05
+"""When the hub itself says that it ends."""
+
 STEADY_S = 10.0
 """A connection that held so long was a good one: the next pause is short again."""
 
@@ -92,6 +96,8 @@ class Joining:
         self._serve = serve
         self._sessions = sessions
         self._changed = anyio.Event()
+        self._epoch = 0
+        """Of the last connection: the hub closes older ones, wherever they are."""
 
     def sessions_changed(self) -> None:
         self._changed.set()
@@ -101,10 +107,13 @@ class Joining:
         pause_s = FIRST_PAUSE_S
         while True:
             began_s = self._clock.monotonic_s()
-            away = False
+            away = at_once = False
             try:
                 await self._once()
                 self._is_away("the hub closed the connection")
+            except _Restarting:
+                self._is_away(DRAINING.reason)
+                at_once = True
             except _Replaced:
                 self._is_away(REPLACED.reason)
                 away = True
@@ -113,7 +122,10 @@ class Joining:
             if self._clock.monotonic_s() - began_s > STEADY_S:
                 pause_s = FIRST_PAUSE_S
             # Many nodes of one hub do not come back in the same moment.
-            await anyio.sleep(AWAY_S if away else pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+            jitter = random.uniform(0.5, 1.5)  # noqa: S311 - no secret
+            await anyio.sleep(
+                AWAY_S if away else AT_ONCE_S * jitter if at_once else pause_s * jitter
+            )
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
     def _is_away(self, reason: str) -> None:
@@ -132,6 +144,8 @@ class Joining:
         except ConnectionClosed as error:
             if error.rcvd is not None and error.rcvd.code == REPLACED.code:
                 raise _Replaced from error
+            if error.rcvd is not None and error.rcvd.code == DRAINING.code:
+                raise _Restarting from error
             reason = "" if error.rcvd is None else error.rcvd.reason
             raise ServerUnavailable(reason or "the connection to the hub broke") from error
         except LinkBroken as error:
@@ -152,6 +166,7 @@ class Joining:
             "hostname": self._hostname,
             "version": self._version,
             "sessions": self._sessions(),
+            "epoch": self._epoch,
         }
         await socket.send(json.dumps(hello))
         answer = await _told(socket)
@@ -161,6 +176,8 @@ class Joining:
             raise ServerUnavailable(f"the hub refuses this machine: {message or 'no reason given'}")
         welcome = cast("dict[str, Any]", answer["welcome"])
         self.user = str(welcome.get("user") or "") or None
+        epoch = welcome.get("epoch")
+        self._epoch = epoch if isinstance(epoch, int) else 0
         self.state, self.reason = "joined", None
         log.info("hub_joined", extra={"hub": str(self.address), "user": self.user})
 
@@ -288,6 +305,10 @@ class Membership:
 
 class _Replaced(Exception):
     pass
+
+
+class _Restarting(Exception):
+    """The hub ends, and another process of it may be there already."""
 
 
 class _Lateness:

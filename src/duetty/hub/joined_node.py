@@ -7,7 +7,7 @@ import struct
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import anyio
 
@@ -16,6 +16,7 @@ from duetty.errors import ServerUnavailable
 from duetty.hub.exchange import gathered
 from duetty.hub.identity import is_signed, new_challenge, node_id
 from duetty.hub.links import MAX_MESSAGE_BYTES, Answer, Asking, NodeSocket, SocketRefused
+from duetty.hub.nodes import Closing
 from duetty.hub.streams import (
     MAX_STREAMS,
     PART_BYTES,
@@ -46,15 +47,8 @@ class Channel(Protocol):
         ...
 
 
-class Closing(NamedTuple):
-    code: int
-    reason: str
-
-
-REPLACED = Closing(4409, "another connection of this machine took its place")
 REMOVED = Closing(4410, "this machine was removed from the hub")
 NOT_OURS = Closing(4400, "what was sent is not the protocol of nodes")
-DRAINING = Closing(1012, "this hub restarts; join again")
 
 
 class JoinRefused(Exception):
@@ -73,6 +67,8 @@ class Hello:
     version: str
     protocol: int
     sessions: tuple[tuple[str, str], ...] = ()
+    epoch: int = 0
+    """Of its last connection to this hub, as far as it knows."""
 
 
 async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
@@ -91,6 +87,7 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
         public, signature = str(told["node"]), str(told["signature"])
         protocols = [each for each in told["protocols"] if isinstance(each, int)]
         hostname, version = str(told["hostname"]), str(told.get("version", ""))[:100]
+        epoch = max(0, int(told.get("epoch", 0)))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise JoinRefused("invalid_request", "the first message is no hello of a node") from error
     if PROTOCOL not in protocols:
@@ -109,6 +106,7 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
         version=version,
         protocol=PROTOCOL,
         sessions=listed(told.get("sessions")),
+        epoch=epoch,
     )
 
 

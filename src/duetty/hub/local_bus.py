@@ -44,9 +44,16 @@ class LocalNetwork:
     """What the members of one process share."""
 
     def __init__(
-        self, *, file: Path | None = None, lease_s: float = LEASE_S, clock: Clock | None = None
+        self,
+        *,
+        file: Path | None = None,
+        lease_s: float | None = LEASE_S,
+        clock: Clock | None = None,
     ) -> None:
-        """`file` holds the keys under `kept.`; without it they end with the process."""
+        """`file` holds the keys under `kept.`; without it they end with the process.
+
+        `lease_s` None is for a hub with one member: what it leases ends with the process.
+        """
         self.lease_s = lease_s
         self.clock = clock or SystemClock()
         self.listeners: dict[str, list[OnMessage]] = {}
@@ -66,7 +73,8 @@ class LocalNetwork:
         self._members += 1
         async with anyio.create_task_group() as tasks:
             bus = LocalBus(self, f"{name}-{self._members}", tasks)
-            tasks.start_soon(self._end_leases)
+            if self.lease_s is not None:
+                tasks.start_soon(self._end_leases, self.lease_s)
             try:
                 yield bus
             finally:
@@ -105,10 +113,10 @@ class LocalNetwork:
             json.dump(kept, out)
         beside.replace(file)
 
-    async def _end_leases(self) -> None:
+    async def _end_leases(self, lease_s: float) -> None:
         """Of members that stopped without a word."""
         while True:
-            await anyio.sleep(self.lease_s / 6)
+            await anyio.sleep(lease_s / 6)
             now_s = self.clock.monotonic_s()
             for key in [key for key, end_s in self.ends_at.items() if end_s <= now_s]:
                 self.store(key, None)
@@ -232,14 +240,11 @@ class LocalBus:
         network = self._check()
         scope = anyio.CancelScope()
 
-        def renew() -> None:
-            network.ends_at[key] = network.clock.monotonic_s() + network.lease_s
-
-        async def hold() -> None:
+        async def hold(lease_s: float) -> None:
             with scope:
                 while self.connected:
-                    renew()
-                    await anyio.sleep(network.lease_s / 3)
+                    network.ends_at[key] = network.clock.monotonic_s() + lease_s
+                    await anyio.sleep(lease_s / 3)
 
         def end() -> None:
             scope.cancel()
@@ -247,8 +252,9 @@ class LocalBus:
                 network.store(key, None)
 
         await self.put(key, value)
-        renew()
-        self._tasks.start_soon(hold)
+        if network.lease_s is not None:
+            network.ends_at[key] = network.clock.monotonic_s() + network.lease_s
+            self._tasks.start_soon(hold, network.lease_s)
         return self._add(end)
 
 

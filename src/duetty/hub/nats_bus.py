@@ -11,6 +11,7 @@ What nats-py does that a hub cannot use, and what is done here instead:
 - A key that expired reads as an entry without value and cannot be created: it is overwritten.
 - Buckets in memory are gone when the server was: they are made again, leases and watches too,
   before `on_reconnect`.
+- `flush` does not wait for what waits to be written: a message to ourselves does.
 - It gives up after sixty attempts: here never.
 - Answers come by one subscription of our own with a callback that never waits, in parts when
   they are larger than a message may be.
@@ -43,6 +44,7 @@ from duetty.hub.bus import (
     KEPT,
     LEASED,
     MAX_MESSAGE_BYTES,
+    START_S,
     BusTimeout,
     Conflict,
     Held,
@@ -200,6 +202,7 @@ class NatsBus:
             await self._client.subscribe(f"{self._prefix}.beat", cb=self._on_beat)
             await self._client.subscribe(f"{self._prefix}.answer.{self.name}.*", cb=self._on_answer)
             await self._beat()
+            await self._settle()
         except (OSError, TimeoutError, nats.errors.Error) as error:
             await self._client.close()
             raise EngineUnavailable(
@@ -310,7 +313,7 @@ class NatsBus:
 
         with _asking():
             subscribed = await self._client.subscribe(f"{self._prefix}.m.{subject}", cb=on)
-            await self._client.flush()
+            await self._settle()
         return _NatsSubscription(subscribed.unsubscribe)
 
     async def serve(self, subject: str, serve: Serve) -> "_NatsSubscription":
@@ -321,8 +324,23 @@ class NatsBus:
 
         with _asking():
             subscribed = await self._client.subscribe(f"{self._prefix}.r.{subject}", cb=on)
-            await self._client.flush()
+            await self._settle()
         return _NatsSubscription(subscribed.unsubscribe)
+
+    async def _settle(self) -> None:
+        """Until the server has what was sent: a message to ourselves came back.
+
+        `flush` of nats-py sends its PING ahead of what waits to be written.
+        """
+        self._requests += 1
+        waiting = self._waiting[self._requests] = _Waiting()
+        subject = f"{self._prefix}.answer.{self.name}.{self._requests}"
+        try:
+            await self._client.publish(subject, _ANSWER.pack(_VERSION, _DONE, 0, 1))
+            with anyio.fail_after(KEY_VALUE_S):
+                await waiting.is_done.wait()
+        finally:
+            del self._waiting[int(subject.rpartition(".")[2])]
 
     async def request(self, subject: str, message: bytes, *, within_s: float) -> bytes:
         self._check()
@@ -359,8 +377,9 @@ class NatsBus:
             log.warning("engine_request_of_other_version", extra={"version": version})
             return
         sender, body = _split_name(message.data[_HEAD.size :])
-        remaining_s = within_s - self._ages.age_s(sender, stamp_s, self._clock.monotonic_s())
-        if remaining_s <= 0:
+        age_s = self._ages.age_s(sender, stamp_s, self._clock.monotonic_s())
+        remaining_s = within_s - age_s
+        if remaining_s <= 0 or age_s > START_S:
             log.warning("engine_request_came_late", extra={"sender": sender})
             return
         if parts > 1:

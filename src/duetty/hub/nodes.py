@@ -3,13 +3,24 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import anyio
 
 from duetty.errors import ServerUnavailable
 from duetty.hub.addresses import Address
 from duetty.hub.links import Link
+
+
+class Closing(NamedTuple):
+    """Code and reason of a WebSocket's end."""
+
+    code: int
+    reason: str
+
+
+REPLACED = Closing(4409, "another connection of this machine took its place")
+DRAINING = Closing(1012, "this hub restarts; join again")
 
 Health = Literal["connecting", "healthy", "unavailable", "rejected"]
 
@@ -50,6 +61,9 @@ class RemoteNode:
     identity: Identity | None = None
     """As it was last told; None until it has been reached once."""
 
+    closing: Closing = REPLACED
+    """What it is told when its scope is cancelled."""
+
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     _calls: set[anyio.CancelScope] = field(default_factory=set[anyio.CancelScope])
 
@@ -83,6 +97,11 @@ class RemoteNode:
         if self.address is not None:
             names.add(self.address.authority)
         return name.lower() in names
+
+    @property
+    def is_called_now(self) -> bool:
+        """Whether a call to it is under way."""
+        return bool(self._calls)
 
     @contextmanager
     def calling(self) -> Generator[None]:

@@ -100,6 +100,8 @@ class Stream:
         self._broken: str | None = None
         self.has_sent_end = False
         self.has_got_end = False
+        self.was_reset = False
+        """The other side said that it wants no more; it did not just go away."""
         self.on_reset: Callable[[], None] | None = None
         """Called when the other side wants no more, or is gone."""
 
@@ -117,16 +119,33 @@ class Stream:
             place += len(part)
             more = place < len(payload)
             if kind in _COUNTED:
-                while self._credit < len(part) and self._broken is None:
-                    self._may_send = anyio.Event()
-                    await self._may_send.wait()
-                self._credit -= len(part)
+                await self._wait_credit(len(part))
             self._check()
             is_end = end and not more
             self.has_sent_end = self.has_sent_end or is_end
             await self._streams.put(self.number, kind, part, more=more, end=is_end)
             if not more:
                 return
+
+    async def forward(self, frame: Frame) -> None:
+        """A frame of another stream, as it is.
+
+        Raises:
+            ServerUnavailable: if the other side ended it.
+        """
+        if frame.kind in _COUNTED:
+            await self._wait_credit(len(frame.payload))
+        self._check()
+        self.has_sent_end = self.has_sent_end or frame.end
+        await self._streams.put(
+            self.number, frame.kind, frame.payload, more=frame.more, end=frame.end
+        )
+
+    async def _wait_credit(self, count: int) -> None:
+        while self._credit < count and self._broken is None:
+            self._may_send = anyio.Event()
+            await self._may_send.wait()
+        self._credit -= count
 
     async def send_json(self, kind: Kind, value: object, *, end: bool = False) -> None:
         await self.send(kind, json.dumps(value).encode(), end=end)
@@ -162,6 +181,7 @@ class Stream:
                 self._may_send.set()
                 return
             case Kind.RESET:
+                self.was_reset = True
                 self.end("the other side ended it")
                 return
             case _:

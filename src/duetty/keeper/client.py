@@ -20,9 +20,9 @@ from pathlib import Path
 
 from duetty.errors import DuettyError, ForkFailed, InstanceBusy, KeeperUnavailable
 from duetty.keeper import fields
-from duetty.keeper.probe import Probe, Reader
 from duetty.keeper.wire import PROTOCOL, Channel, Message, parse_message
-from duetty.peers import credentials_of
+from duetty.platform.peers import credentials_of
+from duetty.platform.terminal_probe import Probe, Reader
 
 CONNECT_S = 20.0
 """For connect and hello. A keeper answers in less than a millisecond, unless it is stopped."""

@@ -7,8 +7,8 @@ import signal
 import struct
 
 from duetty.errors import BadArguments, Conflict, DuettyError, Refused, SessionExited
-from duetty.keeper.probe import Probe, probe, session_members
 from duetty.keeper.wire import Message
+from duetty.platform.terminal_probe import Probe, probe, session_members
 
 WHOM = ("foreground", "process", "group", "all")
 

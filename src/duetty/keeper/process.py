@@ -32,10 +32,10 @@ from duetty.errors import (
 from duetty.keeper import fields, spawn
 from duetty.keeper.claim import claim
 from duetty.keeper.held_session import HANGUP, HeldSession, adopt, send_each
-from duetty.keeper.probe import session_members
 from duetty.keeper.wire import PROTOCOL, Channel, Frame, Message
-from duetty.orphans import adopt_orphans
-from duetty.peers import ancestors_of, credentials_of, is_beside_us
+from duetty.platform.orphans import adopt_orphans
+from duetty.platform.peers import ancestors_of, credentials_of, is_beside_us
+from duetty.platform.terminal_probe import session_members
 
 ORPHAN_S = 60.0
 """How long a keeper with nothing to keep waits for a server.

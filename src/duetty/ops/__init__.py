@@ -5,7 +5,16 @@ Knows everything below, and nothing of the edges: a call is the same, however it
 
 from duetty.approvals import UNUSABLE, Answer, HostAsk, choices
 from duetty.events import Entry, Lagged
-from duetty.hub import PART_BYTES, JoinedSocket, Kind, NodeSocket, Opening, RemoteNode, packed
+from duetty.hub import (
+    PART_BYTES,
+    JoinedSocket,
+    Kind,
+    NodeSocket,
+    Opening,
+    RemoteNode,
+    packed,
+    unpacked,
+)
 from duetty.ops.access import BROWSER_S, Access, Live
 from duetty.ops.agent_hands import AgentHands
 from duetty.ops.approval_feed import ApprovalFeed, approval_shape
@@ -77,4 +86,5 @@ __all__ = [
     "open_oversight",
     "packed",
     "permit",
+    "unpacked",
 ]

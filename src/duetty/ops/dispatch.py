@@ -84,6 +84,7 @@ class Dispatcher:
         if operation is None:
             raise UnknownOperation(f"no operation {call.operation!r}")
         deciding = self._services.deciding
+        await self.know(call.actor)
         if (actor := self._now(call.actor)) is not call.actor:
             call = replace(call, actor=actor)
         is_asked_of_all = (
@@ -135,6 +136,11 @@ class Dispatcher:
             if is_asked_of_all and call.actor.session is None:
                 result = [*result, *await everywhere(call, operation, params, self._services)]
         return result if streaming or not isinstance(result, Stream) else await whole(result)
+
+    async def know(self, actor: Actor) -> None:
+        """Find out which machines this actor's user has at other replicas of the hub."""
+        if self._services.replicas is not None:
+            await self._services.replicas.know(actor.user)
 
     def _check_of(
         self, operation: Operation[Any, Any], params: Any, actor: Actor

@@ -4,15 +4,17 @@ import json
 import logging
 from contextlib import suppress
 
+import anyio
+
 from duetty.calls import Actor, Scope
 from duetty.errors import DuettyError
 from duetty.hub import (
     NOT_OURS,
-    REPLACED,
     Channel,
     JoinedLink,
     JoinRefused,
     LinkBroken,
+    NodeClaim,
     RemoteNode,
     greet,
     listed,
@@ -21,6 +23,9 @@ from duetty.ops.permits import permit
 from duetty.ops.services import Services
 
 log = logging.getLogger("duetty.hub")
+
+RELEASE_S = 2.0
+"""For the engine to hear that a machine left; later its lease says so."""
 
 
 class LinkClosed(Exception):
@@ -45,42 +50,59 @@ async def serve_node(services: Services, actor: Actor, channel: Channel) -> None
     Raises:
         LinkClosed: if it is not to come back in the same way.
     """
-    hub = services.hub
+    hub, replicas = services.hub, services.replicas
+    claim: NodeClaim | None = None
     try:
         hello = await greet(
             channel, hub={"name": services.node.hostname, "version": services.node.version}
         )
         link = JoinedLink(channel, services.clock)
-        node = hub.join(hello, link, actor.user)
+        if replicas is not None:
+            claim = await replicas.claim(hello, actor.user)
+        epoch = hello.epoch + 1 if claim is None else claim.claim.epoch
+        node = hub.join(hello, link, actor.user, epoch=epoch)
     except (JoinRefused, DuettyError) as refused:
+        if claim is not None:
+            await claim.claim.release()
+        services.metrics.refused(refused.code)
         told = {"code": refused.code, "message": refused.message}
         await channel.send(json.dumps({"refused": told}))
         raise LinkClosed(4403, refused.message[:100]) from refused
     try:
         welcome = {"protocol": hello.protocol, "user": actor.user, "epoch": node.epoch}
         await channel.send(json.dumps({"welcome": welcome}))
+        if claim is not None:
+            claim.node = node
         with node.scope:
-            await _converse(node, link, channel)
+            await _converse(node, link, channel, claim)
     finally:
         hub.leave(node, "it left the hub")
+        if claim is not None and not hub.is_draining:  # it is claimed again at another replica
+            with anyio.move_on_after(RELEASE_S, shield=True):
+                await claim.claim.release()
     if node.scope.cancelled_caught:
-        raise LinkClosed(*REPLACED)
+        raise LinkClosed(*node.closing)
 
 
-async def _converse(node: RemoteNode, link: JoinedLink, channel: Channel) -> None:
+async def _converse(
+    node: RemoteNode, link: JoinedLink, channel: Channel, claim: NodeClaim | None
+) -> None:
     while (message := await channel.receive()) is not None:
         try:
             if isinstance(message, bytes):
                 link.streams.take(message)
-            else:
-                _told(node, message)
+            elif _told(node, message) and claim is not None:
+                await claim.describe(node.sessions.items())
         except LinkBroken as error:
             log.warning("node_broke_protocol", extra={"node": node.id, "reason": str(error)})
             raise LinkClosed(*NOT_OURS) from error
 
 
-def _told(node: RemoteNode, message: str) -> None:
+def _told(node: RemoteNode, message: str) -> bool:
+    """Whether its sessions changed."""
     with suppress(ValueError, RecursionError):
         told = json.loads(message)
         if isinstance(told, dict) and "sessions" in told:
             node.sessions = dict(listed(told["sessions"]))  # pyright: ignore[reportUnknownArgumentType] - JSON
+            return True
+    return False

@@ -57,6 +57,9 @@ PERSON_S = 330.0
 LIST_S = 5.0
 """For a node's sessions, when all nodes are asked: one that is slow is left out."""
 
+AGAIN_S = 2.5
+"""For a machine that went away within a call to join again, here or at another replica."""
+
 CHUNK_S = 30.0
 """Between two parts of a document."""
 
@@ -138,7 +141,9 @@ def _of_session(
     """
     named = call.arguments.get("session")
     hub = services.hub
-    if not isinstance(named, str) or call.actor.session is not None or not hub.joined:
+    if not isinstance(named, str) or call.actor.session is not None:
+        return None, call
+    if not hub.joined_of(call.actor.user):
         return None, call
     machine, slash, session = named.partition("/")
     if slash:
@@ -198,12 +203,34 @@ async def forward(
     DuettyError: what it answered.
     """
     refuse_denied(call, operation, params, services.deciding)
-    with recorded(node, call, operation, params, services):
+    call = replace(call, command_id=call.command_id or secrets.token_hex(16))
+    with (
+        recorded(node, call, operation, params, services),
+        services.metrics.calling("machine"),
+        services.hub.calling(),
+    ):
         if operation.route.media:
             return await _document(node, call, operation, params, hearing)
-        with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
-            return await _result(node, call, operation, params, hearing)
+        with anyio.move_on_after(_answer_s(operation, params)):
+            while True:
+                try:
+                    with node.calling():
+                        return await _result(node, call, operation, params, hearing)
+                except ServerUnavailable as error:
+                    node = await _again(node, services, error)
         raise node.unavailable("it did not answer in time")
+
+
+async def _again(node: RemoteNode, services: Services, error: ServerUnavailable) -> RemoteNode:
+    """The same machine, when it joined again soon: it runs what has one command id once.
+
+    Raises:
+        ServerUnavailable: if it did not.
+    """
+    if node.has_joined and node.health != "healthy":
+        with anyio.move_on_after(AGAIN_S):
+            return await services.hub.wait_again(node)
+    raise error
 
 
 async def _result(

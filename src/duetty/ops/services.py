@@ -7,10 +7,10 @@ from typing import Any, Literal, Protocol
 from duetty.agent import Agents
 from duetty.approvals import Approvals, HostAsk
 from duetty.audit import Trail
-from duetty.clock import Clock
+from duetty.clock import Clock, SystemClock
 from duetty.config import Settings
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Hub, Membership
+from duetty.hub import Hub, HubMetrics, Membership, Replicas
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
@@ -75,6 +75,10 @@ class Services:
     membership: Membership
     """In a hub that this server joined."""
 
+    replicas: Replicas | None = None
+    """Of this hub; None where none can join."""
+
+    metrics: HubMetrics = field(default_factory=lambda: HubMetrics(SystemClock()))
     upstreams: Upstreams = field(default_factory=no_upstreams)
     taken: set[str] = field(default_factory=set[str])
     """Ids of free sessions that calls of the terminal contract are about to use."""

@@ -27,7 +27,7 @@ from duetty.errors import (
     ForkFailed,
     ProcessIdConflict,
 )
-from duetty.processes.descendants import descendants
+from duetty.platform.descendants import descendants
 from duetty.processes.output import Output
 from duetty.removal import remove_trees
 from duetty.sandbox import Places, SandboxRequest, wrap

@@ -1,24 +1,17 @@
 """What this machine can give. Asked of the kernel, not assumed."""
 
-import ctypes
-import os
 import platform
 import subprocess
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from duetty.platform.capabilities import bubblewrap_path, landlock_abi
 from duetty.sandbox.seccomp import AF_UNIX, filter_program
-
-BWRAP = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
-"""By absolute path: PATH and the working directory are the user's, or a program's."""
 
 PROBE_S = 10.0
 MIN_LANDLOCK = 3
 """ABI that knows truncation (Linux 6.2): without it a file outside could be emptied."""
-
-_LANDLOCK_CREATE_RULESET = 444
-_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +37,7 @@ def support() -> Support:
     return Support(
         bubblewrap=path,
         bubblewrap_reason=reason,
-        landlock=_landlock() if filter_program(platform.machine(), families=[AF_UNIX]) else 0,
+        landlock=landlock_abi() if filter_program(platform.machine(), families=[AF_UNIX]) else 0,
         machine=platform.machine(),
     )
 
@@ -68,7 +61,7 @@ def inner_pid(pid: int, level: str) -> int:
 
 
 def _bubblewrap() -> tuple[str | None, str | None]:
-    path = next((each for each in BWRAP if os.access(each, os.X_OK)), None)
+    path = bubblewrap_path()
     if path is None:
         return None, "bubblewrap is not installed"
     if filter_program(platform.machine(), families=[AF_UNIX]) is None:
@@ -90,11 +83,3 @@ def _bubblewrap() -> tuple[str | None, str | None]:
         said = done.stderr.decode(errors="replace").strip()[:200]
         return None, f"{path} may not make namespaces here: {said}"
     return path, None
-
-
-def _landlock() -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    found: int = libc.syscall(
-        _LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION)
-    )
-    return max(0, found)

@@ -6,7 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from duetty.sandbox.detect import BWRAP
+from duetty.platform.capabilities import BWRAP
 from duetty.sandbox.stat_checks import stat_of
 
 PACKAGE = Path(__file__).resolve().parents[1]

@@ -9,7 +9,7 @@ import anyio
 
 from duetty.blocks import Phase
 from duetty.clock import Clock
-from duetty.session.pty import is_still_the_shell
+from duetty.platform.terminals import is_still_the_shell
 from duetty.session.session import Session
 
 HAND_OVER_S = 1.0

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from duetty.errors import InputRejected
 from duetty.journal import Journal
-from duetty.session.pty import has_output
+from duetty.platform.terminals import has_output
 from duetty.session.pump import InputQueue, Timer, later
 
 HELD_BYTES = 64 * 1024

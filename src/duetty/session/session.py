@@ -28,6 +28,17 @@ from duetty.events import (
     TitleChanged,
 )
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
+from duetty.platform.terminals import (
+    Foreground,
+    drop_unread,
+    foreground,
+    has_output,
+    is_still_the_shell,
+    line_settings,
+    make_sane,
+    set_window_size,
+    unread_bytes,
+)
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.bounds import BoundReached
@@ -39,17 +50,6 @@ from duetty.session.lane import Lane
 from duetty.session.last_shown import LastShown
 from duetty.session.line import SETTLE_S, Line
 from duetty.session.profile import Profile
-from duetty.session.pty import (
-    Foreground,
-    drop_unread,
-    foreground,
-    has_output,
-    is_still_the_shell,
-    line_settings,
-    make_sane,
-    set_window_size,
-    unread_bytes,
-)
 from duetty.session.pty_reader import Reading
 from duetty.session.pulse import Pulse
 from duetty.session.pump import InputQueue

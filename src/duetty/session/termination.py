@@ -19,7 +19,7 @@ import anyio.to_thread
 from duetty.errors import DuettyError
 from duetty.ids import SessionId
 from duetty.keeper.held_session import kill_session
-from duetty.keeper.probe import session_members
+from duetty.platform.terminal_probe import session_members
 from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.session import Session
 from duetty.session.waits import wait_exit

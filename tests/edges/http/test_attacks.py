@@ -333,7 +333,7 @@ def test_what_a_caller_sends_cannot_write_a_line_of_its_own_into_the_log(home: P
 def test_the_log_escapes_what_is_logged() -> None:
     import logging
 
-    from duetty.server import FieldsFormatter
+    from duetty.startup.log_files import FieldsFormatter
 
     record = logging.makeLogRecord(
         {"msg": "said", "reason": "a\n\x1b[31m\u2028\x9b", "levelname": "INFO"}

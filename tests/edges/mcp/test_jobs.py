@@ -14,6 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.pty]
 
 
 @pytest.mark.parametrize("job", [*JOBS, *OTHERS], ids=lambda job: job.name)
+@pytest.mark.sampled(2)
 async def test_a_job_is_done_in_so_many_calls_without_an_error(
     server: ServerProcess, job: Job, tmp_path: Path
 ) -> None:

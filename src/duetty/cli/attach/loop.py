@@ -24,7 +24,7 @@ from duetty.cli.attach.scene import Size, Surface
 from duetty.client.client import RemoteError
 from duetty.client.view_protocol import Message, Output, Snapshot, Told
 from duetty.errors import ServerUnreachable
-from duetty.turns import ask_short_turns
+from duetty.platform.short_turns import ask_short_turns
 
 FRAME_S = 1 / 60
 ECHO_S = 0.1

@@ -56,7 +56,7 @@ def _list(all_kept: list[Kept], *, json: bool) -> None:
 
 
 def _check(each: Kept, action: str, paths: Paths) -> None:
-    from duetty.server import is_locked
+    from duetty.startup.instance_lock import is_locked
 
     if not (each.can_restore if action == "restore" else each.can_discard):
         raise BadArguments(f"{each.name} cannot be {action}ed: {each.said}")

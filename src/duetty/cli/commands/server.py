@@ -13,7 +13,9 @@ from duetty.config import Paths, load_settings, make_private
 from duetty.errors import InstanceBusy
 from duetty.ops.mcp_host import duetty_words, host_entry
 from duetty.ops.sandbox_choice import boundary_of
-from duetty.server import Announcement, Server, is_locked, log_to
+from duetty.server import Announcement, Server
+from duetty.startup.instance_lock import is_locked
+from duetty.startup.log_files import log_to
 
 REPLACE_S = 15.0
 """How long the old server gets to hand over."""

@@ -1,6 +1,7 @@
 """What a hub asks of this node, over the WebSocket that the node opened: answered by the same application."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, cast
 from urllib.parse import unquote
 
@@ -12,9 +13,21 @@ from duetty.edges.http.auth import FROM_HUB
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.operations import MANNER
 from duetty.edges.http.websocket.socket import ABORT
-from duetty.errors import Deadline
-from duetty.ops import PART_BYTES, HubCall, JoinedSocket, Kind, Opening, hub_actor, packed
+from duetty.errors import Deadline, DuettyError, ResultNotKept, ServerUnavailable
+from duetty.ops import (
+    PART_BYTES,
+    HubCall,
+    JoinedSocket,
+    Kind,
+    Opening,
+    hub_actor,
+    packed,
+    unpacked,
+)
 
+Once = Callable[[str, str, bytes, Callable[[], Awaitable[bytes]]], Awaitable[bytes]]
+
+_NOT_DONE = (429, 503)
 _HEADERS = frozenset({"content-type", "accept", "last-event-id"})
 """What a hub may say of a request; who asks is said beside it."""
 
@@ -23,8 +36,16 @@ class HubRequests:
     """Runs each request through the application, as whoever it is for."""
 
     def __init__(
-        self, app: ASGIApp, *, hub: str, allowed: frozenset[Scope], prefix: str = ""
+        self,
+        app: ASGIApp,
+        *,
+        hub: str,
+        allowed: frozenset[Scope],
+        once: Once,
+        prefix: str = "",
     ) -> None:
+        """`once` runs what has one command id of one caller once."""
+        self._once = once
         self._app = app
         self._hub = hub
         self._allowed = allowed
@@ -40,8 +61,36 @@ class HubRequests:
             await opening.stream.send(Kind.HEAD, packed({"status": 408}, body), end=True)
         elif opening.head.get("type") == "websocket":
             await self._socket(opening)
-        else:
+        elif opening.head.get("method") in ("GET", "HEAD") or not opening.head.get("command_id"):
             await _Exchange(opening).serve(self._app, self._scope(opening, "http"))
+        else:
+            await self._command(opening)
+
+    async def _command(self, opening: Opening) -> None:
+        """What changes something: done once, also when the hub asks again over another link."""
+        exchange = _Kept(opening)
+        await exchange.gather_body()
+        head = opening.head
+
+        async def run() -> bytes:
+            await exchange.serve(self._app, self._scope(opening, "http"))
+            if exchange.status in _NOT_DONE:
+                raise _Refused(exchange.answer)
+            return _LEFT if exchange.was_left else exchange.answer
+
+        caller = cast("dict[str, object]", head.get("caller") or {})
+        asked = f"{head.get('method')} {head.get('target')}\n".encode() + opening.body
+        try:
+            answer = await self._once(
+                f"{self._hub}/{caller.get('name')}", str(head["command_id"]), asked, run
+            )
+        except _Refused as refused:
+            answer = refused.answer
+        except DuettyError as error:
+            body = error_body(error.code, error.message, hint=error.hint, details=error.details)
+            answer = packed({"status": 409}, body)
+        told, body = unpacked(answer)
+        await _answered(opening.stream, told, body, end=True)
 
     def _scope(self, opening: Opening, kind: Literal["http", "websocket"]) -> dict[str, Any]:
         head = opening.head
@@ -83,6 +132,21 @@ class HubRequests:
         await _Upgrade(opening).serve(self._app, scope)
 
 
+_ended = ResultNotKept("unknown")
+_LEFT = packed(
+    {"status": 409},
+    error_body(_ended.code, _ended.message, hint=_ended.hint, details=_ended.details),
+)
+
+
+class _Refused(Exception):
+    """It was not done, and may be asked again."""
+
+    def __init__(self, answer: bytes) -> None:
+        super().__init__()
+        self.answer = answer
+
+
 class _Exchange:
     """One request: the application's messages as frames of the stream."""
 
@@ -105,7 +169,7 @@ class _Exchange:
             scope["state"][MANNER] = manner
             await app(scope, self._receive, self._send)
             return
-        call = HubCall(lambda said: self._stream.send_json(Kind.TOLD, said))
+        call = HubCall(self._say)
         scope["state"][MANNER] = {**manner, "progress": call.progress, "host": call.host}
         if not self._opening.is_whole:
             self._opening.body += await self._rest()
@@ -114,6 +178,9 @@ class _Exchange:
             tasks.start_soon(self._hear, call)
             await app(scope, self._receive, self._send)
             tasks.cancel_scope.cancel()
+
+    async def _say(self, said: Mapping[str, object]) -> None:
+        await self._stream.send_json(Kind.TOLD, said)
 
     async def _hear(self, call: HubCall) -> None:
         while True:
@@ -147,6 +214,60 @@ class _Exchange:
         body, end = bytes(message.get("body", b"")), not message.get("more_body", False)
         await _answered(self._stream, self._head, body, end=end)
         self._head = None
+
+
+class _Kept(_Exchange):
+    """One request whose answer is gathered before it is sent: somebody may ask for it again."""
+
+    def __init__(self, opening: Opening) -> None:
+        super().__init__(opening)
+        self._gathered = bytearray()
+        left_s = opening.head.get("left_ms")
+        self._left_s = left_s / 1000 if isinstance(left_s, int) else 0.0
+        self._stream.on_reset = self._on_reset
+
+    def _on_reset(self) -> None:
+        if self._stream.was_reset:  # its caller left; a link that broke may come back
+            self._gone.set()
+
+    async def gather_body(self) -> None:
+        if not self._opening.is_whole:
+            self._opening.body += await self._rest()
+            self._opening.is_whole = True
+
+    @property
+    def was_left(self) -> bool:
+        """Its caller went away, so what it answered is not what the command did."""
+        return self._gone.is_set()
+
+    @property
+    def status(self) -> int:
+        return cast("int", (self._head or {}).get("status", 500))
+
+    @property
+    def answer(self) -> bytes:
+        return packed(self._head or {"status": 500}, bytes(self._gathered))
+
+    async def _say(self, said: Mapping[str, object]) -> None:
+        with suppress(ServerUnavailable):  # it goes on without the link
+            await super()._say(said)
+
+    async def _hear(self, call: HubCall) -> None:
+        with suppress(ServerUnavailable):
+            await super()._hear(call)
+
+    async def _receive(self) -> Message:
+        if not self._is_whole:
+            return await super()._receive()
+        with anyio.move_on_after(self._left_s):  # nobody waits for it any longer
+            await self._gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            await super()._send(message)
+        else:
+            self._gathered += message.get("body", b"")
 
 
 class _Upgrade:

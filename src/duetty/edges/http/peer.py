@@ -18,7 +18,7 @@ from duetty.descriptors import for_own_files, for_people, for_sessions, is_free,
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import ENCODED
 from duetty.ops import Shares
-from duetty.peers import ancestors_of, credentials_of, has_variable, is_beside_us
+from duetty.platform.peers import ancestors_of, credentials_of, has_variable, is_beside_us
 
 MAX_HEAD_BYTES = 64 * 1024
 """Request line and headers; the parser itself would take any number."""

@@ -71,6 +71,7 @@ def sse_routes(
     async def of_session(request: Request) -> Response:
         try:
             actor = guard.admit(request)
+            await dispatcher.know(actor)
             if (server := _elsewhere(request, actor, dispatcher)) is not None:
                 return await relayed(request, actor, server)
             wanted = parse_wanted(_params(request), needs_activity=False)
@@ -97,6 +98,7 @@ def sse_routes(
     async def of_server(request: Request) -> Response:
         try:
             actor = guard.admit(request)
+            await dispatcher.know(actor)
             if (server := _elsewhere(request, actor, dispatcher)) is not None:
                 return await relayed(request, actor, server)
             counted = doors.counted(actor)

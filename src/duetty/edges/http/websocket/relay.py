@@ -47,6 +47,7 @@ def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Upgraded:
             ):
                 return await endpoint(doors, websocket, doors.admit(websocket))
             actor = doors.admit(websocket)
+            await doors.dispatcher.know(actor)
             if server is None and session is not None:
                 server = doors.dispatcher.server_of(actor, session)
             if server is None:

@@ -21,6 +21,15 @@ _RESET_ON_FORK = 1
 """Programs, and the threads that read floods, have turns as usual."""
 
 
+_SINCE = (6, 12)
+
+
+def knows_short_turns() -> bool:
+    """By the kernel's version and machine: asking would change this thread."""
+    major, minor = (int(part) for part in os.uname().release.replace("-", ".").split(".")[:2])
+    return (major, minor) >= _SINCE and os.uname().machine in _SET
+
+
 def ask_short_turns() -> bool:
     """For the calling thread, and none that it starts; whether the kernel heard."""
     number = _SET.get(os.uname().machine)

@@ -16,3 +16,16 @@ def descendants(pid: int) -> list[int]:
         except OSError:
             continue  # it ended meanwhile
     return found
+
+
+def has_children(pid: int) -> bool:
+    """Whether a shell has started something; bubblewrap stands before the shell that it confines.
+
+    Raises:
+        OSError: if it is gone, or the kernel keeps no such lists.
+    """
+    proc = Path(f"/proc/{pid}/task/{pid}")
+    children = proc.joinpath("children").read_text(encoding="ascii").split()
+    if proc.joinpath("comm").read_text(encoding="utf-8", errors="replace") == "bwrap\n":
+        return any(has_children(int(child)) for child in children)
+    return bool(children)

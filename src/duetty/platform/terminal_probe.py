@@ -48,6 +48,13 @@ _CALLS: dict[str, dict[int, str]] = {
         128: "restart",
     },
 }
+
+
+def knows_calls() -> bool:
+    """Whether system calls of this machine are known by their numbers."""
+    return os.uname().machine in _CALLS
+
+
 _READABLE = 0x41  # POLLIN | POLLRDNORM, the same bits for epoll
 _POLLFD = struct.Struct("ihh")
 _SOCK_DIAG, _BY_FAMILY, _REQUEST, _ERROR = 4, 20, 1, 2

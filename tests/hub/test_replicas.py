@@ -1,0 +1,308 @@
+"""Two replicas of a hub, a real NATS server and machines that joined: what fails costs no call,
+runs nothing twice, and says whether a command can have run."""
+
+import os
+import signal
+import socket
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.hub.nats_server import NatsServer, nats_server
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.pty]
+
+
+class Balancer:
+    """What stands before replicas: a connection goes to the first that takes it."""
+
+    def __init__(self) -> None:
+        self.targets: list[int] = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client: socket.socket) -> None:
+        for port in list(self.targets):
+            with suppress(OSError):
+                target = socket.create_connection(("127.0.0.1", port), timeout=2)
+                target.settimeout(None)
+                break
+        else:
+            client.close()
+            return
+        back = threading.Thread(target=_pump, args=(target, client), daemon=True)
+        back.start()
+        _pump(client, target)
+        back.join()
+        client.close()
+        target.close()
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+def _pump(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while chunk := source.recv(65536):
+            target.sendall(chunk)
+    for each in (source, target):
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+
+
+class Replicated:
+    """Replicas a and b, a machine, and clients of each."""
+
+    def __init__(self, stack: ExitStack, engine: NatsServer) -> None:
+        self._stack = stack
+        self.engine = engine
+        self.balancer = Balancer()
+        stack.callback(self.balancer.close)
+        self.token = os.urandom(24).hex()
+        self.a, self.b = self.replica("replica-a"), self.replica("replica-b")
+        self.machine = self._server("machine", "--hostname", "machine")
+        self.balancer.targets = [self.port(self.a), self.port(self.b)]
+        token = self.machine.home / "hub-token"
+        token.write_text(self.token)
+        done = self.machine.command("join", self.balancer.url, "--token-file", str(token))
+        assert done.returncode == 0, done.stderr
+        self.marks = self.machine.home / "marks"
+
+    def replica(self, name: str) -> ServerProcess:
+        return self._server(name, "--hostname", name)
+
+    def _server(self, name: str, *arguments: str) -> ServerProcess:
+        home = Path(
+            self._stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True)
+            )
+        )
+        env = {} if name == "machine" else {"DUETTY_HUB_ENGINE": self.engine.url}
+        server = ServerProcess(
+            home, DUETTY_POLICY_PROFILE="open", DUETTY_SERVER_HOSTS=self.balancer.url[7:], **env
+        )
+        if name != "machine":  # one token for all replicas of a hub
+            server.paths.state.mkdir(parents=True, mode=0o700)
+            server.paths.token_file.write_text(self.token)
+            server.paths.token_file.chmod(0o600)
+        server.start(*arguments)
+        self._stack.callback(server.end)
+        return server
+
+    @staticmethod
+    def port(server: ServerProcess) -> int:
+        return int(server.url().rpartition(":")[2])
+
+    def client(self, server: ServerProcess) -> httpx.Client:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return self._stack.enter_context(
+            httpx.Client(base_url=server.url(), headers=headers, timeout=60)
+        )
+
+    def ready(self) -> str:
+        """A session of the machine that both replicas know; its id."""
+        self.marks.unlink(missing_ok=True)
+        made = _eventually(
+            lambda: self.run_on(
+                self.a,
+                "POST",
+                "/sessions",
+                {"name": f"s{uuid.uuid4().hex[:6]}", "command": "bash", "server": "machine"},
+            ),
+            lambda answer: answer.status_code == 201,
+        ).json()
+        for replica in (self.a, self.b):
+            _eventually(
+                lambda each=replica: self.run_on(each, "GET", f"/sessions/{made['id']}"),
+                lambda answer: answer.status_code == 200,
+            )
+        return made["id"]
+
+    def run_on(
+        self, server: ServerProcess, method: str, path: str, body: dict[str, Any] | None = None
+    ) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {self.token}"}
+        return httpx.request(method, server.url() + path, json=body, headers=headers, timeout=60)
+
+    def command(self, session: str, seconds: float = 0.0) -> dict[str, Any]:
+        """A run that leaves one mark each time it is run."""
+        line = f"echo ran >> {self.marks}; sleep {seconds}; echo done"
+        return {"input": line, "max_wait_ms": 30_000}
+
+    def ran(self) -> int:
+        return len(self.marks.read_text().splitlines()) if self.marks.exists() else 0
+
+
+class Later:
+    """A request that goes on while the test does something else."""
+
+    def __init__(self, ask: Callable[[], httpx.Response]) -> None:
+        self.answer: httpx.Response | Exception | None = None
+        self._thread = threading.Thread(target=self._run, args=(ask,))
+        self._thread.start()
+
+    def _run(self, ask: Callable[[], httpx.Response]) -> None:
+        try:
+            self.answer = ask()
+        except httpx.HTTPError as error:
+            self.answer = error
+
+    def get(self) -> httpx.Response:
+        self._thread.join(60)
+        assert isinstance(self.answer, httpx.Response), self.answer
+        return self.answer
+
+
+def _eventually(
+    ask: Callable[[], httpx.Response], good: Callable[[httpx.Response], bool]
+) -> httpx.Response:
+    end_s = time.monotonic() + 60
+    while not good(answer := ask()):
+        assert time.monotonic() < end_s, answer.text
+        time.sleep(0.05)
+    return answer
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[Replicated]:
+    with ExitStack() as stack, nats_server() as engine:
+        yield Replicated(stack, engine)
+
+
+def held_by(hub: Replicated) -> tuple[ServerProcess, ServerProcess]:
+    """The replica that the machine dialled, and the other."""
+    targets = hub.balancer.targets
+    return (hub.a, hub.b) if targets[0] == hub.port(hub.a) else (hub.b, hub.a)
+
+
+def test_a_machine_is_listed_called_and_followed_through_the_other_replica(
+    hub: Replicated,
+) -> None:
+    session = hub.ready()
+    _, other = held_by(hub)
+
+    listed = hub.run_on(other, "GET", "/servers").json()
+    answer = hub.run_on(other, "POST", f"/sessions/{session}/run", hub.command(session))
+    large = hub.run_on(
+        other,
+        "POST",
+        f"/sessions/{session}/run",
+        {"input": "seq 1 60000", "max_output_bytes": 400_000},
+    )
+
+    assert [each["hostname"] for each in listed] == [listed[0]["hostname"], "machine"]
+    assert answer.json()["output"] == "done"
+    assert hub.ran() == 1
+    assert "59999" in large.json()["output"]
+
+
+def test_the_engine_that_is_killed_costs_calls_of_the_other_replica_only(hub: Replicated) -> None:
+    session = hub.ready()
+    holder, other = held_by(hub)
+    long = Later(
+        lambda: hub.run_on(other, "POST", f"/sessions/{session}/run", hub.command(session, 2))
+    )
+    until(lambda: hub.ran() == 1)
+    hub.engine.kill()
+    own = hub.run_on(holder, "GET", f"/sessions/{session}")
+    began_s = time.monotonic()
+    refused = hub.run_on(other, "POST", f"/sessions/{session}/input", {"data": "x"})
+    took_s = time.monotonic() - began_s
+    hub.engine.start()
+    answer = long.get()
+    back = _eventually(
+        lambda: hub.run_on(other, "GET", f"/sessions/{session}"),
+        lambda answer: answer.status_code == 200,
+    )
+
+    assert own.status_code == 200
+    assert refused.status_code == 503
+    assert took_s < 5
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["output"] == "done"
+    assert back.json()["id"] == session
+    assert hub.ran() == 1
+
+
+def test_a_replica_that_is_killed_within_a_call_costs_nothing(hub: Replicated) -> None:
+    session = hub.ready()
+    holder, other = held_by(hub)
+    long = Later(
+        lambda: hub.run_on(other, "POST", f"/sessions/{session}/run", hub.command(session, 2))
+    )
+    until(lambda: hub.ran() == 1)
+    hub.balancer.targets = [hub.port(other)]
+    holder.kill()
+
+    answer = long.get()
+    holder.start("--hostname", "replica-again")
+    hub.balancer.targets = [hub.port(other), hub.port(holder)]
+
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["output"] == "done"
+    assert hub.ran() == 1
+
+
+def test_a_drained_replica_loses_no_call(hub: Replicated) -> None:
+    session = hub.ready()
+    holder, other = held_by(hub)
+    body = hub.command(session, 1)
+    calls = [Later(lambda: hub.run_on(holder, "POST", f"/sessions/{session}/run", body))]
+    until(lambda: hub.ran() == 1)
+    calls.append(Later(lambda: hub.run_on(other, "POST", f"/sessions/{session}/run", body)))
+    hub.balancer.targets = [hub.port(other)]
+    assert holder.process is not None
+    holder.process.send_signal(signal.SIGTERM)
+    answers = [each.get() for each in calls]
+    holder.wait_ended()
+    holder.start("--hostname", "replica-again")
+    hub.balancer.targets = [hub.port(other), hub.port(holder)]
+
+    assert [each.status_code for each in answers] == [200, 200], [each.text for each in answers]
+    assert hub.ran() == 2
+
+
+def test_a_frozen_replica_is_known_within_seconds_and_runs_nothing_late(hub: Replicated) -> None:
+    session = hub.ready()
+    holder, other = held_by(hub)
+    assert holder.process is not None
+    os.kill(holder.process.pid, signal.SIGSTOP)
+    try:
+        began_s = time.monotonic()
+        answer = hub.run_on(other, "POST", f"/sessions/{session}/run", hub.command(session))
+        took_s = time.monotonic() - began_s
+    finally:
+        os.kill(holder.process.pid, signal.SIGCONT)
+    after = _eventually(
+        lambda: hub.run_on(other, "GET", f"/sessions/{session}"),
+        lambda answer: answer.status_code == 200,
+    )
+
+    assert answer.status_code == 503, answer.text
+    assert answer.json()["error"]["details"]["executed"] in (False, "unknown")
+    assert took_s < 15
+    assert after.status_code == 200
+    assert hub.ran() == 0
