@@ -82,6 +82,7 @@ docs: install-dev ## Write the reference pages from the code
 
 bench: install-dev system ## Measure side by side; writes docs/benchmarks.md
 	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.jobs
 
 bench-web: install-dev page system ## Measure the page in a browser; writes its part of docs/benchmarks.md
 	@$(BIN)/python -m benchmarks.web

@@ -36,6 +36,7 @@ NAMES = (
     "mcp",
     "policy",
     "sandbox",
+    "agent",
 )
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 README = Path(__file__).parent.parent / "README.md"

@@ -93,7 +93,7 @@ async def running_engine(
             oversight = stack.enter_context(
                 open_oversight(paths, settings, clock, store=store, registry=registry)
             )
-            await registry.restore()
+            await registry.restore(oversight.runs_of)
             node = Node(
                 hostname="test",
                 server_id="0",

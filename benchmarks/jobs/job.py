@@ -74,6 +74,8 @@ class Job:
 
     needs: tuple[str, ...] = ()
     dialect: str = "wsh"
+    is_long: bool = False
+    """Too long for every run of the tests."""
 
     @property
     def missing(self) -> str | None:
@@ -89,6 +91,14 @@ async def done(client: Client, job: Job, place: Path) -> Spent:
         await job.do(tools)
     finally:
         if job.dialect == "wsh":
-            given = {"session": tools.session, "action": "kill"}
-            await client.call_tool("wsh_manage_session", given)
+            await _clear(client, tools.session)
     return tools.spent
+
+
+async def _clear(client: Client, session: str) -> None:
+    """End the job's session and what it opened besides, whose names begin with its own."""
+    listed = await client.call_tool("wsh_list_sessions", {})
+    for each in dict(listed.structured_content or {})["sessions"]:
+        if each["name"].startswith(session):
+            given = {"session": each["name"], "action": "kill"}
+            await client.call_tool("wsh_manage_session", given)

@@ -15,10 +15,25 @@ AWKWARD = (
 
 
 def job(
-    name: str, about: str, *, calls: int, errors: int = 0, needs: tuple[str, ...] = ()
+    name: str,
+    about: str,
+    *,
+    calls: int,
+    errors: int = 0,
+    needs: tuple[str, ...] = (),
+    is_long: bool = False,
 ) -> Callable[[Do], Do]:
     def added(do: Do) -> Do:
-        JOBS.append(Job(name=name, about=about, do=do, calls=calls, errors=errors, needs=needs))
+        made = Job(
+            name=name,
+            about=about,
+            do=do,
+            calls=calls,
+            errors=errors,
+            needs=needs,
+            is_long=is_long,
+        )
+        JOBS.append(made)
         return do
 
     return added
@@ -150,15 +165,51 @@ async def dev_server(tools: Tools) -> None:
 
 @job("a long job: watched, interrupted, continued", "a deadline tells nothing", calls=6, errors=1)
 async def long_job(tools: Tools) -> None:
-    line = "for i in 1 2 3 4 5 6 7 8; do echo step $i; sleep 0.3; done"
-    late = await tools.run(line, max_wait_ms=400)
+    line = "python3 -uc 'import time\nfor i in range(1, 9): print(\"step\", i); time.sleep(0.3)'"
+    late = await tools.run(line, max_wait_ms=600)
     seen = await tools.wait(until="step 4")
     stopped = await tools.send("Ctrl-Z")
     await tools.send("Ctrl-C")
     more = await tools.run("echo on")
-    assert (late["state"], late["foreground"]["name"]) == ("running", "sleep")
+    assert (late["state"], late["foreground"]["name"]) == ("running", "python3")
     assert seen["match_line"] == "step 4"
     assert (stopped["state"], more["output"]) == ("prompt", "on")
+
+
+@job(
+    "a job of 90 s: watched, stopped, continued to its end",
+    "long builds are lost, or started twice",
+    calls=7,
+    errors=2,
+    is_long=True,
+)
+async def ninety(tools: Tools) -> None:
+    line = "python3 -uc 'import time\nfor i in range(90): print(\"tick\", i); time.sleep(1)'"
+    late = await tools.run(line, max_wait_ms=2_000)
+    seen = await tools.wait(until=["tick 10", "Error"])
+    stopped = await tools.send("Ctrl-Z")
+    # Many hosts wait a minute for a call, and no longer.
+    await tools.run("fg", max_wait_ms=45_000)
+    done = await tools.wait(end=True, max_wait_ms=55_000)
+    more = await tools.run("echo on")
+    assert (late["state"], seen["match"], stopped["state"]) == ("running", "tick 10", "prompt")
+    assert (done["state"], done["exit_code"], more["output"]) == ("prompt", 0, "on")
+
+
+@job(
+    "a build in the background: read, waited for",
+    "output of a background job is read again and again",
+    calls=5,
+)
+async def background(tools: Tools) -> None:
+    line = "for i in 1 2 3; do echo built $i; sleep 0.1; done; exit 2"
+    begun = await tools.run(line, background=True, until=["built 1", "error"])
+    name = begun["background"]
+    first = await tools.use("wsh_get_scrollback", session=name, cursor=0)
+    ended = await tools.use("wsh_await_quiesce", session=name, end=True)
+    rest = await tools.use("wsh_get_scrollback", session=name, cursor=first["next"])
+    assert (ended["exit_code"], begun["match"]) == (2, "built 1")
+    assert first["lines"] + rest["lines"] == ["built 1", "built 2", "built 3"]
 
 
 @job("a flood of 50 MB: its tail, then a grep", "output fills the context", calls=3)
@@ -282,6 +333,19 @@ async def vim(tools: Tools) -> None:
     await tools.run("vim -u NONE -n note.txt")
     left = await tools.send(input="ihello 'world'!\x1b:wq\r", wait=True, view="output")
     assert (left["state"], (tools.place / "note.txt").read_text()) == ("prompt", "hello 'world'!\n")
+
+
+@job("edit in nano", "keys sent blindly, a screen read after each", calls=4, needs=("nano",))
+async def nano(tools: Tools) -> None:
+    shown = await tools.run("nano -I note.txt")
+    asked = await tools.send("Ctrl-X", input="hello 'world'!\r")
+    left = await tools.send("y", "Enter", wait=True, view="output")
+    assert shown["state"] == "fullscreen"
+    assert "Save modified buffer" in "".join(asked["changed"].values())
+    assert (left["state"], (tools.place / "note.txt").read_text().rstrip()) == (
+        "prompt",
+        "hello 'world'!",
+    )
 
 
 @job("search in less", "blank rows, and a screen for each key", calls=4, needs=("less",))

@@ -90,7 +90,7 @@ from duetty.platform.descendants import has_children
 from duetty.platform.orphans import adopt_orphans, forget_ended
 from duetty.platform.short_turns import ask_short_turns
 from duetty.processes import Processes
-from duetty.session import Keeping, Registry, Session
+from duetty.session import Keeping, RecordedRun, Registry, Session
 from duetty.startup.instance_lock import locked
 from duetty.startup.private_files import write_private
 from duetty.startup.process_limits import leave_no_core, raise_descriptor_limit
@@ -275,7 +275,19 @@ class Server:
             stack.enter_context(closing(Watchdog(knock)))
             oversight = stack.enter_context(
                 open_oversight(
-                    self._paths, self._settings, self._clock, store=store, registry=registry
+                    self._paths,
+                    self._settings,
+                    self._clock,
+                    store=store,
+                    registry=registry,
+                    upstreams=lambda: upstreams_of(
+                        self._paths,
+                        self._settings,
+                        self._environment,
+                        hidden=registry.hidden,
+                        clock=self._clock,
+                        roots=lambda: workspaces_of(registry),
+                    ),
                 )
             )
             self._approvals = oversight.approvals
@@ -315,7 +327,7 @@ class Server:
         access = Access(store, self._clock, own_token=token)
         services = await self._services(registry, store, oversight, access, tasks)
         edges = self._edges(services, self._guard(access, registry, sockets[0]))
-        serving = await self._start(services, edges, sockets, announce, tasks)
+        serving = await self._start(services, edges, oversight.runs_of, sockets, announce, tasks)
         await self._wait(edges, serving)
 
     def _guard(self, access: Access, registry: Registry, listening: socket.socket) -> Guard:
@@ -407,15 +419,7 @@ class Server:
             agents=open_agents(
                 self._settings, self._environment, store=store, clock=self._clock, tasks=tasks
             ),
-            upstreams=upstreams_of(
-                self._paths,
-                self._settings,
-                self._environment,
-                hidden=registry.hidden,
-                clock=self._clock,
-                deciding=oversight.deciding,
-                roots=lambda: workspaces_of(registry),
-            ),
+            upstreams=oversight.upstreams,
         )
 
     def _edges(self, services: Services, guard: Guard) -> _Edges:
@@ -478,6 +482,7 @@ class Server:
         self,
         services: Services,
         edges: _Edges,
+        runs_of: Callable[[str], list[RecordedRun]],
         sockets: list[socket.socket],
         announce: Callable[[Announcement], None],
         tasks: anyio.abc.TaskGroup,
@@ -486,7 +491,7 @@ class Server:
         registry, web, mcp = services.registry, edges.web, edges.mcp
         await anyio.to_thread.run_sync(self._wait_keeper)
         leave_no_core()  # after it, since shells inherit it from the keeper
-        await registry.restore()
+        await registry.restore(runs_of)
         self._on_signals()
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(_see_orphans_off)

@@ -18,6 +18,7 @@ from duetty.approvals import (
     Question,
     choices,
 )
+from duetty.approvals.desk import NoContext
 from duetty.calls import Actor, Scope
 from duetty.clock import SystemClock
 from duetty.errors import (
@@ -315,8 +316,12 @@ async def test_an_unknown_question_is_not_found(desk: Approvals) -> None:
         desk.settle("nothing", YES, by=ANNA, via="http")
 
 
-async def test_a_changed_command_line_is_judged_again(desk: Approvals, trail: Trail) -> None:
-    desk.judge = lambda record, line: Edited(denied="it is worse" if "/" in line else None)
+async def test_a_changed_command_line_is_judged_again(store: Store, trail: Trail) -> None:
+    class Judged(NoContext):
+        def judge_edited(self, record: ApprovalRecord, line: str) -> Edited:
+            return Edited(denied="it is worse" if "/" in line else None)
+
+    desk = Approvals(store, trail, SystemClock(), wait_s=30, context=Judged())
 
     async with asked(desk) as call:
         with pytest.raises(PolicyDenied):

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from duetty.approvals import Answer, Approvals, Edited, Question, choices
+from duetty.approvals.desk import NoContext
 from duetty.calls import Actor
 from duetty.errors import AnswerNotOffered, BadArguments, PolicyDenied
 from duetty.store import ApprovalRecord, Store
@@ -85,9 +86,11 @@ def desk(store: Store, trail: Trail, clock: HandClock) -> Approvals:
     return Approvals(store, trail, clock, wait_s=300)
 
 
-def restarted(store: Store, trail: Trail, clock: HandClock) -> Approvals:
+def restarted(
+    store: Store, trail: Trail, clock: HandClock, context: NoContext | None = None
+) -> Approvals:
     store.flush()
-    later = Approvals(store, trail, clock, wait_s=300)
+    later = Approvals(store, trail, clock, wait_s=300, context=context)
     later.restore(store.open_approvals(), store.standing_approvals(), settled={})
     return later
 
@@ -318,8 +321,12 @@ async def test_a_session_that_ended_while_no_server_ran_leaves_nothing(
     desk: Approvals, store: Store, trail: Trail, clock: HandClock
 ) -> None:
     await granted(desk, "session")
-    later = restarted(store, trail, clock)
-    later.has_ended = lambda session_id: session_id == "id-of-s"
+
+    class Ended(NoContext):
+        def has_ended(self, session_id: str) -> bool:
+            return session_id == "id-of-s"
+
+    later = restarted(store, trail, clock, Ended())
 
     changed = later.standing.changed
     async with anyio.create_task_group() as tasks:

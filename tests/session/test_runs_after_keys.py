@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duetty.blocks import Phase
+from duetty.calls import Actor
 from duetty.errors import SessionBusy
 from duetty.session import Session
 from duetty.session.echo import has_text
@@ -40,6 +41,13 @@ async def check_runs(engine: Engine) -> None:
     for line, expected in (("echo a", (0, "a")), ("false", (1, "")), ("echo b", (0, "b"))):
         answer = await engine.run(line)
         assert (answer.completed_by, answer.exit_code, answer.output) == ("mark", *expected), line
+
+
+PERSON = Actor(kind="person", name="somebody")
+
+
+async def by_person(engine: Engine, operation: str, **arguments: object) -> object:
+    return await engine.dispatcher.call(PERSON, operation, arguments)
 
 
 def keys(*names: str) -> Type:
@@ -100,10 +108,10 @@ async def test_nothing_is_typed_into_somebodys_half_line(
 ) -> None:
     session = await at_prompt(engine, shell)
 
-    await engine.call("input.write", session="s", data=typed)
+    await by_person(engine, "input.write", session="s", data=typed)
     with pytest.raises(SessionBusy):
         await engine.run("echo a")
-    await engine.call("input.interrupt", session="s")
+    await by_person(engine, "input.interrupt", session="s")
     await check_runs(engine)
 
     assert "echo a" not in [block.command_line for block in session.recent][:-3]
@@ -115,8 +123,8 @@ async def test_what_ctrl_u_leaves_right_of_the_cursor_is_somebodys(
 ) -> None:
     await at_prompt(engine, shell)
 
-    await engine.call("input.write", session="s", data="echo P2 ")
-    await engine.call("input.write", session="s", data="\x1b[H\x1b[C\x15")
+    await by_person(engine, "input.write", session="s", data="echo P2 ")
+    await by_person(engine, "input.write", session="s", data="\x1b[H\x1b[C\x15")
 
     with pytest.raises(SessionBusy):
         await engine.run("echo a")
@@ -128,7 +136,7 @@ async def test_half_a_line_typed_while_a_command_ran_is_somebodys(
     session = await at_prompt(engine, shell)
     await engine.run("sleep 0.4", max_wait_ms=50)
 
-    await engine.call("input.write", session="s", data="echo P2 ")
+    await by_person(engine, "input.write", session="s", data="echo P2 ")
     await wait_phase(session, Phase.INPUT)
 
     with pytest.raises(SessionBusy):
@@ -141,7 +149,7 @@ async def test_a_pasted_text_is_somebodys_until_it_is_sent(engine: Engine, shell
     while not session.bracketed_paste:
         await session.pulse.wait()
 
-    await engine.call("input.paste", session="s", text="echo P1\necho P2")
+    await by_person(engine, "input.paste", session="s", text="echo P1\necho P2")
     with pytest.raises(SessionBusy):
         await engine.run("echo a")
 
@@ -172,9 +180,9 @@ async def test_a_prompt_on_the_right_is_no_half_line(engine: Engine, home: Path)
     (home / ".zshrc").write_text("PROMPT='%% ' RPROMPT='[right %?]'\n")
     session = await at_prompt(engine, "zsh")
 
-    await engine.call("input.write", session="s", data="x\x7f")
+    await by_person(engine, "input.write", session="s", data="x\x7f")
     await check_runs(engine)
-    await engine.call("input.write", session="s", data="x")
+    await by_person(engine, "input.write", session="s", data="x")
     with pytest.raises(SessionBusy):
         await engine.run("echo a")
 
@@ -205,3 +213,16 @@ async def test_fish_that_was_interrupted_before_its_prompt_runs_the_next_line(
 )
 async def test_what_stands_behind_a_prompt_is_a_text(echo: bytes, expected: bool) -> None:
     assert has_text(b"$ ", echo, cols=40) is expected
+
+
+@pytest.mark.parametrize("shell", [*EDITORS, "dash"])
+async def test_what_an_agent_left_at_the_prompt_itself_is_no_part_of_its_run(
+    engine: Engine, shell: str
+) -> None:
+    session = await at_prompt(engine, shell)
+    await engine.dispatcher.call(AGENT, "input.press", {"session": "s", "keys": ["q"]})
+
+    given = {"session": session.name, "input": "echo next", "screen": False}
+    answer = await engine.dispatcher.call(AGENT, "command.run", given)
+
+    assert (answer.exit_code, answer.output) == (0, "next")

@@ -119,11 +119,19 @@ class LibraryModel:
                         pass
                 await anyio.lowlevel.checkpoint()
             response = stream.get()
-        if response.finish_reason is None:
+        if not self._is_whole(response):
             raise ModelUnavailable(
                 "the model's answer broke off in the middle", hint="nothing of it was acted on"
             )
         return response
+
+    def _is_whole(self, response: ModelResponse) -> bool:
+        """The library calls an answer of this protocol finished also where its stream broke off;
+        what the server itself said of its end is kept beside.
+        """
+        if type(self._model).__name__ == "OpenAIChatModel":
+            return "finish_reason" in (response.provider_details or {})
+        return response.finish_reason is not None
 
     def _answered(self, response: ModelResponse) -> Answered:
         usage = response.usage

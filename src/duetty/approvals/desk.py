@@ -3,9 +3,10 @@
 import logging
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import anyio
 import anyio.to_thread
@@ -111,13 +112,45 @@ class _Waiting:
     """Changed lines, and what was said of each: only that can be confirmed."""
 
 
-Judge = Callable[[ApprovalRecord, str], Edited]
-"""What is to be said of a changed command line, when the asking call itself cannot be judged anew."""
+class QuestionContext(Protocol):
+    """What questions are about: sessions as they are now, and command lines as they are judged now."""
+
+    def name_of(self, session_id: str) -> str | None:
+        """The name that a session has now."""
+        ...
+
+    def has_ended(self, session_id: str) -> bool:
+        """Whether a session of an earlier server is over, or gone."""
+        ...
+
+    def judge_edited(self, record: ApprovalRecord, line: str) -> Edited:
+        """A changed command line, when the asking call itself cannot be judged anew."""
+        ...
+
+
+class NoContext:
+    """For questions about nothing that this process knows."""
+
+    def name_of(self, session_id: str) -> str | None:
+        return None
+
+    def has_ended(self, session_id: str) -> bool:
+        return False
+
+    def judge_edited(self, record: ApprovalRecord, line: str) -> Edited:
+        return Edited()
 
 
 class Approvals:
     def __init__(
-        self, store: Store, trail: Recorder, clock: Clock, *, wait_s: float, ask: str = "present"
+        self,
+        store: Store,
+        trail: Recorder,
+        clock: Clock,
+        *,
+        wait_s: float,
+        ask: str = "present",
+        context: QuestionContext | None = None,
     ) -> None:
         self._store = store
         self._trail = trail
@@ -135,14 +168,7 @@ class Approvals:
         self._seq = Seq(0)
         self._subscriptions: set[Subscription[ApprovalEntry]] = set()
         self._stopping = False
-        self.name_of: Callable[[str], str | None] = lambda session_id: None
-        """The name that a session has now."""
-
-        self.judge: Judge = lambda record, line: Edited()
-        """Judges a changed command line; set by whoever decides calls."""
-
-        self.has_ended: Callable[[str], bool] = lambda session_id: False
-        """Whether a session of an earlier server is over, or gone."""
+        self._context = NoContext() if context is None else context
 
     # --- an earlier server's ------------------------------------------------------
 
@@ -188,10 +214,10 @@ class Approvals:
                     self._look_again(waiting)
                 elif waiting.until_s <= now_s:
                     self._end(id_, "expired", by="time", via="expiry")
-                elif session_id is not None and self.has_ended(session_id):
+                elif session_id is not None and self._context.has_ended(session_id):
                     self.withdraw(session_id)
             self.standing.expire()
-            self.standing.end_sessions(self.has_ended)
+            self.standing.end_sessions(self._context.has_ended)
 
     def _look_again(self, waiting: _Waiting) -> None:
         """Nobody is asked about what would be refused anyway: rules may have changed since."""
@@ -330,6 +356,7 @@ class Approvals:
             session_id=question.session_id,
             actor_kind=question.actor.kind,
             actor_name=question.actor.name,
+            conversation=question.actor.conversation,
             command_line=question.command_line,
             cwd=question.cwd,
             reason=question.reason,
@@ -436,7 +463,7 @@ class Approvals:
         if answer.covers != "once":
             raise BadArguments("a changed command line is approved once", hint="leave `covers` out")
         judge = None if waiting.question is None else waiting.question.judge
-        edited = self.judge(record, line) if judge is None else judge(line)
+        edited = self._context.judge_edited(record, line) if judge is None else judge(line)
         if edited.denied is not None:
             raise PolicyDenied(
                 f"the changed command line may not run: {edited.denied}",
@@ -558,7 +585,7 @@ class Approvals:
 
     def current(self, record: ApprovalRecord) -> ApprovalRecord:
         """With the name that its session has now."""
-        name = None if record.session_id is None else self.name_of(record.session_id)
+        name = None if record.session_id is None else self._context.name_of(record.session_id)
         return record if name in (None, record.session) else replace(record, session=name)
 
     @contextmanager

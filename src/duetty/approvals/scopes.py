@@ -32,12 +32,27 @@ def choices(asked: ApprovalRecord) -> tuple[Choice, ...]:
     """The ways to say yes to this, narrowest first."""
     once = Choice(covers="once", says="this call and nothing after it")
     line = asked.command_line
-    if not asked.can_stand or line is None:
+    if not asked.can_stand:
         return (once,)
+    if line is None:
+        tool = Choice(
+            covers="conversation",
+            says="this tool, whatever it is given, for the rest of this conversation",
+            rule=f"allow {asked.operation} for conversation {asked.conversation}",
+        )
+        return (once,) if asked.conversation is None else (once, tool)
     agent = f"{asked.actor_kind} {asked.actor_name!a}"
     what = f"{asked.operation} of {line!a}"
     here = f"{what} in {asked.cwd or 'any directory'}"
     offered = [once]
+    if asked.conversation is not None:
+        offered.append(
+            Choice(
+                covers="conversation",
+                says="the same line, in this directory, for the rest of this conversation",
+                rule=f"allow {here} for conversation {asked.conversation}",
+            )
+        )
     if asked.session_id is not None:
         offered.append(
             Choice(
@@ -99,6 +114,8 @@ def bounds(asked: ApprovalRecord, covers: Covers) -> dict[str, Any]:
     line = {"operation": asked.operation, "command_line": asked.command_line}
     session = {"session_id": asked.session_id, "session": asked.session}
     project = {"project": asked.project}
+    if covers == "conversation":
+        return line | ({} if asked.command_line is None else {"cwd": asked.cwd})
     if covers == "session":
         return line | session | {"cwd": asked.cwd}
     if covers == "project":
@@ -122,6 +139,12 @@ def is_covered(question: Question, standing: StandingRecord) -> bool:
         return False
     if standing.asked_by not in (None, question.rule):
         return False
+    if standing.covers == "conversation":  # the actor is the conversation
+        return (standing.operation, standing.command_line, standing.cwd) == (
+            question.operation,
+            question.command_line,
+            None if question.command_line is None else question.cwd,
+        )
     if standing.command_line is None:
         return (
             bool(question.classes)

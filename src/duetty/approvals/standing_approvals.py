@@ -191,6 +191,7 @@ def _chosen(asked: ApprovalRecord, answer: Answer) -> Choice:
 
 
 _WORDS = {
+    "conversation": "for a conversation",
     "session": "for a session",
     "project": "for a project",
     "hours": "for a time",

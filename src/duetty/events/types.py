@@ -1,11 +1,13 @@
 """What can happen in a session, as values.
 
-A closed union: whoever follows a session matches over `Event` and the type
+A closed union: code that follows a session matches over `Event` and the type
 checker says which one was forgotten.
+
+An event is said once, here: `WIRE` is what names it in JSON, and its fields are the fields of that.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from duetty.ids import BlockId, Seq, StateWord
 from duetty.vt.key_decoder import Key
@@ -15,6 +17,7 @@ from duetty.vt.key_decoder import Key
 class Resized:
     """The surface has another size, or panels leave other rows of it to the program."""
 
+    WIRE: ClassVar = {"event": "resize"}
     cols: int
     rows: int
     program_rows: int
@@ -24,29 +27,34 @@ class Resized:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateChanged:
+    WIRE: ClassVar = {"event": "state"}
     state: StateWord
     known_by: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockStarted:
+    WIRE: ClassVar = {"event": "block", "change": "started"}
     block: BlockId
     command_line: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockFinished:
+    WIRE: ClassVar = {"event": "block", "change": "finished"}
     block: BlockId
     exit_code: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TitleChanged:
+    WIRE: ClassVar = {"event": "title"}
     title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bell:
+    WIRE: ClassVar = {"event": "bell"}
     count: int
 
 
@@ -54,6 +62,7 @@ class Bell:
 class Degraded:
     """Something no longer works as promised (journal, keeper, terminal); None when it is mended."""
 
+    WIRE: ClassVar = {"event": "degraded"}
     part: Literal["journal", "keeper", "store", "terminal", "workspace", "memory"]
     reason: str | None
 
@@ -62,6 +71,7 @@ class Degraded:
 class ViewersChanged:
     """Somebody came to look or went, or another one sets the size."""
 
+    WIRE: ClassVar = {"event": "viewers"}
     viewers: int
 
 
@@ -69,11 +79,14 @@ class ViewersChanged:
 class ElementsChanged:
     """Overlays, panels, focus or screen mode are others: read all of them anew."""
 
+    WIRE: ClassVar = {"event": "elements"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputModeChanged:
     """The keyboard was captured or released, and how."""
 
+    WIRE: ClassVar = {"event": "mode"}
     mode: Literal["passthrough", "capture"]
     reason: Literal["capture", "release", "toggle", "lease"]
 
@@ -82,6 +95,7 @@ class InputModeChanged:
 class KeysTyped:
     """What a person typed at a viewer; never a password."""
 
+    WIRE: ClassVar = {"event": "input"}
     raw: bytes
     keys: tuple[Key, ...]
     """The same bytes as keys."""
@@ -95,6 +109,7 @@ class KeysTyped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
+    WIRE: ClassVar = {"event": "exit"}
     exit_code: int | None
     signal: int | None
 

@@ -3,6 +3,7 @@
 All of it is read by operations, as the agent itself could, and is told as data.
 """
 
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import PurePath
@@ -84,7 +85,7 @@ async def _project_words(door: Door, session: str, place: Any) -> list[tuple[str
         return []
     pieces: list[tuple[str, str]] = []
     for name in PROJECT_FILES:
-        path = f"{place.workspace}/{name}"
+        path = _from(place.cwd, place.workspace, name)
         try:
             found = await door("file.read", {"session": session, "path": path})
         except DuettyError:
@@ -92,6 +93,10 @@ async def _project_words(door: Door, session: str, place: Any) -> list[tuple[str
         if found.encoding == "utf8" and found.data.strip():
             pieces.append((name, shortened(found.data, PROJECT_CHARS)))
     return pieces
+
+
+def _from(cwd: str, workspace: str, name: str) -> str:
+    return os.path.join(os.path.relpath(workspace, cwd), name)  # noqa: PTH118 - words, no file
 
 
 # --- what a message names ----------------------------------------------------------------

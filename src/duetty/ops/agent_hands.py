@@ -173,7 +173,7 @@ class AgentHands:
     async def context(self, conversation: Conversation, text: str) -> Sequence[tuple[str, str]]:
         door = self._door(conversation)
         session = await self._session(conversation)
-        self._typed[conversation.id] = self._people_typed(session)
+        self._typed.setdefault(conversation.id, self._people_typed(session))
         pieces: list[tuple[str, str]] = []
         if not any(each.kind == "context" for each in conversation.entries):
             pieces += await surroundings(door, session)
@@ -245,7 +245,7 @@ class AgentHands:
                     "y": 0,
                     "width": len(text),
                     "height": 1,
-                    "spans": [{"text": text, "bold": True}],
+                    "spans": [{"text": text, "bold": True, "fg": "black"}],
                     "background": {"bg": "blue"},
                 },
             )

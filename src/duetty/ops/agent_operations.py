@@ -156,6 +156,7 @@ async def _show(params: ConversationParams, services: Services, actor: Actor) ->
 
 async def _events(params: EventsParams, services: Services, actor: Actor) -> ConversationEvents:
     conversation = await _found(params.conversation, services, actor)
+    await anyio.lowlevel.checkpoint()  # who asks again and again lets the agent work
     with ExitStack() as stack:
         if params.attends:
             stack.enter_context(services.approvals.attendance.attending(actor))

@@ -22,8 +22,8 @@ from duetty.wire.upstreams import OfferedTool, ToolResult
 
 MAX_RESULT_BYTES = 20_000
 MAX_DIFF_CHARS = 20_000
-MAX_UPSTREAM_TOOLS = 24
-"""Tools of upstreams that are told whole; of more, the model searches."""
+MAX_UPSTREAM_TOOLS = 100
+"""Tools of upstreams that are told to the model: providers take 128 in all. Others can be called by name."""
 
 Door = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """A call of an operation by the agent, on the one path."""

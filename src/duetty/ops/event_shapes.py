@@ -1,19 +1,12 @@
 """Entries as JSON: the same shapes on every WebSocket and in server-sent events."""
 
-from typing import Any, assert_never
+from dataclasses import fields
+from typing import Any, assert_never, get_args
 
 from duetty.events import (
-    Bell,
-    BlockFinished,
-    BlockStarted,
-    Degraded,
-    ElementsChanged,
     Entry,
     Event,
-    Exited,
-    InputModeChanged,
     KeysTyped,
-    Resized,
     SessionCreated,
     SessionEnded,
     SessionRemoved,
@@ -21,12 +14,14 @@ from duetty.events import (
     SessionsEvent,
     SessionTagged,
     SessionUpdated,
-    StateChanged,
-    TitleChanged,
-    ViewersChanged,
 )
 
 EventShape = dict[str, Any]
+
+FIELDS: dict[type[Event], tuple[str, ...]] = {
+    kind: tuple(field.name for field in fields(kind)) for kind in get_args(Event)
+}
+"""Of each event, in the order in which they are written."""
 
 
 def entry_shape(entry: Entry) -> EventShape:
@@ -39,56 +34,22 @@ def entry_shape(entry: Entry) -> EventShape:
 
 
 def event_shape(event: Event) -> EventShape:
-    match event:
-        case Resized(cols=cols, rows=rows, program_rows=program_rows, top=top):
-            return {
-                "event": "resize",
-                "cols": cols,
-                "rows": rows,
-                "program_rows": program_rows,
-                "top": top,
-            }
-        case StateChanged(state=state, known_by=known_by):
-            return {"event": "state", "state": state, "known_by": known_by}
-        case BlockStarted(block=block, command_line=line):
-            return {"event": "block", "change": "started", "block": block, "command_line": line}
-        case BlockFinished(block=block, exit_code=exit_code):
-            return {
-                "event": "block",
-                "change": "finished",
-                "block": block,
-                "exit_code": exit_code,
-            }
-        case TitleChanged(title=title):
-            return {"event": "title", "title": title}
-        case Bell(count=count):
-            return {"event": "bell", "count": count}
-        case Degraded(part=part, reason=reason):
-            return {"event": "degraded", "part": part, "reason": reason}
-        case ViewersChanged(viewers=viewers):
-            return {"event": "viewers", "viewers": viewers}
-        case ElementsChanged():
-            return {"event": "elements"}
-        case InputModeChanged(mode=mode, reason=reason):
-            return {"event": "mode", "mode": mode, "reason": reason}
-        case KeysTyped(raw=raw, keys=keys, mode=mode, target=target):
-            parsed = (
-                {"key": keys[0].name, "modifiers": list(keys[0].modifiers)}
-                if len(keys) == 1 and keys[0].name is not None
-                else None
-            )
-            shape: EventShape = {
-                "event": "input",
-                "mode": mode,
-                "raw": list(raw),
-                "parsed": parsed,
-                "keys": [{"key": key.name, "modifiers": list(key.modifiers)} for key in keys],
-            }
-            return shape if target is None else {**shape, "target": target}
-        case Exited(exit_code=exit_code, signal=signal):
-            return {"event": "exit", "exit_code": exit_code, "signal": signal}
-        case _:
-            assert_never(event)
+    """As its class says it; only keys are written otherwise than they are kept."""
+    if isinstance(event, KeysTyped):
+        return _keys_shape(event)
+    return {**event.WIRE, **{name: getattr(event, name) for name in FIELDS[type(event)]}}
+
+
+def _keys_shape(event: KeysTyped) -> EventShape:
+    keys = [{"key": key.name, "modifiers": list(key.modifiers)} for key in event.keys]
+    shape: EventShape = {
+        **event.WIRE,
+        "mode": event.mode,
+        "raw": list(event.raw),
+        "parsed": keys[0] if len(keys) == 1 and keys[0]["key"] is not None else None,
+        "keys": keys,
+    }
+    return shape if event.target is None else {**shape, "target": event.target}
 
 
 def lifecycle_shape(event: SessionsEvent) -> EventShape | None:

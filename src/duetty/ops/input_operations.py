@@ -68,7 +68,8 @@ async def _typed(
     bound_s = params.max_wait_ms / 1000
     if params.wait == "settle":
         run.quiet_s = INTERRUPTED_S if is_interrupt else SETTLED_S
-        bound_s = 2 * INTERRUPTED_S if is_interrupt else 4 * SETTLED_S
+        may_compute = is_interrupt or session.alternate_active
+        bound_s = 2 * INTERRUPTED_S if may_compute else 4 * SETTLED_S
     run.watch(data)
     try:
         session.write(data, actor=actor)

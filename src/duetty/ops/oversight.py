@@ -1,6 +1,7 @@
 """What stands between a call and its effect, put together: trail, approvals, deciding."""
 
 import logging
+import os
 from collections.abc import Callable, Collection, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -14,10 +15,14 @@ from duetty.clock import Clock
 from duetty.config import Paths, Settings
 from duetty.errors import StateUnwritable
 from duetty.ops.guardrail.decision_path import Deciding
+from duetty.ops.guardrail.judge import Judging
+from duetty.ops.guardrail.protected_files import OwnThings
+from duetty.ops.guardrail.question_context import SessionQuestions
 from duetty.ops.rule_names import RULE_NAMES
 from duetty.ops.rulebook.book import Rulebook
 from duetty.session import RecordedRun, Registry
 from duetty.store import Store
+from duetty.upstreams import Upstreams, no_upstreams
 
 RUNS_LOOK = 200
 """Runs looked at for whose the blocks of a killed server are."""
@@ -33,11 +38,20 @@ class Oversight:
     trail: Trail
     approvals: Approvals
     deciding: Deciding
+    upstreams: Upstreams
+    runs_of: Callable[[str], list[RecordedRun]]
+    """The runs of a session that the trail knows of, newest first."""
 
 
 @contextmanager
 def open_oversight(
-    paths: Paths, settings: Settings, clock: Clock, *, store: Store, registry: Registry
+    paths: Paths,
+    settings: Settings,
+    clock: Clock,
+    *,
+    store: Store,
+    registry: Registry,
+    upstreams: Callable[[], Upstreams] = no_upstreams,
 ) -> Generator[Oversight]:
     """Before the first session is opened or restored: from here on nothing runs undecided.
 
@@ -52,8 +66,24 @@ def open_oversight(
         Trail, clock=clock, limits=limits, store=store, required=settings.audit_required
     )
     with _opened(paths.audit, opened) as trail:
+        tools = upstreams()
+        judging = Judging(
+            settings=settings,
+            book=book,
+            clock=clock,
+            home=registry.home,
+            own_things=OwnThings(registry.hidden, registry.home),
+            own_pids=lambda: (os.getpid(), registry.keeper_pid or os.getpid()),
+            tools=tools,
+        )
+        questions = SessionQuestions(registry, judging)
         approvals = Approvals(
-            store, trail, clock, wait_s=settings.approval_wait_s, ask=settings.approval_ask
+            store,
+            trail,
+            clock,
+            wait_s=settings.approval_wait_s,
+            ask=settings.approval_ask,
+            context=questions,
         )
         left = store.open_approvals()
         approvals.restore(left, store.standing_approvals(), settled=_settled(trail) if left else {})
@@ -63,10 +93,17 @@ def open_oversight(
             registry=registry,
             approvals=approvals,
             trail=trail,
-            book=book,
+            judging=judging,
+            questions=questions,
         )
-        registry.whose = partial(_runs_of, trail)
-        yield Oversight(trail=trail, approvals=approvals, deciding=deciding)
+        registry.listen(ended=lambda session: approvals.withdraw(session.profile.id))
+        yield Oversight(
+            trail=trail,
+            approvals=approvals,
+            deciding=deciding,
+            upstreams=tools,
+            runs_of=partial(_runs_of, trail),
+        )
 
 
 def of_every_instance(paths: Paths, *, home: str) -> tuple[Path, ...]:

@@ -240,6 +240,8 @@ async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitRes
         )
     reason, match, block = found
     state = session.state()
+    if state.word == "unknown":
+        state = await session.look()
     return WaitResult(
         reason=reason,  # type: ignore[arg-type]  # one of the five words below
         generation=session.activity.generation,

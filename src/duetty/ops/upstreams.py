@@ -23,7 +23,6 @@ from duetty.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
-from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.judgements import PLAIN, CallsTool
 from duetty.ops.operation import Operation, Route
 from duetty.ops.sandbox_choice import upstream_order
@@ -98,7 +97,6 @@ def upstreams_of(
     *,
     hidden: tuple[Path, ...],
     clock: Clock,
-    deciding: Deciding,
     roots: Callable[[], list[str]] = list[str],
 ) -> Upstreams:
     """As the settings file orders them; none is started yet.
@@ -129,14 +127,9 @@ def upstreams_of(
     )
     pins_file = paths.state / "upstreams.json"
     accepted = Accepted(paths.state / "upstream-projects.json")
-    opened = open_upstreams(
+    return open_upstreams(
         paths.config_file, pins_file, surroundings, clock=clock, accepted=accepted
     )
-    deciding.judging.risk_of = opened.risk_of
-    deciding.judging.trust_of = opened.trust_of
-    deciding.judging.tool_named = opened.named
-    deciding.check_tool = opened.check
-    return opened
 
 
 def workspaces_of(registry: Registry) -> list[str]:

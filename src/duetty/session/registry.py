@@ -142,11 +142,7 @@ class Registry:
         self.degraded: dict[str, str] = {}
         """Part and reason of what does not work as promised."""
 
-        self.whose: Whose = lambda session: []
-        """The runs of a session that the trail knows of, to tell whose its blocks are."""
-
-        self.on_ended: Callable[[Session], None] = lambda session: None
-        """Told as soon as a session's process is gone."""
+        self._end_listeners: list[Callable[[Session], None]] = []
 
         self.hidden: tuple[Path, ...] = (journals.parent, scratch.parent)
         """Where the server keeps its own things, which no sandbox shows."""
@@ -392,7 +388,8 @@ class Registry:
         id_, name = session.profile.id, session.name
         match event:
             case ProcessExited(exit_code=exit_code):
-                self.on_ended(session)
+                for listener in self._end_listeners:
+                    listener(session)
                 if workspaces := self._workspaces.pop(id_, ()):
                     self._tasks.start_soon(self._look_behind, session, workspaces)
                 self.log.append(SessionEnded(id=id_, name=name, exit_code=exit_code))
@@ -684,12 +681,20 @@ class Registry:
 
     # --- restoring ------------------------------------------------------------
 
-    async def restore(self) -> None:
-        """Take back what the keeper kept and what the store remembers."""
+    def listen(self, *, ended: Callable[[Session], None]) -> None:
+        """Call this as soon as a session's process is gone."""
+        self._end_listeners.append(ended)
+
+    async def restore(self, whose: Whose | None = None) -> None:
+        """Take back what the keeper kept and what the store remembers.
+
+        `whose`: the runs of a session that the trail knows of, to tell whose its blocks are.
+        """
+        whose = whose or (lambda session: [])
         kept = {each.session: each for each in self._keeping.connect()}
         for record in await anyio.to_thread.run_sync(records, self._store, self._journals):
             try:
-                await self._restore_one(record, kept.pop(record.id, None))
+                await self._restore_one(record, kept.pop(record.id, None), whose)
                 self._hold(self._by_id[record.id])
             except NotFound:
                 # Killed while it was removed, or somebody else removed its journal.
@@ -713,7 +718,9 @@ class Registry:
             (int(name) for name in self._by_name if name.isdecimal()), default=-1
         )
 
-    async def _restore_one(self, record: SessionRecord, kept: KeptSession | None) -> None:
+    async def _restore_one(
+        self, record: SessionRecord, kept: KeptSession | None, whose: Whose
+    ) -> None:
         journal = Journal.open(
             self._journals / record.id,
             limit_bytes=self._settings.journal_limit_mib << 20,
@@ -731,7 +738,7 @@ class Registry:
         if (elements := read_elements(journal.directory)) is not None:
             session.restore_elements(elements)
         self._add(session)
-        await recall_blocks(session, self._store, self.whose)
+        await recall_blocks(session, self._store, whose)
         if record.exited_at_ns is not None and (kept is None or kept.exited):
             if kept is not None:
                 await self._ending.forget(session)

@@ -289,6 +289,7 @@ class Run:
                 await self._is_at_rest() and await self._is_taken_back()
             ):
                 break
+        await self._take_back_own()
         self._check_empty()
         self._check_readable()
         if self._needs_paste(self.line.rstrip("\r\n")):
@@ -335,6 +336,21 @@ class Run:
                 await session.pulse.nap(HELD_S / 2)
         return session.phase is Phase.INPUT
 
+    async def _take_back_own(self) -> None:
+        """What this agent itself left at the prompt, a key too many for a pager, is no part of its run."""
+        session = self.session
+        if not session.line.is_touched or session.phase is not Phase.INPUT:
+            return
+        if not session.has_half_line():
+            return
+        own = session.typed.by(self.actor)
+        if own is None and session.profile.shell_kind.has_line_editor:
+            own = session.line_so_far(self.actor)  # typed ahead of the prompt, and shown there
+        if own and "\n" not in own:
+            session.write(KILL_LINE, actor=self.actor, judged=True)
+            await self._is_at_rest()
+            await self._is_taken_back()
+
     def _check_empty(self) -> None:
         """Refuse to type into somebody's half line."""
         session = self.session
@@ -343,7 +359,7 @@ class Run:
         if session.has_half_line():
             raise SessionBusy(
                 f"somebody has begun a line at the prompt of {session.name!r}",
-                hint="let them finish, or clear the line with the key Ctrl-U",
+                hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
                 details={"state": "prompt"},
             )
         session.line.is_touched = False
@@ -497,7 +513,7 @@ class Run:
         state = await session.look()
         match state.word:
             case "fullscreen":
-                return "fullscreen" if quiet_s >= STABLE_S else None
+                return "fullscreen" if quiet_s >= STABLE_S and await self._has_drawn() else None
             case "awaiting_input" | "awaiting_password":
                 if (session.phase is not Phase.CONTINUATION) and self._has_held():
                     return "input"
@@ -509,6 +525,14 @@ class Run:
         if not self._at_prompt and quiet_s >= self.quiet_s:
             return "idle"
         return None
+
+    async def _has_drawn(self) -> bool:
+        """A pager that searches a large file is as silent as one that has drawn what it found, and so is
+        a program that has just begun, on a busy machine.
+        """
+        session = self.session
+        is_shown = not self.by_keys and any(session.rows())
+        return is_shown or await session.is_at_rest()
 
     def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 State = Literal["pending", "granted", "rejected", "expired", "withdrawn"]
-Covers = Literal["once", "session", "project", "hours", "always"]
+Covers = Literal["once", "conversation", "session", "project", "hours", "always"]
 """How far a yes goes; all but the first stand, and cover later calls."""
 
 KEPT_SETTLED = 1_000
@@ -26,6 +26,9 @@ class ApprovalRecord:
     session_id: str | None
     actor_kind: str
     actor_name: str
+    conversation: str | None = None
+    """Of the server's own agent, where that asks."""
+
     command_line: str | None
     cwd: str | None
     reason: str

@@ -14,7 +14,7 @@ MAX_HOURS = 8
 """The longest bypass. Whoever needs more of it needs a rule, which others can read."""
 
 Via = Literal["page", "attach", "cli", "http"]
-Covers = Literal["once", "session", "project", "hours", "always"]
+Covers = Literal["once", "conversation", "session", "project", "hours", "always"]
 
 
 class ApprovalsParams(Params):

@@ -251,3 +251,21 @@ async def test_an_input_of_several_commands_says_how_far_it_came(terminal: Termi
     assert told["note"].startswith("1 of its commands have ended; this one has not: sleep 600.")
     assert told["note"].endswith("Those behind it run when it ends")
     assert (stopped["state"], left["output"]) == ("prompt", "behind-it")
+
+
+async def test_a_pager_that_searches_a_large_file_answers_with_what_it_found(
+    terminal: Terminal,
+) -> None:
+    await terminal.run("seq 3000000 > numbers; less numbers", max_wait_ms=60_000)
+    found = await terminal.send(input="/^2345678\r")
+    left = await terminal.send("q")
+
+    assert found["changed"]["0"] == "2345678"
+    assert left["state"] == "prompt"
+
+
+async def test_a_key_too_many_for_a_pager_is_no_part_of_the_next_run(terminal: Terminal) -> None:
+    await terminal.send("q")
+    ran = await terminal.run("echo next")
+
+    assert (ran["output"], ran["exit_code"]) == ("next", 0)

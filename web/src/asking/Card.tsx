@@ -150,7 +150,7 @@ function focusIfFree(element: HTMLElement | null): void {
 type Mode = "ask" | "edit" | "allow";
 type Covers = ApprovalInfo["choices"][number]["covers"];
 
-const SCOPES: Record<Covers, string> = { once: "Once", session: "This session", project: "This project", hours: "For a time", always: "Always" };
+const SCOPES: Record<Covers, string> = { once: "Once", conversation: "This conversation", session: "This session", project: "This project", hours: "For a time", always: "Always" };
 /** At most eight: the server takes no more. */
 const HOURS = [0.25, 0.5, 1, 2, 4, 8];
 const hoursText = (hours: number) => (hours < 1 ? `${hours * 60} minutes` : hours === 1 ? "1 hour" : `${hours} hours`);
@@ -161,7 +161,7 @@ function Question({ info, focus, beside, card }: { info: ApprovalInfo; focus: bo
   const [mode, setMode] = useState<Mode>("ask");
   const [open, setOpen] = useState(!isLong);
   const [edited, setEdited] = useState(line);
-  const more = info.choices.filter((each) => each.covers === "session" || (each.covers !== "once" && mayStand()));
+  const more = info.choices.filter((each) => each.covers === "session" || each.covers === "conversation" || (each.covers !== "once" && mayStand()));
   const [covers, setCovers] = useState<Covers>(more[0]?.covers ?? "once");
   const [hours, setHours] = useState(1);
   const [editing, setEditing] = useState(false);
@@ -378,7 +378,7 @@ function Difference({ before, after }: { before: string; after: string }) {
   );
 }
 
-const COVERS: Record<Covers, string> = { once: "once", session: "for this session", project: "for this project", hours: "for a time", always: "from now on" };
+const COVERS: Record<Covers, string> = { once: "once", conversation: "for this conversation", session: "for this session", project: "for this project", hours: "for a time", always: "from now on" };
 
 export function outcomeWords(info: ApprovalInfo): string {
   const who = isMine(info.id) ? "you" : info.settled_by ?? "somebody";

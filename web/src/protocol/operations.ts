@@ -1409,7 +1409,7 @@ export interface ApprovalsParams {
 }
 
 export interface ApprovalChoice {
-  covers: "once" | "session" | "project" | "hours" | "always";
+  covers: "once" | "conversation" | "session" | "project" | "hours" | "always";
   /** what runs unasked then, to be shown beside the choice */
   says: string;
   /** the same in full, as it is kept; null for `once` */
@@ -1442,7 +1442,7 @@ export interface ApprovalInfo {
   settled_at: string | null;
   settled_by: string | null;
   via: string | null;
-  covers: "once" | "session" | "project" | "hours" | "always" | null;
+  covers: "once" | "conversation" | "session" | "project" | "hours" | "always" | null;
   /** id of the standing approval that the answer left, or that answered it */
   standing: string | null;
   edited: string | null;
@@ -1459,7 +1459,7 @@ export interface ApproveParams {
   /** id of the approval */
   approval: string;
   /** how far the yes goes: one of the question's `choices` */
-  covers?: "once" | "session" | "project" | "hours" | "always";
+  covers?: "once" | "conversation" | "session" | "project" | "hours" | "always";
   /** for `hours`: how long; 1 if not given */
   hours?: number | null;
   /** run this instead; it is judged again */
@@ -1482,7 +1482,7 @@ export interface DeclineParams {
 
 export interface StandingInfo {
   id: string;
-  covers: "once" | "session" | "project" | "hours" | "always";
+  covers: "once" | "conversation" | "session" | "project" | "hours" | "always";
   /** what it covers */
   rule: string;
   actor: string;

@@ -27,6 +27,7 @@ const Share = lazy(() => import("./Share").then((loaded) => loaded.Share));
 const Approvals = lazy(() => import("./Approvals").then((loaded) => loaded.Approvals));
 const Audit = lazy(() => import("./Audit").then((loaded) => loaded.Audit));
 const Tools = lazy(() => import("./Tools").then((loaded) => loaded.Tools));
+const Agent = lazy(() => import("./Agent").then((loaded) => loaded.Agent));
 const Policy = lazy(() => import("./Policy").then((loaded) => loaded.Policy));
 const loadDialogs = () => import("./Dialogs").then((loaded) => loaded.Dialogs);
 const Dialogs = lazy(loadDialogs);
@@ -35,6 +36,7 @@ loadAhead(500, loadDialogs);
 
 const SCREENS: { path: string; screen: Route["screen"]; title: string; sign: string; admin?: boolean }[] = [
   { path: "", screen: "sessions", title: "Sessions", sign: "▤" },
+  { path: "agent", screen: "agent", title: "Agent", sign: "✦" },
   { path: "approvals", screen: "approvals", title: "Approvals", sign: "✓" },
   { path: "history", screen: "history", title: "History", sign: "⌕" },
   { path: "recordings", screen: "recordings", title: "Recordings", sign: "▷" },
@@ -93,7 +95,7 @@ export function Shell() {
           <Logo />
           <span>Duetty</span>
         </a>
-        <button type="button" class={css.search} onClick={() => ask({ is: "palette" })}>
+        <button type="button" class={css.search} aria-label="Search everything" onClick={() => ask({ is: "palette" })}>
           <b aria-hidden="true">⌕</b>
           <span>Search everything…</span>
           <Kbd>{shownKeys("Ctrl+K")}</Kbd>
@@ -171,6 +173,8 @@ function screenOf(screen: Route["screen"]) {
       return <Policy />;
     case "tools":
       return <Tools />;
+    case "agent":
+      return <Agent />;
     default:
       return <Sessions />;
   }

@@ -4,14 +4,16 @@ import { signal } from "@preact/signals";
 export const base = new URL("../", import.meta.url).pathname;
 
 export interface Route {
-  screen: "sessions" | "session" | "history" | "recordings" | "recording" | "settings" | "share" | "approvals" | "audit" | "policy" | "tools";
+  screen: "sessions" | "session" | "history" | "recordings" | "recording" | "settings" | "share" | "approvals" | "audit" | "policy" | "tools" | "agent";
   session: string | null;
   /** Of the one question that is shown. */
   approval?: string;
+  /** With the agent, the one that is shown. */
+  conversation?: string;
   query: URLSearchParams;
 }
 
-const SCREENS = ["history", "recordings", "settings", "share", "approvals", "audit", "policy", "tools"] as const;
+const SCREENS = ["history", "recordings", "settings", "share", "approvals", "audit", "policy", "tools", "agent"] as const;
 
 function parse(): Route {
   const path = location.pathname.startsWith(base) ? location.pathname.slice(base.length) : "";
@@ -21,6 +23,7 @@ function parse(): Route {
   if (first === "s" && name) return { screen: "session", session: name, query };
   if (first === "recordings" && name) return { screen: "recording", session: name, query };
   if (first === "approvals" && name) return { screen: "approvals", session: null, approval: name, query };
+  if (first === "agent" && name) return { screen: "agent", session: null, conversation: name, query };
   const screen = SCREENS.find((each) => each === first) ?? "sessions";
   return { screen, session: null, query };
 }

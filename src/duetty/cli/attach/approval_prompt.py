@@ -18,9 +18,17 @@ SETTLE_S = 0.5
 
 _KEY = re.compile(rb"(?P<key>[a-z])|\x1b\[(?P<code>\d+)[\d;:]*u")
 _CODES = {str(ord(each)).encode(): each.encode() for each in string.ascii_lowercase}
-KEYS = {"y": "once", "s": "session", "p": "project", "h": "hours", "a": "always"}
+KEYS = {
+    "y": "once",
+    "c": "conversation",
+    "s": "session",
+    "p": "project",
+    "h": "hours",
+    "a": "always",
+}
 NAMES = {
     "once": "once",
+    "conversation": "this conversation",
     "session": "this session",
     "project": "this project",
     "hours": "for an hour",

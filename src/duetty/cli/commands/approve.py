@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="stands",
         metavar="HOW_LONG",
         type=_how_long,
-        help="and later calls too: session, project, or a time up to 8h (hour, 2h, 30m);"
+        help="and later calls too: conversation, session, project, or a time up to 8h (hour, 2h, 30m);"
         " `duetty approvals` says what each lets through",
     )
     how.add_argument("--always", action="store_true", help="the same line, wherever it comes again")
@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _how_long(text: str) -> tuple[str, float | None]:
     """What `--for` says: `covers`, and for a time its hours."""
-    if text in ("session", "project"):
+    if text in ("conversation", "session", "project"):
         return text, None
     if text == "hour":
         return "hours", 1.0

@@ -3,8 +3,6 @@
 Every dispatch goes through `Deciding.passing`. Nothing else leads to a session.
 """
 
-import json
-import os
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -30,13 +28,11 @@ from duetty.ops.guardrail.decision_record import (
     question_of,
 )
 from duetty.ops.guardrail.judge import Judging, Typing
-from duetty.ops.guardrail.protected_files import OwnThings
+from duetty.ops.guardrail.question_context import SessionQuestions
 from duetty.ops.guardrail.recorded_arguments import Doing, is_secret_input, recorded_arguments
 from duetty.ops.judgements import CallsTool, RunsLine, Types
-from duetty.ops.rulebook.book import Rulebook
-from duetty.policy import Allow, Ask, Deny, Judged, Profile, RuleSet, decide
+from duetty.policy import Allow, Ask, Deny, Profile, RuleSet, decide
 from duetty.session import Registry, Session, ends_line
-from duetty.store import ApprovalRecord
 from duetty.wire.base import Params
 
 PROMPT_S = 10.0
@@ -84,23 +80,16 @@ class Deciding:
         registry: Registry,
         approvals: Approvals,
         trail: Trail,
-        book: Rulebook,
+        judging: Judging,
+        questions: SessionQuestions,
     ) -> None:
-        self.judging = Judging(settings=settings, book=book, clock=clock, home=registry.home)
-        self.judging.own_things = OwnThings(registry.hidden, registry.home)
-        self.judging.own_pids = lambda: (os.getpid(), registry.keeper_pid or os.getpid())
-        self.check_tool: Callable[[str, str], None] = lambda upstream, tool: None
-        """Raises what a call would fail with anyway: nobody is asked about such a call."""
-
+        self.judging = judging
         self._settings = settings
         self._clock = clock
         self._registry = registry
         self._approvals = approvals
         self._trail = trail
-        approvals.judge = self._judge_edited
-        approvals.name_of = self._name_of
-        approvals.has_ended = self._has_ended
-        registry.on_ended = lambda session: approvals.withdraw(session.profile.id)
+        self._questions = questions
 
     @property
     def profile(self) -> Profile:
@@ -250,7 +239,7 @@ class Deciding:
             and not judged.is_asked_by_upstream
         ):
             assert decided.judged.tool is not None
-            self.check_tool(*decided.judged.tool)
+            self.judging.tools.check(*decided.judged.tool)
         if session is None and isinstance(name := _session_name(params), str):
             raise SessionNotFound(name)
         if (
@@ -386,19 +375,6 @@ class Deciding:
         except SessionNotFound:
             return None  # the operation says so itself
 
-    def _name_of(self, session_id: str) -> str | None:
-        try:
-            session = self._registry.find(session_id)
-        except SessionNotFound:
-            return None
-        return session.name if session.profile.id == session_id else None
-
-    def _has_ended(self, session_id: str) -> bool:
-        try:
-            return self._registry.find(session_id).is_exited
-        except SessionNotFound:
-            return True
-
     # --- asking ---------------------------------------------------------------------
 
     def _can_ask(self, decided: Decided, session: Session | None, host: HostAsk | None) -> bool:
@@ -466,19 +442,12 @@ class Deciding:
                 )
             changed[operation.judged.line] = granted.command_line
         if session is not None:
-            name = self._name_of(session.profile.id)
+            name = self._questions.name_of(session.profile.id)
             if name is None:
                 raise SessionNotFound(session.name)
             if name != params.session:
                 changed["session"] = name
         return params.model_copy(update=changed) if changed else params
-
-    def _judge_edited(self, record: ApprovalRecord, line: str) -> Edited:
-        """Of a question whose call ended with an earlier server: by what is kept of it."""
-        if record.context is None:
-            return Edited(denied="what it was asked for is not known any more")
-        judged = Judged.from_json(json.loads(record.context))
-        return edited_of(self.judging.decide(replace(judged, command_line=line)), record, None)
 
 
 async def _next_prompt(session: Session, actor: Actor) -> None:

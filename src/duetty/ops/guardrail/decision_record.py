@@ -209,7 +209,11 @@ def question_of(decided: Decided, session: Session | None) -> Question:
         context=None if line is None else json.dumps(judged.to_json()),
         project=judged.workspace,
         policy=f"{decided.digest}{decided.besides}",
-        can_stand=every is not None and not grave and not decided.besides and every.doubt is None,
+        can_stand=(
+            judged.actor.conversation is not None
+            if judged.tool is not None
+            else every is not None and not grave and not decided.besides and every.doubt is None
+        ),
     )
 
 

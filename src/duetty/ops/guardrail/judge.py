@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from json import dumps
 from posixpath import join, normpath
-from typing import Any
+from typing import Any, Protocol
 
 from duetty.calls import Actor, Call, Effect
 from duetty.clock import Clock
@@ -82,19 +82,35 @@ class Typing:
         return ends_line(self.data)
 
 
+class ToolFacts(Protocol):
+    """What is known of upstreams' tools."""
+
+    def named(self, upstream: str, tool: str) -> str: ...
+    def risk_of(self, upstream: str, tool: str) -> str: ...
+    def trust_of(self, upstream: str) -> str: ...
+    def check(self, upstream: str, tool: str) -> None:
+        """Raise what a call would fail with anyway: nobody is asked about such a call."""
+
+
 class Judging:
-    def __init__(self, *, settings: Settings, book: Rulebook, clock: Clock, home: str) -> None:
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        book: Rulebook,
+        clock: Clock,
+        home: str,
+        own_things: OwnThings,
+        own_pids: Callable[[], Sequence[int]],
+        tools: ToolFacts,
+    ) -> None:
         self.profile = Profile(settings.policy_profile)
         self.book = book
         self.rules = self.as_in_force(book.rules)
         self.projects = ProjectRules(clock, names=book.names)
-        self.own_things = OwnThings()
-        self.own_pids: Callable[[], Sequence[int]] = tuple
-        self.risk_of: Callable[[str, str], str] = lambda upstream, tool: "unknown"
-        self.tool_named: Callable[[str, str], str] = lambda upstream, tool: tool
-        self.trust_of: Callable[[str], str] = lambda upstream: "untrusted"
-        """What an upstream says of its tool."""
-
+        self.own_things = own_things
+        self.own_pids = own_pids
+        self.tools = tools
         self._digest = self.rules.digest
         self._settings = settings
         self._home = home
@@ -189,7 +205,9 @@ class Judging:
         return Judged(
             operation=operation.name,
             effect=operation.effect,
-            actor=Actor(kind=call.actor.kind, name=call.actor.name),
+            actor=Actor(
+                kind=call.actor.kind, name=call.actor.name, conversation=call.actor.conversation
+            ),
             dialect=call.dialect,
             mode=Mode(call.mode),
             tags=frozenset(session.profile.tags) if session is not None else frozenset(),
@@ -342,9 +360,9 @@ class Judging:
         return replace(decided, besides=_digest_of(text), arguments=visible(text))
 
     def _of_tool(self, judged: Judged, upstream: str, tool: str) -> Judged:
-        tool = self.tool_named(upstream, tool)  # rules know a tool by its own name alone
-        destroys = self.risk_of(upstream, tool) == "destructive"
-        trust = self.trust_of(upstream)
+        tool = self.tools.named(upstream, tool)  # rules know a tool by its own name alone
+        destroys = self.tools.risk_of(upstream, tool) == "destructive"
+        trust = self.tools.trust_of(upstream)
         return replace(judged, tool=(upstream, tool), is_destructive=destroys, trust=trust)
 
     # --- what is typed --------------------------------------------------------------

@@ -45,7 +45,8 @@ SCROLLBACK_ROWS = 100
 
 INSTRUCTIONS = """\
 Real terminals that live on between calls; a person may watch them and type too.
-1. wsh_create_session once, then wsh_run_command for every command line. It returns the moment the command ends, \
+1. wsh_create_session once, then wsh_run_command for every command line; `session` may be left out while there is only \
+one. It returns the moment the command ends, \
 with that command's own exit_code and output. view="output" leaves the screen out and is cheapest. Directory, \
 variables and jobs stay from call to call. The line runs exactly as given: `!` and quotes need no care.
 2. Write a file: input="cat > path" with the content as `stdin`, any text, up to 8 MB. The same for python3 -, \
@@ -431,6 +432,8 @@ def _telling(
 
     async def told(calls: Calls, arguments: Json) -> Answer:
         answer = await run(calls, arguments)
+        if isinstance(answer.text, list):
+            return answer  # a published array has no place for it
         ended = await calls("command.ended")
         if not ended:
             return answer

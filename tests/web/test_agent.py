@@ -1,0 +1,145 @@
+"""The chat beside the terminal: a person says what they want, watches, answers, stops."""
+
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.agent.model_server import ModelServer, call, results, say
+from tests.agent.talking import until
+from tests.homes import settle_home
+from tests.server_process import ServerProcess
+from tests.web.axe import WINDOW, findings
+from tests.web.browsing import PHONE, TABLET, Tab, browsing, written_home
+
+pytestmark = [pytest.mark.browser, pytest.mark.pty]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(model: ModelServer) -> Iterator[ServerProcess]:
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp", ignore_cleanup_errors=True) as path:
+        home = settle_home(Path(path))
+        written_home(home)
+        (home / "work").mkdir()
+        subprocess.run(["git", "init", "-q"], cwd=home / "work", check=True)
+        started = ServerProcess(home, **model.settings)
+        started.start()
+        try:
+            yield started
+        finally:
+            started.end()
+
+
+def begin(tab: Tab, server: ServerProcess, text: str) -> str:
+    """Say it on the page, in a session of the project; the session's name."""
+    opened = server.client.post("/sessions", {"cwd": str(server.home / "work")})
+    tab.goto("agent")
+    tab.page.get_by_label("Works in").select_option(opened["name"])
+    box = tab.page.get_by_label("Message to the agent")
+    box.fill(text)
+    box.press("Enter")
+    return str(opened["name"])
+
+
+def test_a_person_sees_text_calls_diffs_and_cost_beside_the_terminal(
+    tab: Tab, server: ServerProcess, model: ModelServer
+) -> None:
+    (server.home / "work" / "cart.py").write_text("def total(prices):\n    return max(prices)\n")
+    model.script = [
+        call("run", {"input": "echo looking"}, "I look first."),
+        call("edit_file", {"path": "cart.py", "old": "max", "new": "sum"}),
+        say("It sums now."),
+    ]
+
+    session = begin(tab, server, "fix the cart")
+
+    expect(tab.page.get_by_text("It sums now.")).to_be_visible()
+    expect(tab.page.get_by_text("I look first.")).to_be_visible()
+    expect(tab.page.get_by_label("What changed")).to_contain_text("return sum(prices)")
+    expect(tab.page.locator("#agent-state")).to_contain_text("ready")
+    expect(tab.page.locator("#agent-state")).to_contain_text("360 tokens · $0.0009")
+    tab.wait_text(session, "looking")
+    tab.page.get_by_text("echo looking").first.click()
+    expect(tab.page.get_by_text("exit code 0").first).to_be_visible()
+
+
+def test_an_approval_is_answered_in_the_chat(
+    tab: Tab, server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [call("run", {"input": "rm -rf /srv/precious"}), say("Then not.")]
+
+    begin(tab, server, "make room")
+    chat = tab.page.get_by_label("What was said and done")
+    expect(chat.get_by_text("rm -rf /srv/precious").first).to_be_visible()
+    expect(tab.page.locator("#agent-state")).to_contain_text("waits for your approval")
+    chat.get_by_role("button", name="Decline").click()
+
+    expect(tab.page.get_by_text("Then not.")).to_be_visible()
+    assert "[approval_rejected]" in results(model.requests[-1])[0]
+
+
+def test_it_is_stopped_by_a_button_and_goes_on_after_a_kill_by_another(
+    tab: Tab, server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [
+        call("run", {"input": "sleep 300"}),
+        call("run", {"input": "cat"}),
+        say("Here again."),
+    ]
+
+    session = begin(tab, server, "wait")
+    until(lambda: server.client.get(f"/sessions/{session}")["state"] == "running")
+    tab.page.get_by_role("button", name="Stop and interrupt").click()
+    expect(tab.page.locator("#agent-state")).to_contain_text("ready")
+    until(lambda: server.client.get(f"/sessions/{session}")["state"] == "prompt")
+    box = tab.page.get_by_label("Message to the agent")
+    box.fill("go on")
+    box.press("Enter")
+    until(lambda: server.client.get(f"/sessions/{session}")["state"] == "awaiting_input")
+    port = server.url().rpartition(":")[2]
+    server.kill()
+    server.start("--bind", f"127.0.0.1:{port}")
+    tab.page.get_by_role("button", name="Resume").click()
+
+    expect(tab.page.get_by_text("Here again.")).to_be_visible()
+    tab.forgive_lost_connection()
+    assert "Unknown: the server ended" in results(model.requests[-1])[-1]
+
+
+def test_an_at_is_completed(tab: Tab, server: ServerProcess) -> None:
+    (server.home / "work" / "notes.txt").write_text("hello\n")
+    server.client.post("/sessions", {"cwd": str(server.home / "work"), "name": "noted"})
+
+    tab.goto("agent")
+    tab.page.get_by_label("Works in").select_option("noted")
+    box = tab.page.get_by_label("Message to the agent")
+    box.fill("read @no")
+    tab.page.get_by_role("button", name="@notes.txt").click()
+
+    expect(box).to_have_value("read @notes.txt")
+
+
+@pytest.mark.parametrize("size", [PHONE, TABLET], ids=["phone", "tablet"])
+def test_on_a_small_screen_the_chat_is_whole_and_leads_to_the_terminal(
+    browser: Browser, server: ServerProcess, model: ModelServer, size: object
+) -> None:
+    model.script = [call("run", {"input": "echo " + "long " * 40}), say("Done on the way. " * 10)]
+    with browsing(browser, server, viewport=size, **WINDOW) as tab:
+        session = begin(tab, server, "do it from here")
+        expect(tab.page.get_by_text("Done on the way.").first).to_be_visible()
+        wide = tab.page.evaluate("document.documentElement.scrollWidth > innerWidth")
+        problems = findings(tab)
+        tab.page.get_by_role("button", name="Terminal", exact=True).click()
+        tab.wait_ready(session)
+
+    assert not wide
+    assert problems == []
