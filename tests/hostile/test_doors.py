@@ -184,12 +184,11 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 def _endless(connection: socket.socket, first: bytes, rest: bytes) -> None:
-    with suppress(OSError):
+    with connection, suppress(OSError):
         connection.recv(65536)
         connection.sendall(first)
         while rest:
             connection.sendall(rest)
-        connection.close()
 
 
 HOSTILE_NODES: dict[str, Callable[[socket.socket], None]] = {
@@ -211,9 +210,13 @@ def node_that(answer: Callable[[socket.socket], None]) -> Generator[str]:
                 while True:
                     connection, _ = listening.accept()
                     threading.Thread(target=answer, args=(connection,), daemon=True).start()
+                    del connection
 
-        threading.Thread(target=serve, daemon=True).start()
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        listening.shutdown(socket.SHUT_RDWR)  # else it stays in accept, and the socket open
+        thread.join(5)
 
 
 @pytest.mark.parametrize("kind", HOSTILE_NODES)
