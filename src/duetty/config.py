@@ -226,6 +226,12 @@ class Settings:
     mcp_server_enabled: bool = _setting(
         True, "whether MCP clients are served over HTTP; hosts of this user's own always are"
     )
+    mcp_list_at_most: int = _setting(
+        20,
+        "tools of upstreams that are listed to agents; of more those marked, the most used, and find_tools",
+        low=0,
+        high=10_000,
+    )
     mcp_dialects: tuple[str, ...] = _setting(
         ("wsh",),
         "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, elwood, gateway",
@@ -284,6 +290,11 @@ class Paths:
     def node_key_file(self) -> Path:
         """By which hubs know this machine."""
         return self.state / "node.key"
+
+    @property
+    def users_file(self) -> Path:
+        """The users of this hub, and what they share."""
+        return self.state / "users.json"
 
     @property
     def hub_file(self) -> Path:

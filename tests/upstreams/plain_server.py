@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 PLAN: dict[str, Any] = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+if "tools_file" in PLAN:
+    PLAN["tools"] = json.loads(Path(PLAN["tools_file"]).read_text(encoding="utf-8"))
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {}}
 TOOLS: list[dict[str, Any]] = [
     {"inputSchema": SCHEMA, **each} for each in PLAN.get("tools", [{"name": "echo"}])

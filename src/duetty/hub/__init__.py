@@ -21,11 +21,15 @@ from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
 from duetty.hub.replicas import NodeClaim, Replicas, open_replicas
+from duetty.hub.rooms import Room, Rooms, parse_announcement
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
+from duetty.hub.users import SCOPES_OF, USER_SCOPES, Share, Users
 
 __all__ = [
     "NOT_OURS",
     "PART_BYTES",
+    "SCOPES_OF",
+    "USER_SCOPES",
     "Address",
     "Answer",
     "Asking",
@@ -48,13 +52,18 @@ __all__ = [
     "Opening",
     "RemoteNode",
     "Replicas",
+    "Room",
+    "Rooms",
+    "Share",
     "SocketRefused",
     "Told",
+    "Users",
     "greet",
     "listed",
     "load_key",
     "open_replicas",
     "packed",
     "parse_address",
+    "parse_announcement",
     "unpacked",
 ]

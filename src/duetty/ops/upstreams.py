@@ -34,6 +34,7 @@ from duetty.session import Registry
 from duetty.upstreams import (
     Accepted,
     Address,
+    Index,
     Offer,
     OfferNotFound,
     Surroundings,
@@ -52,8 +53,13 @@ from duetty.wire.upstreams import (
     CallToolParams,
     CompleteParams,
     Completions,
+    DescribeToolParams,
     Difference,
+    FindToolsParams,
+    FoundTool,
+    FoundTools,
     LogsParams,
+    MarkParams,
     OfferedServer,
     OfferedTool,
     OfferParams,
@@ -80,6 +86,9 @@ from duetty.wire.upstreams import (
     UpstreamTools,
     UpstreamToolsParams,
 )
+
+FOUND_CHARS = 300
+"""Of a description in a list of what was found; `upstreams.describe` has all of it."""
 
 _CALLING = (
     UpstreamNotFound,
@@ -213,7 +222,7 @@ async def _tools(params: UpstreamToolsParams, services: Services, actor: Actor) 
         await upstreams.wait_settled(at_most_s=params.settle_ms / 1000)
     seq = upstreams.seq
     # Who lists them again gets the same, while nothing has changed: a thousand are much to make.
-    key = (seq, services.deciding.judging.digest, actor.kind, actor.name)
+    key = _key(services, actor)
     kept: UpstreamTools | None = upstreams.kept.get(key)
     if kept is None:
         kept = _offered_tools(services, actor, seq)
@@ -235,6 +244,8 @@ def _offered_tools(services: Services, actor: Actor, seq: int) -> UpstreamTools:
             output_schema=tool.output_schema,
             annotations=tool.annotations,
             trust=upstreams.trust_of(tool.upstream),
+            marked=upstreams.is_marked(tool.upstream, tool.name),
+            uses=upstreams.uses(tool.upstream, tool.name),
         )
         for tool in upstreams.usable()
         if not isinstance(
@@ -245,8 +256,60 @@ def _offered_tools(services: Services, actor: Actor, seq: int) -> UpstreamTools:
         seq=seq,
         resource_changes=sum(each.resource_changes for each in upstreams.all()),
         prompt_changes=sum(each.prompt_changes for each in upstreams.all()),
+        list_at_most=services.settings.mcp_list_at_most,
         tools=sorted(offered, key=lambda each: each.id),
     )
+
+
+def _key(services: Services, actor: Actor) -> tuple[object, ...]:
+    """What the list of tools of this actor depends on."""
+    judging = services.deciding.judging
+    return services.upstreams.seq, judging.digest, actor.kind, actor.name
+
+
+async def _find(params: FindToolsParams, services: Services, actor: Actor) -> FoundTools:
+    upstreams, key = services.upstreams, ("find", *_key(services, actor))
+    index: Index | None = upstreams.kept.get(key)
+    allowed = [
+        tool
+        for tool in upstreams.usable()
+        if not isinstance(
+            services.deciding.judging.decide_tool(actor, tool.upstream, tool.name), Deny
+        )
+    ]
+    if index is None:
+        index = await anyio.to_thread.run_sync(Index, allowed)
+        upstreams.keep(key, index)
+    found = index.find(params.query, limit=params.limit)
+    return FoundTools(tools=[_found(tool) for tool in found], of=len(allowed))
+
+
+def _found(tool: Tool) -> FoundTool:
+    schema = tool.input_schema
+    required: list[str] = schema.get("required") or []
+    names: dict[str, Any] = schema.get("properties") or {}
+    return FoundTool(
+        id=tool.id,
+        upstream=tool.upstream,
+        title=tool.title,
+        description=tool.description[:FOUND_CHARS],
+        parameters=[name if name in required else f"{name}?" for name in names],
+    )
+
+
+async def _describe(params: DescribeToolParams, services: Services, actor: Actor) -> OfferedTool:
+    offered = await _tools(UpstreamToolsParams.model_validate({}), services, actor)
+    for tool in offered.tools:
+        if tool.id == params.tool:
+            return tool
+    _, upstream, name = (*params.tool.split("__", 2), "", "")[:3]
+    raise ToolNotFound(upstream, name)
+
+
+async def _mark(params: MarkParams, services: Services, actor: Actor) -> UpstreamInfo:
+    _only_person(actor, "mark tools")
+    marked = await services.upstreams.mark(params.upstream, params.tool, on=params.on)
+    return _info(marked, services)
 
 
 async def _turn(params: TurnParams, services: Services, actor: Actor) -> UpstreamInfo:
@@ -590,6 +653,38 @@ PROMPT = Operation(
     run=_prompt,
     route=Route(method="POST", path="/upstreams/{upstream}/prompt"),
     errors=_CALLING,
+)
+FIND = Operation(
+    name="upstreams.find",
+    summary="Tools of upstreams that fit some words, of those that the caller may call now.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=FindToolsParams,
+    result=FoundTools,
+    run=_find,
+    route=Route(method="GET", path="/upstreams/find"),
+)
+DESCRIBE = Operation(
+    name="upstreams.describe",
+    summary="One tool of an upstream, whole, with its schemas.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=DescribeToolParams,
+    result=OfferedTool,
+    run=_describe,
+    route=Route(method="GET", path="/upstreams/describe"),
+    errors=(ToolNotFound,),
+)
+MARK = Operation(
+    name="upstreams.mark",
+    summary="Have a tool listed to agents always, however many there are. A person's.",
+    effect=Effect.CONTROL,
+    judged=PLAIN,
+    params=MarkParams,
+    result=UpstreamInfo,
+    run=_mark,
+    route=Route(method="POST", path="/upstreams/{upstream}/mark"),
+    errors=(UpstreamNotFound, ToolNotFound, NotAPerson, StateUnwritable),
 )
 LOGS = Operation(
     name="upstreams.logs",

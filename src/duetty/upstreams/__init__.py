@@ -8,6 +8,7 @@ from duetty.upstreams.link import LEVELS, Progress, Surroundings, Timing
 from duetty.upstreams.projects import Accepted, Offer, OfferNotFound, offers_for
 from duetty.upstreams.questions import Question
 from duetty.upstreams.schemas import problem_of
+from duetty.upstreams.search import Index
 from duetty.upstreams.tools import Tool, shown
 from duetty.upstreams.upstream import Asking, Upstream
 from duetty.upstreams.upstream_settings import Address, Program, UpstreamOrder, load_upstreams
@@ -18,6 +19,7 @@ __all__ = [
     "Accepted",
     "Address",
     "Asking",
+    "Index",
     "LogMessage",
     "Offer",
     "OfferNotFound",

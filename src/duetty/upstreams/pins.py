@@ -9,7 +9,7 @@ import json
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -34,11 +34,17 @@ class _Choices:
     off: set[str] = field(default_factory=set[str])
     """Tools that a person turned off."""
 
+    marked: set[str] = field(default_factory=set[str])
+    """Tools that a person wants listed always, however many there are."""
+
+    used: dict[str, int] = field(default_factory=dict[str, int])
+    """How often each tool was called, up to the last end of a server."""
+
 
 class Pins:
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._choices_from = _read(path)
+        self._choices = _read(path)
 
     # --- trust --------------------------------------------------------------------
 
@@ -50,7 +56,7 @@ class Pins:
 
     def remembered(self, upstream: str, identity: str) -> dict[str, Tool]:
         """What was accepted of this command or address, as it was."""
-        kept = self._choices_from.get(upstream)
+        kept = self._choices.get(upstream)
         if kept is None or kept.identity != identity:
             return {}
         return {name: Tool(upstream=upstream, wire=wire) for name, wire in kept.pins.items()}
@@ -63,44 +69,69 @@ class Pins:
         """Raises:
         StateUnwritable: nothing is accepted then.
         """
-        kept = self._choices_from.get(upstream, _Choices())
+        kept = self._choices.get(upstream, _Choices())
         before = kept.pins if kept.identity == identity else {}
         pins = before | {tool.name: dict(tool.wire) for tool in tools}
-        self._write(upstream, _Choices(identity=identity, pins=pins, on=kept.on, off=kept.off))
+        self._write(upstream, replace(kept, identity=identity, pins=pins))
 
     def _pinned(self, identity: str, tool: Tool) -> Mapping[str, Any] | None:
-        kept = self._choices_from.get(tool.upstream)
+        kept = self._choices.get(tool.upstream)
         return None if kept is None or kept.identity != identity else kept.pins.get(tool.name)
 
     # --- on and off ---------------------------------------------------------------
 
     def is_on(self, upstream: str) -> bool | None:
-        kept = self._choices_from.get(upstream)
+        kept = self._choices.get(upstream)
         return None if kept is None else kept.on
 
     def is_tool_on(self, upstream: str, tool: str) -> bool:
-        kept = self._choices_from.get(upstream)
+        kept = self._choices.get(upstream)
         return kept is None or tool not in kept.off
 
     def turn(self, upstream: str, *, on: bool, tool: str | None = None) -> None:
         """Raises:
         StateUnwritable: nothing is turned then.
         """
-        kept = self._choices_from.get(upstream, _Choices())
+        kept = self._choices.get(upstream, _Choices())
         off = set(kept.off)
         if tool is not None:
             (off.discard if on else off.add)(tool)
         said = on if tool is None else kept.on
-        self._write(upstream, _Choices(identity=kept.identity, pins=kept.pins, on=said, off=off))
+        self._write(upstream, replace(kept, on=said, off=off))
+
+    # --- what is listed of many -----------------------------------------------------
+
+    def is_marked(self, upstream: str, tool: str) -> bool:
+        kept = self._choices.get(upstream)
+        return kept is not None and tool in kept.marked
+
+    def mark(self, upstream: str, tool: str, *, on: bool) -> None:
+        """Raises:
+        StateUnwritable: nothing is marked then.
+        """
+        kept = self._choices.get(upstream, _Choices())
+        marked = kept.marked | {tool} if on else kept.marked - {tool}
+        self._write(upstream, replace(kept, marked=marked))
+
+    def uses(self, upstream: str) -> Mapping[str, int]:
+        kept = self._choices.get(upstream)
+        return {} if kept is None else kept.used
+
+    def note_uses(self, upstream: str, used: Mapping[str, int]) -> None:
+        """Raises:
+        StateUnwritable: they are forgotten then.
+        """
+        kept = self._choices.get(upstream, _Choices())
+        self._write(upstream, replace(kept, used=dict(used)))
 
     def forget(self, upstream: str) -> None:
         """Its table is gone from the settings: one of the same name begins anew."""
-        if upstream in self._choices_from:
+        if upstream in self._choices:
             self._write(upstream, None)
 
     def _write(self, upstream: str, kept: _Choices | None) -> None:
         """On disk first: what is not kept is not so."""
-        after = {name: each for name, each in self._choices_from.items() if name != upstream}
+        after = {name: each for name, each in self._choices.items() if name != upstream}
         if kept is not None:
             after[upstream] = kept
         document = {
@@ -111,6 +142,8 @@ class Pins:
                     "pins": each.pins,
                     "on": each.on,
                     "off": sorted(each.off),
+                    "marked": sorted(each.marked),
+                    "used": each.used,
                 }
                 for name, each in after.items()
             },
@@ -131,7 +164,7 @@ class Pins:
             raise StateUnwritable(
                 f"cannot write {self._path}: {error.strerror}", hint="free some space"
             ) from error
-        self._choices_from = after
+        self._choices = after
 
 
 def _read(path: Path) -> dict[str, _Choices]:
@@ -158,4 +191,6 @@ def _choices_from(table: Any) -> _Choices:
         pins=pins,
         on=on if isinstance(on, bool) else None,
         off={str(each) for each in table["off"]},
+        marked={str(each) for each in table.get("marked", ())},
+        used={str(name): int(count) for name, count in table.get("used", {}).items()},
     )

@@ -8,7 +8,7 @@ as a person accepted it.
 import logging
 import re
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -25,6 +25,7 @@ from duetty.errors import (
     BadArguments,
     DuettyError,
     FingerprintChanged,
+    StateUnwritable,
     ToolNotFound,
     UpstreamFault,
     UpstreamMayNotAsk,
@@ -41,6 +42,7 @@ from duetty.upstreams.upstream_settings import Trust, UpstreamOrder, load_upstre
 
 MAX_KEPT = 16
 MAX_LOGGED = 1_000
+MAX_USES = 200
 MAX_LOG_CHARS = 4_000
 MAX_STDERR_BYTES = 65_536
 MAX_COMPLETIONS = 100
@@ -93,6 +95,7 @@ class Upstreams:
         self._reload = reload
         self._clock = clock or SystemClock()
         self._timing = timing or Timing(jitter=_jitter)
+        self._used: Counter[tuple[str, str]] = Counter()
         self.logs_at: Path | None = None
         """Where their programs' errors are kept."""
 
@@ -142,6 +145,7 @@ class Upstreams:
                 yield
             finally:
                 self._tasks = None
+                self._keep_uses()
                 tasks.cancel_scope.cancel()
 
     async def serve(self) -> None:
@@ -275,6 +279,35 @@ class Upstreams:
             for tool in upstream.offered.values()
             if upstream.refusal(tool) is None
         ]
+
+    def uses(self, upstream: str, tool: str) -> int:
+        """How often it was called, by anybody."""
+        return self._pins.uses(upstream).get(tool, 0) + self._used[upstream, tool]
+
+    def is_marked(self, upstream: str, tool: str) -> bool:
+        return self._pins.is_marked(upstream, tool)
+
+    async def mark(self, name: str, tool: str, *, on: bool) -> Upstream:
+        """Have it listed always, however many there are.
+
+        Raises:
+            UpstreamNotFound, ToolNotFound, StateUnwritable: nothing is marked then.
+        """
+        async with self._turning:
+            upstream = self.find(name)
+            if on and tool not in upstream.offered:
+                raise ToolNotFound(name, tool)
+            await anyio.to_thread.run_sync(lambda: self._pins.mark(name, tool, on=on))
+            self._note()
+            return upstream
+
+    def _keep_uses(self) -> None:
+        for name in {upstream for upstream, _ in self._used}:
+            used = Counter(self._pins.uses(name))
+            used.update({tool: count for (each, tool), count in self._used.items() if each == name})
+            with suppress(StateUnwritable):
+                self._pins.note_uses(name, dict(used.most_common(MAX_USES)))
+        self._used.clear()
 
     def differences(self, upstream: Upstream, tool: Tool) -> list[Difference]:
         return self._pins.differences(upstream.order.identity, tool)
@@ -439,6 +472,7 @@ class Upstreams:
             link = await upstream.connected()
             tool = self.named(name, tool)
             wire = upstream.usable(tool).wire
+            self._used[name, tool] += 1
             if (problem := problem_of(wire.get("inputSchema"), dict(arguments))) is not None:
                 raise BadArguments(
                     f"the arguments do not fit {tool!r} of {name!r}: {shown(problem)}",

@@ -196,13 +196,15 @@ class Ticket(Result):
 class WhoAmI(Result):
     kind: Literal["person", "agent", "node"]
     name: str
+    user: str | None = Field(None, description="of a hub: the user behind the credential")
     scopes: list[str]
     session: str | None = Field(description="the only session it reaches")
 
 
 class TokenInfo(Result):
     id: str
-    kind: Literal["token", "browser"]
+    kind: Literal["token", "login", "browser"]
+    user: str | None = Field(None, description="of a hub: whose it is")
     name: str
     scopes: list[str]
     session: str | None = Field(description="the only session it reaches")

@@ -4,11 +4,12 @@ import type { BlockOutput } from "../protocol/operations";
 import { socket } from "../protocol/socket";
 import { copyCommand, copyLink, copyMarkdown, copyOutput, endOf, endWords } from "../state/blocks";
 import { createdHere } from "../state/created";
-import { type Dialog as Asked, closeDialog, dialog } from "../state/dialogs";
+import { type Dialog as Asked, ask, closeDialog, dialog } from "../state/dialogs";
 import { actions, available, shownKeys } from "../state/keys";
-import { notify } from "../state/notices";
+import { complain, notify } from "../state/notices";
 import { layout, leaves, openSession } from "../state/panes";
 import { navigate } from "../state/route";
+import { type Readable, browse } from "../state/tools";
 import { session as sessionOf, sessions } from "../state/sessions";
 import { Button, Dialog, Dot, Field, Input, Kbd, duration, parts, stateWords } from "../ui/ui";
 import css from "./pages.module.css";
@@ -131,13 +132,22 @@ function Palette() {
     ],
     [],
   );
+  const [readable, setReadable] = useState<Choice[]>([]);
+  const live = socket.connection.value.is === "live";
+  useEffect(() => {
+    if (!live || !socket.may("input")) return;
+    void browse().then(
+      (found) => setReadable(found.map((each) => ({ key: each.key, title: each.reference, note: each.note, run: () => void readUpstream(each) }))),
+      () => undefined, // what cannot be listed is not there to choose
+    );
+  }, [live]);
   return (
     <Chooser
       title="Search sessions, commands and actions"
       placeholder="Search sessions, commands, actions…"
       choices={(query) => {
         if (!query.trim()) return all;
-        const found = all
+        const found = [...all, ...readable]
           .map((each) => ({ each, rank: score(query, `${each.title} ${each.note}`) }))
           .filter(({ rank }) => rank > 0)
           .sort((a, b) => b.rank - a.rank)
@@ -147,6 +157,23 @@ function Palette() {
       }}
     />
   );
+}
+
+/** Shows what stands there; its reference can be taken along into a message to an agent. */
+async function readUpstream(readable: Readable): Promise<void> {
+  try {
+    const said = await readable.read();
+    ask({
+      is: "confirm",
+      title: readable.reference,
+      text: "The server's own words, as an agent would get them.",
+      detail: said.slice(0, 20_000),
+      yes: "Copy its reference",
+      run: () => void navigator.clipboard.writeText(readable.reference).then(() => notify("Copied", { kind: "good" }), complain),
+    });
+  } catch (error) {
+    complain(error);
+  }
 }
 
 function Pick({ asked }: { asked: Extract<Asked, { is: "pick" }> }) {

@@ -5,6 +5,8 @@ import { untilMs } from "../state/clock";
 import { ask } from "../state/dialogs";
 import { adjust, route } from "../state/route";
 import { type UpstreamInfo, accept, followUpstreams, isOn, mayChange, plainName, problem, restart, turn, upstreams } from "../state/tools";
+import { Offers } from "./ToolsOffers";
+import { Questions } from "./ToolsQuestions";
 import { Button, Copyable, Input, ago, parts } from "../ui/ui";
 import { Switch, Tool } from "./ToolsTool";
 import { Words } from "./Words";
@@ -18,6 +20,12 @@ const STATES: Record<UpstreamInfo["state"], string> = {
   ready: "ready",
   failed: "failed",
   quarantined: "waits for you",
+};
+
+const TRUST: Record<UpstreamInfo["trust"], string> = {
+  trusted: "trusted: its accepted tools run unasked",
+  untrusted: "not trusted: each call asks, unless a rule allows it",
+  sandbox: "confined, and each call asks",
 };
 
 const ADD = "duetty upstreams add files -- npx -y @modelcontextprotocol/server-filesystem ~/project";
@@ -45,6 +53,8 @@ export function Tools() {
         <p>MCP servers behind this one. Agents use their tools through Duetty: decided, asked about and recorded like everything else.</p>
       </header>
       {problem.value && <p role="alert" class={parts.problem}>{problem.value}</p>}
+      <Questions />
+      <Offers />
       {list?.length === 0 && <Empty />}
       {list && list.length > 0 && (
         <>
@@ -111,6 +121,13 @@ function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInf
         <code>
           <Words text={upstream.target} most={300} />
         </code>
+        <span data-trust={upstream.trust}>{TRUST[upstream.trust]}</span>
+        {upstream.may_ask && upstream.may_ask.length > 0 && <span>may ask for {upstream.may_ask.join(" and ")}</span>}
+        {upstream.project && (
+          <span>
+            named by <code>{plainName(upstream.project)}</code>
+          </span>
+        )}
         {upstream.sandbox && <span>{upstream.sandbox === "none" ? "no sandbox" : `in a sandbox (${upstream.sandbox})`}</span>}
         {upstream.implementation && (
           <span>
@@ -121,6 +138,14 @@ function Upstream({ upstream, query, onlyWaiting, few }: { upstream: UpstreamInf
         {upstream.restarts > 0 && <span>came back {upstream.restarts === 1 ? "once" : `${upstream.restarts} times`}</span>}
       </p>
       {upstream.error && upstream.state !== "ready" && <Failed upstream={upstream} />}
+      {upstream.instructions && (
+        <details class={css.about}>
+          <summary>How it wants to be used, in its own words</summary>
+          <p class={css.long}>
+            <Words text={upstream.instructions} most={8000} />
+          </p>
+        </details>
+      )}
       {waiting.length > 0 && (
         <p class={css.warning}>
           <span>

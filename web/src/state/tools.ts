@@ -1,11 +1,11 @@
 // Upstreams: the MCP servers behind this one, followed while somebody looks at them.
 import { signal } from "@preact/signals";
-import type { ToolInfo, UpstreamInfo, UpstreamList } from "../protocol/operations";
+import type { ToolInfo, UpstreamInfo, UpstreamList, UpstreamOffer, UpstreamQuestion } from "../protocol/operations";
 import { CallError, socket } from "../protocol/socket";
 import { happenedNow } from "./clock";
 import { complain, notify } from "./notices";
 
-export type { ToolInfo, UpstreamInfo } from "../protocol/operations";
+export type { ToolInfo, UpstreamInfo, UpstreamOffer, UpstreamQuestion } from "../protocol/operations";
 
 /** Well within the time after which a call without an answer means a dead connection. */
 const WAIT_MS = 10_000;
@@ -14,6 +14,10 @@ const PAUSE_MS = 1_000;
 const RECORDS = 1_000;
 
 export const upstreams = signal<UpstreamInfo[] | null>(null);
+/** Servers that files of open projects name. */
+export const offers = signal<UpstreamOffer[]>([]);
+/** What servers ask a person. */
+export const questions = signal<UpstreamQuestion[]>([]);
 export const problem = signal("");
 /** What was switched here and is not answered yet. */
 const switched = signal<ReadonlyMap<string, boolean>>(new Map());
@@ -65,6 +69,8 @@ export function followUpstreams(): () => void {
         if (seq !== null) for (const each of list.upstreams) if (isNew(each)) happenedNow(each.since);
         seq = list.seq;
         upstreams.value = list.upstreams;
+        offers.value = list.offers ?? [];
+        questions.value = list.questions ?? [];
         problem.value = "";
         await loadCalls().catch(complain);
       } catch (error) {
@@ -123,6 +129,74 @@ export async function accept(upstream: UpstreamInfo, tools: ToolInfo[]): Promise
     if (error instanceof CallError && error.code === "fingerprint_changed") notify("Its tools changed while you looked: nothing was accepted. Look again.", { kind: "bad" });
     else complain(error);
   }
+}
+
+/** Starts the servers of a project's file as it is shown: one that changed meanwhile starts nothing. */
+export async function acceptOffer(offer: UpstreamOffer): Promise<void> {
+  try {
+    await socket.call("upstreams.accept", { file: offer.file, fingerprint: offer.fingerprint });
+    notify("The servers of this file are started", { kind: "good" });
+  } catch (error) {
+    if (error instanceof CallError && error.code === "fingerprint_changed") notify("The file changed while you looked: nothing was started. Look again.", { kind: "bad" });
+    else complain(error);
+  }
+}
+
+export async function withdrawOffer(offer: UpstreamOffer): Promise<void> {
+  await socket.call("upstreams.withdraw", { file: offer.file }).catch(complain);
+}
+
+export async function answerQuestion(question: UpstreamQuestion, action: "accept" | "decline", content: Record<string, unknown> = {}): Promise<void> {
+  await socket.call("upstreams.answer", { question: question.id, action, content }).catch(complain);
+}
+
+/** Listed to agents always, however many tools there are. */
+export async function mark(upstream: UpstreamInfo, tool: ToolInfo, on: boolean): Promise<void> {
+  try {
+    took(await socket.call("upstreams.mark", { upstream: upstream.name, tool: tool.name, on }));
+  } catch (error) {
+    complain(error);
+  }
+}
+
+/** Something of an upstream that can be read, as a message to an agent names it. */
+export interface Readable {
+  key: string;
+  reference: string;
+  note: string;
+  read: () => Promise<string>;
+}
+
+const blocksText = (blocks: Record<string, unknown>[]) => blocks.map((each) => text(each["text"]) || text(inside(each["content"])["text"]) || "[not text]").join("\n");
+
+/** Resources and prompts of all upstreams that can be used. */
+export async function browse(): Promise<Readable[]> {
+  const list = await socket.call("upstreams.list", {});
+  const found = await Promise.all(
+    list.upstreams
+      .filter((each) => each.state === "ready" || each.state === "idle")
+      .map(async ({ name }) => {
+        const resources = await socket.call("upstreams.resources", { upstream: name }).then((each) => each.resources, () => []);
+        const prompts = await socket.call("upstreams.prompts", { upstream: name }).then((each) => each.prompts, () => []);
+        return [
+          ...resources.map((each) => ({
+            key: `resource ${name} ${text(each["uri"])}`,
+            reference: plainName(`@mcp:${name}/${text(each["name"]) || text(each["uri"])}`),
+            note: `resource ${text(each["mimeType"])}`.trim(),
+            read: async () => blocksText((await socket.call("upstreams.read", { upstream: name, uri: text(each["uri"]) })).contents),
+          })),
+          ...prompts
+            .filter((each) => !(each["arguments"] as { required?: boolean }[] | undefined)?.some((argument) => argument.required))
+            .map((each) => ({
+              key: `prompt ${name} ${text(each["name"])}`,
+              reference: plainName(`mcp__${name}__${text(each["name"])}`),
+              note: "prompt",
+              read: async () => blocksText((await socket.call("upstreams.prompt", { upstream: name, prompt: text(each["name"]) })).messages),
+            })),
+        ];
+      }),
+  );
+  return found.flat();
 }
 
 /** For places that show text as it comes: a name of letters, digits and signs, whatever the upstream made it of. */

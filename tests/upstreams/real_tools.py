@@ -1,0 +1,28 @@
+"""234 tools as real servers list them, and what somebody would look for them with.
+
+`real_tools.json` holds what eleven npm servers answered to `tools/list` (their versions are in
+it); `tool_queries.tsv` has 81 queries, each with the tools that do it, written before the search was.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+
+
+def real_tools() -> list[tuple[str, dict[str, Any]]]:
+    """Upstream and tool, as it stood on the wire."""
+    servers = json.loads((HERE / "real_tools.json").read_text(encoding="utf-8"))
+    return [(name, tool) for name, server in servers.items() for tool in server["tools"]]
+
+
+def queries() -> list[tuple[str, set[str]]]:
+    """What is looked for, and the names of which one is enough."""
+    lines = (HERE / "tool_queries.tsv").read_text(encoding="utf-8").splitlines()
+    found: list[tuple[str, set[str]]] = []
+    for line in lines:
+        if not line.startswith("#"):
+            query, _, names = line.partition("\t")
+            found.append((query, {"mcp__" + each.replace("/", "__") for each in names.split()}))
+    return found
