@@ -248,7 +248,7 @@ def test_the_keepers_protocol(server: ServerProcess, data: bytes) -> None:
     assert "keeper" not in info["degraded"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # fifty times as many examples
 def test_every_door_for_long() -> None:
     """All of the above with fifty times as many examples, new ones each time."""
     env = {**os.environ, "DUETTY_FUZZ_EXAMPLES": "3000", "HYPOTHESIS_PROFILE": "default"}
