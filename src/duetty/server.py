@@ -54,6 +54,7 @@ from duetty.edges.http import (
 )
 from duetty.edges.http.bridge_door import bridge_routes
 from duetty.edges.http.hub_requests import HubRequests
+from duetty.edges.http.probes import probe_routes
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -480,6 +481,7 @@ class Server:
                 *bridge_routes(dispatcher, guard, self._bridge_secret),
                 *websocket_routes(dispatcher, guard, self._stopping.wait),
                 *sse_routes(dispatcher, guard, self._stopping.wait),
+                *probe_routes(dispatcher, guard),
             ],
         )
         web = WebServer(

@@ -88,6 +88,10 @@ class Hub:
         found |= self._of_user.get(user, {})
         return list(found.values())
 
+    def joined_node(self, id_: str, owner: str | None) -> RemoteNode | None:
+        """This owner's node, at whichever replica."""
+        return next((each for each in self.joined_of(owner) if each.id == id_), None)
+
     def changed(self) -> None:
         """A node came, here or elsewhere."""
         self._changed.set()

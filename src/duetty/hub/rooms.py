@@ -286,8 +286,15 @@ class Rooms:
         self.changes = 0
         self._changed = anyio.Event()
 
-    def join(self, announced: Announced, owner: str | None, send: Send) -> Room:
-        """Raises:
+    def has(self, room: str) -> bool:
+        return room in self._rooms
+
+    def join(
+        self, announced: Announced, owner: str | None, send: Send, *, returns: bool = False
+    ) -> Room:
+        """`returns`: its key was found to be that of a room which another replica held.
+
+        Raises:
         BadArguments: if it names a room and does not have its key.
         Exhausted: if the user has too many.
         """
@@ -307,8 +314,8 @@ class Rooms:
                 raise Exhausted(f"this user has {ROOMS_EACH} rooms", hint="leave one")
             # One that comes back after the hub restarted has a key that nobody can check any more.
             room = Room(
-                secrets.token_hex(16),
-                secrets.token_urlsafe(32),
+                announced.room if returns else secrets.token_hex(16),
+                announced.key if returns else secrets.token_urlsafe(32),
                 owner,
                 announced,
                 send,

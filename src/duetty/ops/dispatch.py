@@ -17,8 +17,15 @@ import anyio
 from pydantic import ValidationError
 
 from duetty.approvals import HostAsk
-from duetty.calls import Actor, Call
-from duetty.errors import BadArguments, DuettyError, NotFound, Refused, SessionNotFound
+from duetty.calls import Actor, Call, Scope
+from duetty.errors import (
+    BadArguments,
+    DuettyError,
+    NotFound,
+    Refused,
+    ScopeMissing,
+    SessionNotFound,
+)
 from duetty.hosts import HostClient, Hosts
 from duetty.hub import Channel, NodeSocket, RemoteNode, Room, parse_announcement
 from duetty.ops.approval_feed import ApprovalFeed, follow_approvals
@@ -39,6 +46,7 @@ from duetty.ops.permits import REMOVED, keep_within, named_now, permit, permit_c
 from duetty.ops.remote_callers import Hearing
 from duetty.ops.remote_calls import everywhere, forward
 from duetty.ops.remote_streams import begin_typing, relayed_events, relayed_socket
+from duetty.ops.rooms import close_room, open_room
 from duetty.ops.sandbox_choice import keep_confined
 from duetty.ops.selection import Candidate
 from duetty.ops.services import Node, Services, Steps
@@ -158,8 +166,45 @@ class Dispatcher:
 
     async def know(self, actor: Actor) -> None:
         """Find out which machines this actor's user has at other replicas of the hub."""
-        if self._services.replicas is not None:
-            await self._services.replicas.know(actor.user)
+        replicas, users = self._services.replicas, self._services.users
+        if replicas is not None:
+            await replicas.know(actor.user)
+            for share in users.of(actor.user):
+                await replicas.know(share.owner)
+
+    @property
+    def readiness(self) -> tuple[bool, str]:
+        """Whether new callers are welcome; and how the hub's engine is, which some can do without."""
+        replicas = self._services.replicas
+        is_away = replicas is not None and not replicas.bus.connected
+        return not self._services.hub.is_draining, "away" if is_away else "connected"
+
+    def metrics(self, actor: Actor) -> bytes:
+        """Counts of this hub, for who runs it.
+
+        Raises:
+            ScopeMissing: for a user of the hub, or a credential that does not read.
+        """
+        permit(actor, Scope.READ)
+        if actor.user is not None or actor.session is not None:
+            raise ScopeMissing("these are counts of all users of this hub")
+        services = self._services
+        replicas = services.replicas
+        return services.metrics.text(
+            {
+                "nodes": ("Machines that are connected here", services.hub.joined),
+                "rooms": ("Tool hosts that are connected here", len(services.rooms)),
+                "calls_under_way": ("Calls to machines", services.hub.under_way),
+                "replicas": (
+                    "Processes of this hub that live",
+                    1 if replicas is None else len(replicas.directory.replicas),
+                ),
+                "engine_connected": (
+                    "Whether the engine can be asked",
+                    float(replicas is None or replicas.bus.connected),
+                ),
+            }
+        )
 
     def _check_of(
         self, operation: Operation[Any, Any], params: Any, actor: Actor
@@ -271,16 +316,16 @@ class Dispatcher:
         """Raises what `joined_nodes.may_join` says."""
         may_join(actor)
 
-    def join_room(
+    async def join_room(
         self, actor: Actor, announcement: Mapping[str, Any], send: Callable[[str], Awaitable[None]]
     ) -> Room:
         """Raises:
         BadArguments, Exhausted: if it cannot be one.
         """
-        return self._services.rooms.join(parse_announcement(announcement), actor.user, send)
+        return await open_room(self._services, actor, parse_announcement(announcement), send)
 
-    def leave_room(self, room: Room) -> None:
-        self._services.rooms.leave(room)
+    async def leave_room(self, room: Room) -> None:
+        await close_room(self._services, room)
 
     async def serve_node(self, actor: Actor, channel: Channel) -> None:
         """A node that dialled us, until either side ends it; raises what `serve_node` says."""

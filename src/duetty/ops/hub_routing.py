@@ -54,7 +54,8 @@ def reachable(actor: Actor, services: Services) -> list[Reachable]:
     shared = [
         Reachable(node=node, actor=_limited(actor, share))
         for share in services.users.of(actor.user)
-        if (node := services.hub.node(share.node)) is not None and share.session in node.sessions
+        if (node := services.hub.joined_node(share.node, share.owner)) is not None
+        and share.session in node.sessions
     ]
     return own + shared
 

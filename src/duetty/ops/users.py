@@ -103,7 +103,7 @@ async def _revoke(params: ShareParams, services: Services, actor: Actor) -> Done
 
 
 def _info(share: Share, services: Services) -> ShareInfo:
-    node = services.hub.node(share.node)
+    node = services.hub.joined_node(share.node, share.owner)
     return ShareInfo(
         id=share.id,
         session_id=share.session,

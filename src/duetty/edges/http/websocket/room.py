@@ -4,7 +4,7 @@ import anyio
 from starlette.websockets import WebSocket
 
 from duetty.edges.http.websocket.socket import Closing, Doors, Socket, encoded, parsed, refuse
-from duetty.errors import BadArguments, DuettyError, Exhausted
+from duetty.errors import BadArguments, Conflict, DuettyError, Exhausted, Unavailable
 from duetty.ops import Room
 
 ANNOUNCE_S = 10.0
@@ -31,8 +31,8 @@ async def _serve(doors: Doors, socket: Socket) -> None:
     if first is None:
         return None
     try:
-        room = doors.dispatcher.join_room(socket.actor, parsed(first), socket.send)
-    except (BadArguments, Exhausted) as error:
+        room = await doors.dispatcher.join_room(socket.actor, parsed(first), socket.send)
+    except (BadArguments, Exhausted, Unavailable, Conflict) as error:
         told = {"type": "refused", "error": {"code": error.code, "message": error.message}}
         await socket.send(encoded(told))
         is_key = error.message.startswith("key:")
@@ -49,7 +49,7 @@ async def _serve(doors: Doors, socket: Socket) -> None:
         with room.scope:
             await _converse(socket, room)
     finally:
-        doors.dispatcher.leave_room(room)
+        await doors.dispatcher.leave_room(room)
     if room.scope.cancelled_caught:
         socket.end(REPLACED)
     return None
