@@ -523,6 +523,7 @@ class Server:
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(_see_orphans_off)
         tasks.start_soon(services.access.close_expired)
+        tasks.start_soon(registry.watch_memory)
         tasks.start_soon(_end_shares, services.users)
         services.hub.restore()
         services.membership.restore(self._settings.hub_join, self._hub_token)

@@ -258,7 +258,7 @@ class Hub:
             kept = json.loads(self._file.read_text(encoding="utf-8"))["servers"]
         except FileNotFoundError:
             return
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.warning("servers_unreadable", extra={"file": str(self._file), "reason": str(error)})
             return
         for each in cast("list[dict[str, Any]]", kept)[:MAX_NODES]:

@@ -284,7 +284,7 @@ class Ended(Result):
     command_line: str | None
     exit_code: int | None
     duration_ms: float | None
-    bound_reached: Literal["deadline", "output"] | None = Field(
+    bound_reached: Literal["deadline", "output", "memory"] | None = Field(
         default=None, description="which of its bounds ended it, if one did"
     )
 

@@ -1165,7 +1165,7 @@ export interface Ended {
   exit_code: number | null;
   duration_ms: number | null;
   /** which of its bounds ended it, if one did */
-  bound_reached: "deadline" | "output" | null;
+  bound_reached: "deadline" | "output" | "memory" | null;
 }
 
 export interface WaitParams {
