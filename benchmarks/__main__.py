@@ -36,6 +36,7 @@ NAMES = (
     "mcp",
     "policy",
     "sandbox",
+    "hub",
     "agent",
 )
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"

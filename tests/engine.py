@@ -14,7 +14,7 @@ from duetty.blocks import Phase
 from duetty.calls import Actor
 from duetty.clock import SystemClock
 from duetty.config import Paths, Settings, find_paths, make_private
-from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network
+from duetty.hub import Address, Hub, IpRules, Joining, Membership, Network, Rooms, Users
 from duetty.ops import Access, AgentHands, Dispatcher, Node, PageOpening, Services, open_oversight
 from duetty.processes import Processes
 from duetty.session import Keeping, Registry, Session
@@ -101,7 +101,7 @@ async def running_engine(
                 version="0",
                 started_s=clock.monotonic_s(),
                 address=lambda: "",
-                new_link=lambda: "",
+                new_link=lambda user: "",
                 stop=lambda keep: None,
                 is_persistent=lambda: True,
                 persist=lambda stays: None,
@@ -130,6 +130,8 @@ async def running_engine(
                     network=Network(IpRules()),
                     tasks=tasks,
                 ),
+                rooms=Rooms(),
+                users=Users(paths.users_file, clock),
                 membership=Membership(file=paths.join_file, tasks=tasks, link=_no_hub),
             )
             dispatcher = Dispatcher(services)

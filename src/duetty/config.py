@@ -120,6 +120,9 @@ class Settings:
     sandbox_memory_mib: int = _setting(
         4_096, "memory of each sandboxed process, in MiB; 0 is no limit"
     )
+    sandbox_total_memory_mib: int = _setting(
+        8_192, "memory of all processes of a sandboxed session together, in MiB; 0 is no limit"
+    )
     sandbox_processes: int = _setting(512, "processes of a sandboxed session; 0 is no limit")
     sandbox_file_mib: int = _setting(
         0, "size of each file that a sandboxed process writes, in MiB; 0 is no limit"
@@ -287,6 +290,11 @@ class Paths:
     def node_key_file(self) -> Path:
         """By which hubs know this machine."""
         return self.state / "node.key"
+
+    @property
+    def users_file(self) -> Path:
+        """The users of this hub, and what they share."""
+        return self.state / "users.json"
 
     @property
     def hub_file(self) -> Path:

@@ -641,6 +641,110 @@ class TokenNotFound(NotFound):
         super().__init__(f"no token {token!r}", hint="list the tokens")
 
 
+class UserNotFound(NotFound):
+    code = "user_not_found"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no user {name!r}", hint="`duetty hub user list` shows them")
+
+
+class UserExists(Conflict):
+    code = "user_exists"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is a user {name!r}")
+
+
+class ShareNotFound(NotFound):
+    code = "share_not_found"
+
+    def __init__(self, share: str) -> None:
+        super().__init__(f"no share {share!r}", hint="`duetty share` lists them")
+
+
+class NoMachine(Conflict):
+    """The user has no machine in this hub that could be asked."""
+
+    code = "no_machine"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "none of your machines is in this hub now",
+            hint="on a machine: `duetty join HUB`",
+            details={"executed": False},
+        )
+
+
+class SeveralMachines(Conflict):
+    """The call names neither a session nor a machine, and there are several."""
+
+    code = "multiple_machines"
+
+    def __init__(self, machines: Sequence[Mapping[str, str]]) -> None:
+        super().__init__(
+            f"{len(machines)} machines could be meant",
+            hint="say which with `server`, by name or id",
+            details={"machines": list(machines), "executed": False},
+        )
+
+
+class RoomNotFound(NotFound):
+    code = "room_not_found"
+
+    def __init__(self, room: str) -> None:
+        super().__init__(
+            f"no room {room[:100]!r}",
+            hint="GET /rooms lists them; its tool host may have left",
+            details={"executed": False},
+        )
+
+
+class RoomToolNotFound(NotFound):
+    """The tool host of the room announced no such tool."""
+
+    code = "tool_not_announced"
+
+    def __init__(self, tool: str, tools: Sequence[str]) -> None:
+        super().__init__(
+            f"this room has no tool {tool!r}", details={"tools": list(tools), "executed": False}
+        )
+
+
+class RoomBusy(Exhausted):
+    code = "room_busy"
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"{most} calls are under way in this room",
+            hint="try again in a moment",
+            details={"executed": False},
+        )
+
+
+class RoomLeft(Unavailable):
+    """The tool host went away within the call."""
+
+    code = "room_left"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the tool host went away within the call",
+            hint="the same commandId may be sent again when it is back",
+            details={"executed": "unknown"},
+        )
+
+
+class ToolFailed(Unavailable):
+    """The tool host answered with an error of its own."""
+
+    code = "tool_failed"
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(
+            message, details={"executed": "unknown", "error": {"code": code, "message": message}}
+        )
+
+
 class ServerNotFound(NotFound):
     """`server` names a node that this one does not know."""
 

@@ -52,7 +52,9 @@ from duetty.edges.http import (
     unix_socket,
     url_of,
 )
+from duetty.edges.http.bridge_door import bridge_routes
 from duetty.edges.http.hub_requests import HubRequests
+from duetty.edges.http.probes import probe_routes
 from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
@@ -68,7 +70,10 @@ from duetty.hub import (
     Joining,
     Membership,
     Network,
+    NodeKey,
     Replicas,
+    Rooms,
+    Users,
     load_key,
     open_replicas,
 )
@@ -127,6 +132,9 @@ LEFT_S = 30.0
 ORPHANS_S = 10.0
 """Between two looks for orphans that ended. Who waits for a child of its own hears of it much sooner."""
 
+SHARES_S = 1.0
+"""Between two looks for shares whose time is up."""
+
 LOOK_S = 0.25
 """Between two looks whether anybody needs it."""
 
@@ -165,9 +173,11 @@ class Server:
         environment: Mapping[str, str],
         ephemeral: bool = False,
         hub_token: str = "",
+        bridge_secret: str = "",
         clock: Clock | None = None,
     ) -> None:
         self._hub_token = hub_token
+        self._bridge_secret = bridge_secret
         self._paths = paths
         self._settings = settings
         self._environment = with_own_place(environment, paths)
@@ -359,6 +369,58 @@ class Server:
             tasks=tasks,
         )
 
+        users = Users(self._paths.users_file, self._clock)
+        users.restore()
+        replicas = await tasks.start(self._keep_replicas, hub)
+        self._hub = hub
+        self._replicas = replicas
+        membership = Membership(
+            file=self._paths.join_file,
+            tasks=tasks,
+            link=self._joining(registry, key, network, tasks),
+        )
+        return Services(
+            hub=hub,
+            replicas=replicas,
+            metrics=HubMetrics(self._clock),
+            membership=membership,
+            rooms=Rooms(),
+            users=users,
+            node=Node(
+                hostname=hub.hostname,
+                server_id=hub.server_id,
+                instance=self._paths.instance,
+                version=__version__,
+                started_s=self._clock.monotonic_s(),
+                address=lambda: self._url,
+                stop=self.stop,
+                is_persistent=lambda: not self._ephemeral,
+                persist=self._persist,
+                new_link=lambda user: f"{self._url}/login?code={access.new_link_code(user)}",
+            ),
+            settings=self._settings,
+            clock=self._clock,
+            registry=registry,
+            store=store,
+            access=access,
+            processes=self._processes,
+            approvals=oversight.approvals,
+            trail=oversight.trail,
+            deciding=oversight.deciding,
+            page_opening=PageOpening(
+                self._for_programs, self._clock, directory=self._paths.runtime, tasks=tasks
+            ),
+            agents=open_agents(
+                self._settings, self._environment, store=store, clock=self._clock, tasks=tasks
+            ),
+            upstreams=oversight.upstreams,
+        )
+
+    def _joining(
+        self, registry: Registry, key: NodeKey, network: Network, tasks: anyio.abc.TaskGroup
+    ) -> Callable[[Address, str], Joining]:
+        """How this machine joins a hub: its key, its app, and what it has run already."""
+
         @cache
         def dedupe() -> Dedupe:
             return Dedupe(self._paths.commands_file, tasks=tasks)
@@ -383,44 +445,7 @@ class Server:
                 sessions=lambda: [(each.profile.id, each.name) for each in registry.sessions()],
             )
 
-        replicas = await tasks.start(self._keep_replicas, hub)
-        self._hub = hub
-        self._replicas = replicas
-        membership = Membership(file=self._paths.join_file, tasks=tasks, link=link)
-        return Services(
-            hub=hub,
-            replicas=replicas,
-            metrics=HubMetrics(self._clock),
-            membership=membership,
-            node=Node(
-                hostname=hub.hostname,
-                server_id=hub.server_id,
-                instance=self._paths.instance,
-                version=__version__,
-                started_s=self._clock.monotonic_s(),
-                address=lambda: self._url,
-                stop=self.stop,
-                is_persistent=lambda: not self._ephemeral,
-                persist=self._persist,
-                new_link=lambda: f"{self._url}/login?code={access.new_link_code()}",
-            ),
-            settings=self._settings,
-            clock=self._clock,
-            registry=registry,
-            store=store,
-            access=access,
-            processes=self._processes,
-            approvals=oversight.approvals,
-            trail=oversight.trail,
-            deciding=oversight.deciding,
-            page_opening=PageOpening(
-                self._for_programs, self._clock, directory=self._paths.runtime, tasks=tasks
-            ),
-            agents=open_agents(
-                self._settings, self._environment, store=store, clock=self._clock, tasks=tasks
-            ),
-            upstreams=oversight.upstreams,
-        )
+        return link
 
     def _edges(self, services: Services, guard: Guard) -> _Edges:
         """The ways in."""
@@ -453,8 +478,10 @@ class Server:
             | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
+                *bridge_routes(dispatcher, guard, self._bridge_secret),
                 *websocket_routes(dispatcher, guard, self._stopping.wait),
                 *sse_routes(dispatcher, guard, self._stopping.wait),
+                *probe_routes(dispatcher, guard),
             ],
         )
         web = WebServer(
@@ -496,6 +523,8 @@ class Server:
         tasks.start_soon(self._sweep, registry)
         tasks.start_soon(_see_orphans_off)
         tasks.start_soon(services.access.close_expired)
+        tasks.start_soon(registry.watch_memory)
+        tasks.start_soon(_end_shares, services.users)
         services.hub.restore()
         services.membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, services.membership)
@@ -516,7 +545,7 @@ class Server:
         announce(
             Announcement(
                 url=self._url,
-                link=services.node.new_link(),
+                link=services.node.new_link(None),
                 token_file=self._paths.token_file,
                 restored=registry.alive,
                 warnings=warnings,
@@ -643,6 +672,13 @@ async def _tell_sessions(registry: Registry, membership: Membership) -> None:
                 entry.event, SessionCreated | SessionRemoved | SessionRenamed
             ):
                 membership.sessions_changed()
+
+
+async def _end_shares(users: Users) -> None:
+    while True:
+        await anyio.sleep(SHARES_S)
+        with _survived("shares"):
+            users.end_expired()
 
 
 async def _see_orphans_off() -> None:

@@ -1,10 +1,14 @@
 """Doors that parse, with bytes that nobody meant: a coded error or an answer, no traceback, no 5xx, no hang.
 
-A short run; `HYPOTHESIS_PROFILE=default` looks for new examples.
+A short run; the last test makes a long one of it (`make test-all`). HTTP by its own document is fuzzed in
+tests/edges/http/test_conformance.py.
 """
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -28,11 +32,13 @@ from duetty.keeper.wire import parse_message
 from duetty.ops import page_keys
 from duetty.session.envelope import parse_envelope
 from duetty.session.matcher import Needle
+from duetty.upstreams.projects import read_offer
 from tests.edges.http.asking import address_of
 from tests.server_process import ServerProcess, running_server
 
+EXAMPLES = int(os.environ.get("DUETTY_FUZZ_EXAMPLES", "60"))
 SHORT = settings(
-    max_examples=60,
+    max_examples=EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -80,6 +86,20 @@ def test_settings(tmp_path: Path, config: bytes) -> None:
     paths.config_file.write_bytes(config)
     with suppress(DuettyError):
         load_settings(paths, {})
+
+
+PROJECT = (
+    b'{"mcpServers": {"x": {"command": "y", "args": ["-a"], "env": {"K": "v"}, "url": "http://z"}}}'
+)
+
+
+@SHORT
+@given(changed(PROJECT), st.sampled_from([".mcp.json", "duetty.toml"]))
+def test_a_projects_file(tmp_path: Path, project: bytes, name: str) -> None:
+    file = tmp_path / name
+    file.write_bytes(project)
+    with suppress(DuettyError):
+        read_offer(file)
 
 
 @SHORT
@@ -207,3 +227,33 @@ def test_lines_of_mcp(server: ServerProcess, data: bytes) -> None:
     for line in heard.splitlines():
         json.loads(line)
     assert server.client.is_up()
+
+
+MESSAGE = b'{"type":"open","id":"x","argv":["bash"],"env":{},"cols":80,"rows":24}'
+
+
+@pytest.mark.pty
+@SHORT
+@given(changed(len(MESSAGE).to_bytes(4, "big") + MESSAGE))
+def test_the_keepers_protocol(server: ServerProcess, data: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(server.paths.keeper_socket))
+        connection.settimeout(0.2)
+        with suppress(OSError):
+            connection.sendall(data)
+            connection.recv(65536)
+
+    info = server.client.get("/server/info")
+    assert info["keeper_pid"] is not None
+    assert "keeper" not in info["degraded"]
+
+
+@pytest.mark.slow  # fifty times as many examples
+def test_every_door_for_long() -> None:
+    """All of the above with fifty times as many examples, new ones each time."""
+    env = {**os.environ, "DUETTY_FUZZ_EXAMPLES": "3000", "HYPOTHESIS_PROFILE": "default"}
+    again = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-m", "not slow", __file__]
+
+    done = subprocess.run(again, env=env, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout[-3_000:]

@@ -21,9 +21,9 @@ HEALTHY_S = 60.0
 class Servers:
     """The hub, the nodes that it speaks for, and a client of each."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, **env: str) -> None:
         self._stack = stack
-        self.hub = self.start("hub")
+        self.hub = self.start("hub", **env)
         self.http = self.client(self.hub)
 
     def start(self, hostname: str, **env: str) -> ServerProcess:

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.hub.echo_host import echo_host
 from tests.hub.nats_server import NatsServer, nats_server
 from tests.server_process import ServerProcess
 
@@ -217,6 +218,53 @@ def test_a_machine_is_listed_called_and_followed_through_the_other_replica(
     assert answer.json()["output"] == "done"
     assert hub.ran() == 1
     assert "59999" in large.json()["output"]
+
+
+def test_a_tool_host_is_listed_and_called_through_the_other_replica(hub: Replicated) -> None:
+    with echo_host(hub.a.url(), hub.token) as room:
+        listed = _eventually(
+            lambda: hub.run_on(hub.b, "GET", "/rooms"), lambda answer: bool(answer.json())
+        )
+        calls = [
+            hub.run_on(
+                each,
+                "POST",
+                f"/rooms/{room}/call",
+                {"command_id": "once", "tool": "echo", "args": {"text": "hi"}},
+            ).json()
+            for each in (hub.b, hub.a)
+        ]
+        wrong = hub.run_on(
+            hub.b, "POST", f"/rooms/{room}/call", {"tool": "echo", "args": {"text": 1}}
+        )
+    gone = _eventually(
+        lambda: hub.run_on(hub.b, "POST", f"/rooms/{room}/call", {"tool": "echo", "args": {}}),
+        lambda answer: answer.status_code == 404,
+    )
+
+    assert [(each["session_id"], each["title"]) for each in listed.json()] == [(room, "Echo")]
+    assert [tool["name"] for tool in listed.json()[0]["tools"]] == ["echo", "wait"]
+    assert calls == [{"command_id": "once", "result": {"text": "hi"}}] * 2
+    assert wrong.json()["error"]["details"]["executed"] is False
+    assert gone.json()["error"]["code"] == "room_not_found"
+
+
+def test_a_replica_counts_and_says_that_it_is_ready(hub: Replicated) -> None:
+    session = hub.ready()
+    holder, other = held_by(hub)
+    hub.run_on(other, "POST", f"/sessions/{session}/run", {"input": "echo counted"})
+
+    ready = httpx.get(other.url() + "/ready")
+    counted = {each: hub.run_on(each, "GET", "/metrics").text for each in (holder, other)}
+    refused = httpx.get(other.url() + "/metrics")
+
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "engine": "connected"})
+    assert "duetty_hub_nodes 1.0" in counted[holder]
+    assert "duetty_hub_nodes 0.0" in counted[other]
+    assert "duetty_hub_replicas 2.0" in counted[other]
+    assert 'duetty_hub_calls_total{outcome="done",to="machine"}' in counted[other]
+    assert 'duetty_hub_call_seconds_bucket{le="0.001",to="machine"}' in counted[other]
+    assert refused.status_code == 401
 
 
 def test_the_engine_that_is_killed_costs_calls_of_the_other_replica_only(hub: Replicated) -> None:

@@ -43,6 +43,7 @@ def test_the_page_names_what_was_found_damaged(browser: Browser, home: Path) -> 
         server.start()
 
         with browsing(browser, server) as tab:
+            tab.goto("")
             damage = tab.page.locator("#damage")
             expect(damage).to_contain_text("store")
             expect(damage).to_contain_text("duetty repair")

@@ -98,7 +98,7 @@ def _written_call(text: str, number: int) -> ToolCall:
         parsed: Any = json.loads(text)
         name: str = str(parsed["tool"])
         arguments: Any = parsed.get("arguments") or {}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ToolCall(id=id_, tool="unknown", arguments=None, text=text)
     if not isinstance(arguments, dict):
         return ToolCall(id=id_, tool=name, arguments=None, text=text)

@@ -227,7 +227,7 @@ def _call(part: ToolCallPart) -> ToolCall:
     if isinstance(given, str):
         try:
             given = json.loads(given or "{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             given = None
     elif given is None:
         given = {}

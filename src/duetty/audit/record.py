@@ -70,7 +70,7 @@ def parse_line(line: bytes) -> Record | None:
         return None
     try:
         parsed: object = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(parsed, dict):
         return None

@@ -3,19 +3,54 @@
 import argparse
 import os
 import time
+from contextlib import suppress
+from pathlib import Path
 
 from duetty.cli.server_start import SPAWN_S, SpawnedServer
-from duetty.client import Client
+from duetty.client import Client, HubClient
+from duetty.client.hub_address import HubAddress
 from duetty.config import Paths, find_paths
-from duetty.errors import ServerUnreachable
+from duetty.errors import BadArguments, DuettyError, ServerUnreachable
 
 
-def add_instance(parser: argparse.ArgumentParser) -> None:
+def add_instance(parser: argparse.ArgumentParser, *, hub: bool = True) -> None:
+    """`hub`: whether it can be done through a hub as well."""
     parser.add_argument(
         "-L",
         "--instance",
         default=os.environ.get("DUETTY_INSTANCE", "default"),
         help="name of the server instance (default: %(default)s)",
+    )
+    if hub:
+        parser.add_argument(
+            "--hub", metavar="URL", help="through this hub, with the token of `duetty login`"
+        )
+
+
+def hub_place(arguments: argparse.Namespace, machine: str) -> Path | HubAddress:
+    """Where a session of another machine is reached: the hub that was named, else this server if it
+    knows the machine, else the hub that does.
+
+    Raises:
+        BadArguments: if none does.
+    """
+    from duetty.cli import logins
+
+    paths = paths_of(arguments)
+    if arguments.hub:
+        return logins.address_of(paths, arguments.hub)
+    places: list[Path | HubAddress] = [logins.address_of(paths, url) for url in logins.known(paths)]
+    if paths.server_socket.exists():
+        places.insert(0, paths.server_socket)
+    for place in places:
+        client = HubClient(place) if isinstance(place, HubAddress) else Client(place)
+        with suppress(DuettyError):
+            listed = client.get("/servers", wait_s=5)
+            if any(machine in (each["hostname"], each["server_id"]) for each in listed):
+                return place
+    raise BadArguments(
+        f"no hub knows a machine {machine!r}",
+        hint="`duetty login HUB`, then `duetty list --everywhere`",
     )
 
 
@@ -37,6 +72,11 @@ def reach(arguments: argparse.Namespace) -> Client:
         ServerUnreachable: if none runs.
     """
     paths = paths_of(arguments)
+    if getattr(arguments, "hub", None):
+        from duetty.cli import logins
+
+        address = logins.address_of(paths, arguments.hub)
+        return HubClient(address, server=getattr(arguments, "server", None))
     if not paths.server_socket.exists():
         raise ServerUnreachable(
             f"no server runs for instance {paths.instance!r}",
@@ -47,6 +87,8 @@ def reach(arguments: argparse.Namespace) -> Client:
 
 def reach_or_spawn(arguments: argparse.Namespace) -> Client:
     """A client of the running server, or of an ephemeral one that ends when nobody needs it."""
+    if getattr(arguments, "hub", None):
+        return reach(arguments)
     paths = paths_of(arguments)
     client = Client(paths.server_socket, server=getattr(arguments, "server", None))
     if paths.server_socket.exists() and client.is_up():

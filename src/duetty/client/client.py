@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import quote, urlencode
 
+from duetty.client.hub_address import HubAddress
 from duetty.errors import DuettyError, ServerUnreachable
 
 _PEER = struct.Struct("3i")
@@ -75,8 +76,13 @@ class Client:
 
     def __init__(self, socket_path: Path, *, server: str | None = None) -> None:
         """`server` names another server that this one speaks for: every call is for that."""
-        self._path = socket_path
+        self._path: Path | HubAddress = socket_path
         self._server = server
+        self._headers: Mapping[str, str] = {}
+        self._prefix = ""
+
+    def _connection(self, wait_s: float | None) -> http.client.HTTPConnection:
+        return _UnixConnection(str(self._path), wait_s=wait_s)
 
     def is_up(self) -> bool:
         try:
@@ -149,12 +155,13 @@ class Client:
         *,
         wait_s: float | None,
     ) -> Generator[http.client.HTTPResponse]:
-        connection = _UnixConnection(str(self._path), wait_s=wait_s)
+        connection = self._connection(wait_s)
         if self._server is not None:
             path += ("&" if "?" in path else "?") + urlencode({"server": self._server})
+        headers = {**self._headers, **headers}
         try:
             with self._reached():
-                connection.request(method, path, payload, headers)
+                connection.request(method, f"{self._prefix}{path}", payload, headers)
                 response = connection.getresponse()
             # Not the caller's own part: a file that cannot be written is no server that is gone.
             yield response
@@ -172,6 +179,20 @@ class Client:
             ) from error
 
 
+class HubClient(Client):
+    """Calls on a hub, with the user's own token."""
+
+    def __init__(self, address: HubAddress, *, server: str | None = None) -> None:
+        super().__init__(Path(), server=server)
+        self._path = address
+        self._address = address
+        self._headers = address.headers
+        self._prefix = address.prefix
+
+    def _connection(self, wait_s: float | None) -> http.client.HTTPConnection:
+        return self._address.http(wait_s)
+
+
 _RAW = {"Content-Type": "application/octet-stream"}
 
 
@@ -180,7 +201,7 @@ def _with_query(path: str, query: Mapping[str, object]) -> str:
     return path + (f"?{urlencode(given, doseq=True)}" if given else "")
 
 
-def _answer(response: http.client.HTTPResponse, content: bytes, path: Path) -> Any:
+def _answer(response: http.client.HTTPResponse, content: bytes, path: Path | HubAddress) -> Any:
     try:
         answer = json.loads(content) if content else None
     except ValueError as error:

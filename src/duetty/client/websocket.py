@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from duetty.client.client import CONNECT_S, connect_socket, raise_refusal
+from duetty.client.hub_address import HubAddress
 from duetty.errors import ServerUnreachable
 
 Message = str | bytes
@@ -45,13 +46,14 @@ class WebSocket:
         self._room = memoryview(bytearray(_READ_BYTES))
 
     @classmethod
-    def connect(cls, socket_path: Path, resource: str) -> "WebSocket":
+    def connect(cls, socket_path: Path | HubAddress, resource: str) -> "WebSocket":
         """Raises:
         ServerUnreachable: if nobody answers, or not with a WebSocket.
         RemoteError: if the server refuses with a code.
         """
         try:
-            connection = connect_socket(str(socket_path))
+            is_hub = isinstance(socket_path, HubAddress)
+            connection = socket_path.connect() if is_hub else connect_socket(str(socket_path))
         except OSError as error:
             raise ServerUnreachable(
                 f"no server answers at {socket_path}: {error}",
@@ -59,7 +61,7 @@ class WebSocket:
             ) from error
         try:
             connection.settimeout(CONNECT_S)
-            rest = _shake_hands(connection, resource)
+            rest = _shake_hands(connection, resource, socket_path)
         except OSError as error:
             connection.close()
             raise ServerUnreachable(
@@ -155,12 +157,17 @@ class WebSocket:
         self._socket.close()
 
 
-def _shake_hands(connection: socket.socket, resource: str) -> bytes:
+def _shake_hands(connection: socket.socket, resource: str, place: Path | HubAddress) -> bytes:
     """Upgrade; what came behind the answer's head already belongs to the frames."""
     key = base64.b64encode(os.urandom(16))
+    host, more = "localhost", ""
+    if isinstance(place, HubAddress):
+        host, resource = place.host, f"{place.prefix}{resource}"
+        more = "".join(f"{name}: {value}\r\n" for name, value in place.headers.items())
     connection.sendall(
-        b"GET %b HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: %b\r\nSec-WebSocket-Version: 13\r\n\r\n" % (resource.encode(), key)
+        b"GET %b HTTP/1.1\r\nHost: %b\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n%b"
+        b"Sec-WebSocket-Key: %b\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        % (resource.encode(), host.encode(), more.encode(), key)
     )
     head, _, rest = _read_head(connection).partition(b"\r\n\r\n")
     status_line, *lines = head.split(b"\r\n")

@@ -63,7 +63,7 @@ class Degraded:
     """Something no longer works as promised (journal, keeper, terminal); None when it is mended."""
 
     WIRE: ClassVar = {"event": "degraded"}
-    part: Literal["journal", "keeper", "store", "terminal", "workspace"]
+    part: Literal["journal", "keeper", "store", "terminal", "workspace", "memory"]
     reason: str | None
 
 

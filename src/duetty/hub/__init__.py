@@ -2,6 +2,7 @@
 
 from duetty.hub.addresses import Address, IpRules, parse_address
 from duetty.hub.dedupe import Dedupe
+from duetty.hub.directory import Claim
 from duetty.hub.hub import Hub
 from duetty.hub.hub_membership import Joining, Membership, Opening
 from duetty.hub.identity import NodeKey, load_key
@@ -20,16 +21,29 @@ from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused, Told
 from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
+from duetty.hub.remote_rooms import (
+    RemoteRoom,
+    claim_room,
+    find_remote,
+    may_return,
+    remote_rooms,
+)
 from duetty.hub.replicas import NodeClaim, Replicas, open_replicas
+from duetty.hub.rooms import Announced, Room, Rooms, parse_announcement
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
+from duetty.hub.users import SCOPES_OF, USER_SCOPES, Share, Users
 
 __all__ = [
     "NOT_OURS",
     "PART_BYTES",
+    "SCOPES_OF",
+    "USER_SCOPES",
     "Address",
+    "Announced",
     "Answer",
     "Asking",
     "Channel",
+    "Claim",
     "Dedupe",
     "Hub",
     "HubMetrics",
@@ -47,14 +61,24 @@ __all__ = [
     "NodeSocket",
     "Opening",
     "RemoteNode",
+    "RemoteRoom",
     "Replicas",
+    "Room",
+    "Rooms",
+    "Share",
     "SocketRefused",
     "Told",
+    "Users",
+    "claim_room",
+    "find_remote",
     "greet",
     "listed",
     "load_key",
+    "may_return",
     "open_replicas",
     "packed",
     "parse_address",
+    "parse_announcement",
+    "remote_rooms",
     "unpacked",
 ]

@@ -822,7 +822,7 @@ def _text(place: Place) -> bytes:
 def _parse(message: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(message)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
 

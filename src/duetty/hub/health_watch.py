@@ -100,7 +100,7 @@ def _parsed(body: bytes) -> Identity:
     try:
         told = cast("dict[str, Any]", json.loads(body))
         hostname, server_id = told["hostname"], told["server_id"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ServerUnavailable("it does not answer as a server of ours does") from error
     if not isinstance(hostname, str) or not _NAME.fullmatch(hostname):
         raise NotOurs("its hostname cannot be used as a name")

@@ -88,6 +88,10 @@ class Hub:
         found |= self._of_user.get(user, {})
         return list(found.values())
 
+    def joined_node(self, id_: str, owner: str | None) -> RemoteNode | None:
+        """This owner's node, at whichever replica."""
+        return next((each for each in self.joined_of(owner) if each.id == id_), None)
+
     def changed(self) -> None:
         """A node came, here or elsewhere."""
         self._changed.set()
@@ -254,7 +258,7 @@ class Hub:
             kept = json.loads(self._file.read_text(encoding="utf-8"))["servers"]
         except FileNotFoundError:
             return
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             log.warning("servers_unreadable", extra={"file": str(self._file), "reason": str(error)})
             return
         for each in cast("list[dict[str, Any]]", kept)[:MAX_NODES]:

@@ -269,7 +269,7 @@ class Membership:
             if not default or not token:
                 return
             address = parse_address(default)
-        except (OSError, ValueError, KeyError, TypeError, BadArguments) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, BadArguments) as error:
             log.warning("join_unreadable", extra={"reason": str(error)})
             return
         self._start(address, token)
@@ -348,5 +348,5 @@ def _refusal(error: InvalidStatus) -> str:
     try:
         told = json.loads(error.response.body or b"")["error"]
         return f"the hub refuses this machine ({status}): {str(told['message'])[:300]}"
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return f"the hub refuses this machine ({status})"

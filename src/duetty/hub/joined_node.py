@@ -319,3 +319,7 @@ class JoinedSocket:
 
     async def close(self, code: int, reason: str) -> None:
         await self._stream.send_json(Kind.CLOSE, {"code": code, "reason": reason}, end=True)
+
+    def drop(self) -> None:
+        self.ended = (1008, "it is shared no more")
+        self._stream.end("it was dropped")

@@ -74,6 +74,9 @@ class NodeSocket(Protocol):
         """
         ...
 
+    def drop(self) -> None:
+        """End it now, from the loop."""
+
 
 class SocketRefused(Exception):
     """The node answered an upgrade with an error."""
@@ -177,3 +180,6 @@ class _DialledSocket:
             return await self._socket.recv()
         except ConnectionClosed as error:
             raise anyio.EndOfStream from error
+
+    def drop(self) -> None:
+        self._socket.transport.abort()

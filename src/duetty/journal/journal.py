@@ -434,7 +434,7 @@ class Journal:
             return True
         probe = self.directory / "probe.tmp"
         try:
-            fd = os.open(probe, os.O_RDWR | os.O_CREAT, 0o600)
+            fd = os.open(probe, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
                 allocate(fd, 0, HEADER_BYTES + FIRST_RESERVE_BYTES)
             finally:

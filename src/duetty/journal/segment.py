@@ -100,7 +100,7 @@ class Segment:
         """
         path = segment_path(directory, base)
         part = path.with_suffix(".tmp")
-        fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        fd = os.open(part, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC, 0o600)
         segment = cls(path, base=base, fd=fd, size=0)
         try:
             segment.reserve(base + 1)

@@ -41,7 +41,9 @@ def write_snapshot(path: Path, snapshot: Snapshot) -> None:
     )
     part = path.with_suffix(".tmp")
     try:
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with open(
+            os.open(part, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC, 0o600), "wb"
+        ) as file:
             file.write(header)
             file.write(content)
         part.replace(path)

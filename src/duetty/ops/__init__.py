@@ -12,6 +12,7 @@ from duetty.hub import (
     NodeSocket,
     Opening,
     RemoteNode,
+    Room,
     packed,
     unpacked,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "PageOpening",
     "Progress",
     "RemoteNode",
+    "Room",
     "Route",
     "Services",
     "Shares",

@@ -11,7 +11,7 @@ import string
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -106,6 +106,7 @@ class Access:
         self._clock = ForwardClock(clock)
         self._own_digest = digest(own_token)
         self._links: dict[bytes, float] = {}
+        self._link_users: dict[bytes, str | None] = {}
         self._tickets: dict[bytes, _Ticket] = {}
         self.bounds = Bounds()
         self.live = Live()
@@ -119,6 +120,8 @@ class Access:
         scopes: Iterable[Scope],
         session: str | None = None,
         expires_in_s: float | None = None,
+        user: str | None = None,
+        kind: Literal["token", "login"] = "token",
     ) -> tuple[str, TokenRecord]:
         """A token to hand out once, and what is kept of it.
 
@@ -134,6 +137,8 @@ class Access:
             scopes=sorted(scopes),
             created_at_ns=now_ns,
             session=session,
+            user=user,
+            kind=kind,
             expires_at_ns=None if expires_in_s is None else now_ns + int(expires_in_s * 1e9),
         )
         self._store.add_token(record)
@@ -154,9 +159,18 @@ class Access:
         self.live.close(token)
         return record
 
+    def revoke_user(self, user: str) -> None:
+        """All that the user has; machines that it brought leave with it."""
+        for record in self._store.tokens():
+            if record.user == user and record.revoked_at_ns is None:
+                self.revoke(record.id)
+
     def by_token(self, token: str) -> Actor | None:
         if hmac.compare_digest(digest(token), self._own_digest):
             return Actor(kind="agent", name="token")
+        own = self._store.valid_token(token, kind="login")
+        if own is not None:
+            return _actor(own, kind="person")
         record = self._store.valid_token(token)
         if record is None:
             return None
@@ -165,19 +179,22 @@ class Access:
 
     # --- browsers -------------------------------------------------------------
 
-    def new_link_code(self) -> str:
-        """A code that signs one browser in, once."""
+    def new_link_code(self, user: str | None = None) -> str:
+        """A code that signs one browser in, once; as this user of a hub, if one is named."""
         now_s = self._clock.monotonic_s()
         code = secrets.token_urlsafe(24)
         _drop(self._links, [each for each, until_s in self._links.items() if until_s < now_s])
         if len(self._links) >= MAX_LINKS:
             self._links.pop(next(iter(self._links)))
         self._links[digest(code)] = now_s + LINK_S
+        self._link_users[digest(code)] = user
+        _drop(self._link_users, [each for each in self._link_users if each not in self._links])
         return code
 
     def sign_in(self, code: str) -> str | None:
         """The cookie that this code buys, the first time; it outlives the server."""
         until_s = self._links.pop(digest(code), None)
+        user = self._link_users.pop(digest(code), None)
         if until_s is None or until_s < self._clock.monotonic_s():
             return None
         self._forget_old()
@@ -188,7 +205,8 @@ class Access:
         cookie, record = new_token(
             "browser",
             kind="browser",
-            scopes=sorted(EVERY_SCOPE),
+            scopes=sorted(EVERY_SCOPE if user is None else EVERY_SCOPE - {Scope.ADMIN}),
+            user=user,
             created_at_ns=now_ns,
             expires_at_ns=now_ns + BROWSER_S * 10**9,
         )
@@ -305,6 +323,7 @@ def _actor(record: TokenRecord, *, kind: str) -> Actor:
         session=record.session,
         session_id=record.session,
         token=record.id,
+        user=record.user,
     )
 
 

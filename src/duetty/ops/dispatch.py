@@ -17,10 +17,17 @@ import anyio
 from pydantic import ValidationError
 
 from duetty.approvals import HostAsk
-from duetty.calls import Actor, Call
-from duetty.errors import BadArguments, DuettyError, NotFound, Refused
+from duetty.calls import Actor, Call, Scope
+from duetty.errors import (
+    BadArguments,
+    DuettyError,
+    NotFound,
+    Refused,
+    ScopeMissing,
+    SessionNotFound,
+)
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Channel, NodeSocket, RemoteNode
+from duetty.hub import Channel, NodeSocket, RemoteNode, Room, parse_announcement
 from duetty.ops.approval_feed import ApprovalFeed, follow_approvals
 from duetty.ops.bounds import Bounds
 from duetty.ops.documents import Stream, whole
@@ -32,17 +39,23 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
+from duetty.ops.hub_routing import destination, reachable
 from duetty.ops.joined_nodes import may_join, serve_node
 from duetty.ops.operation import Operation
-from duetty.ops.permits import keep_within, named_now, permit, permit_change
-from duetty.ops.remote_calls import Hearing, everywhere, forward, named_server
+from duetty.ops.permits import REMOVED, keep_within, named_now, permit, permit_change
+from duetty.ops.remote_callers import Hearing
+from duetty.ops.remote_calls import everywhere, forward
 from duetty.ops.remote_streams import begin_typing, relayed_events, relayed_socket
+from duetty.ops.rooms import close_room, open_room
 from duetty.ops.sandbox_choice import keep_confined
+from duetty.ops.selection import Candidate
 from duetty.ops.services import Node, Services, Steps
+from duetty.ops.sessions import own_candidates
 from duetty.ops.shapes import with_answer
 from duetty.ops.table import OPERATIONS
 from duetty.session import ViewerKind
 from duetty.upstreams import Progress
+from duetty.wire.results import SessionInfo
 from duetty.wire.upstreams import ToolResult
 
 T = TypeVar("T")
@@ -56,7 +69,19 @@ class Dispatcher:
     """What an edge is given: names and arguments in, results or coded errors out."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self._services = replace(services, candidates=services.candidates or self._candidates)
+
+    async def _candidates(self, actor: Actor) -> list[Candidate]:
+        """Sessions that a call may mean which names none: those here, and of the caller's machines."""
+        services = self._services
+        own = [] if actor.user is not None else own_candidates(services, actor)
+        if actor.via is not None or actor.session is not None or not reachable(actor, services):
+            return own
+        listing = OPERATIONS["session.list"]
+        call = Call(actor=actor, operation=listing.name)
+        params = listing.params.model_validate({})
+        listed: list[SessionInfo] = await everywhere(call, listing, params, services)
+        return [*own, *(_candidate(each) for each in listed if each.state != "exited")]
 
     @property
     def operations(self) -> Mapping[str, Operation[Any, Any]]:
@@ -91,7 +116,7 @@ class Dispatcher:
             operation.everywhere and not call.dialect and "server" not in call.arguments
         )
         try:
-            node, call = named_server(operation, call, self._services)
+            node, call = destination(operation, call, self._services)
             params = self._permitted(call, operation)
             elsewhere = node is not None
             keep_confined(call.actor, operation, params, self._services, elsewhere=elsewhere)
@@ -102,6 +127,8 @@ class Dispatcher:
                 raise told from error
             deciding.refused(call, operation, error)
             raise
+        if call.actor.user is not None and operation.everywhere and node is None:
+            return await everywhere(call, operation, params, self._services)
         if node is not None:
             hearing = Hearing(host=host, progress=progress)
             result = await forward(node, call, operation, params, self._services, hearing)
@@ -139,8 +166,45 @@ class Dispatcher:
 
     async def know(self, actor: Actor) -> None:
         """Find out which machines this actor's user has at other replicas of the hub."""
-        if self._services.replicas is not None:
-            await self._services.replicas.know(actor.user)
+        replicas, users = self._services.replicas, self._services.users
+        if replicas is not None:
+            await replicas.know(actor.user)
+            for share in users.of(actor.user):
+                await replicas.know(share.owner)
+
+    @property
+    def readiness(self) -> tuple[bool, str]:
+        """Whether new callers are welcome; and how the hub's engine is, which some can do without."""
+        replicas = self._services.replicas
+        is_away = replicas is not None and not replicas.bus.connected
+        return not self._services.hub.is_draining, "away" if is_away else "connected"
+
+    def metrics(self, actor: Actor) -> bytes:
+        """Counts of this hub, for who runs it.
+
+        Raises:
+            ScopeMissing: for a user of the hub, or a credential that does not read.
+        """
+        permit(actor, Scope.READ)
+        if actor.user is not None or actor.session is not None:
+            raise ScopeMissing("these are counts of all users of this hub")
+        services = self._services
+        replicas = services.replicas
+        return services.metrics.text(
+            {
+                "nodes": ("Machines that are connected here", services.hub.joined),
+                "rooms": ("Tool hosts that are connected here", len(services.rooms)),
+                "calls_under_way": ("Calls to machines", services.hub.under_way),
+                "replicas": (
+                    "Processes of this hub that live",
+                    1 if replicas is None else len(replicas.directory.replicas),
+                ),
+                "engine_connected": (
+                    "Whether the engine can be asked",
+                    float(replicas is None or replicas.bus.connected),
+                ),
+            }
+        )
 
     def _check_of(
         self, operation: Operation[Any, Any], params: Any, actor: Actor
@@ -231,26 +295,37 @@ class Dispatcher:
         """Whether this node is meant."""
         return self._services.hub.is_self(server)
 
-    def elsewhere(self, actor: Actor, server: str) -> RemoteNode:
-        """Raises:
-        ServerNotFound: if it is none that this actor's user has.
-        """
-        return self._services.hub.find(server, actor.user)
-
-    def server_of(self, actor: Actor, session: str) -> str | None:
-        """The id of the node that has this session; None if this one has it, or none does.
+    def elsewhere(
+        self, actor: Actor, *, server: str | None, session: str | None
+    ) -> tuple[RemoteNode, Actor] | None:
+        """The node that is named or that has the session, and as whom it is followed; None for this one.
 
         Raises:
-            SessionAmbiguous: if several machines have one of this name.
+            ServerNotFound, SessionNotFound: if it is none that this actor reaches.
+            SessionAmbiguous: if several machines have a session of this name.
         """
-        operation = OPERATIONS["session.get"]
-        call = Call(actor=actor, operation=operation.name, arguments={"session": session})
-        node, _ = named_server(operation, call, self._services)
-        return None if node is None else node.id
+        operation = OPERATIONS["screen.get" if session is not None else "server.status"]
+        named = {"session": session} if session is not None else {}
+        if server is not None:
+            named["server"] = server
+        call = Call(actor=actor, operation=operation.name, arguments=named)
+        node, call = destination(operation, call, self._services)
+        return None if node is None else (node, call.actor)
 
     def may_join(self, actor: Actor) -> None:
         """Raises what `joined_nodes.may_join` says."""
         may_join(actor)
+
+    async def join_room(
+        self, actor: Actor, announcement: Mapping[str, Any], send: Callable[[str], Awaitable[None]]
+    ) -> Room:
+        """Raises:
+        BadArguments, Exhausted: if it cannot be one.
+        """
+        return await open_room(self._services, actor, parse_announcement(announcement), send)
+
+    async def leave_room(self, room: Room) -> None:
+        await close_room(self._services, room)
 
     async def serve_node(self, actor: Actor, channel: Channel) -> None:
         """A node that dialled us, until either side ends it; raises what `serve_node` says."""
@@ -285,6 +360,8 @@ class Dispatcher:
         def call(name: str, arguments: Mapping[str, object]) -> Awaitable[Any]:
             return self.call(actor, name, arguments)
 
+        if actor.user is not None:
+            raise SessionNotFound(session)  # what is here is not a user's of the hub
         following = follow_session(
             call, self._services, self._now(actor), session, kind=kind, size=size
         )
@@ -296,11 +373,11 @@ class Dispatcher:
 
     def watch(self, actor: Actor) -> AbstractContextManager[Watch]:
         """Look at all sessions; entering it raises what `watch_sessions` says."""
-        return self._attended(watch_sessions(self._services, actor), actor)
+        return self._attended(watch_sessions(self._services, _here(actor)), _here(actor))
 
     def approval_feed(self, actor: Actor) -> AbstractContextManager[ApprovalFeed]:
         """Look at the questions to a person; entering it raises what `follow_approvals` says."""
-        return follow_approvals(self._services, self._now(actor))
+        return follow_approvals(self._services, self._now(_here(actor)))
 
     @contextmanager
     def _attended(
@@ -311,6 +388,23 @@ class Dispatcher:
             only = look.session_id if kind == "attach" and isinstance(look, View) else None
             with self._services.approvals.attendance.attending(actor, session_id=only):
                 yield look
+
+
+def _candidate(info: SessionInfo) -> Candidate:
+    """Named with its machine: two may have a session of one name."""
+    return Candidate(
+        session_id=info.id,
+        name=f"{info.server}/{info.name}",
+        title=info.title or info.command,
+        machine=info.server,
+        cwd=info.cwd,
+        last_activity_ms=info.last_activity_ms,
+    )
+
+
+def _here(actor: Actor) -> Actor:
+    """As who looks at what is here. A user of a hub has no session of the hub's own."""
+    return actor if actor.user is None else replace(actor, session=REMOVED, session_id=REMOVED)
 
 
 def bad_arguments(error: ValidationError) -> BadArguments:

@@ -36,8 +36,15 @@ def permit(actor: Actor, scope: Scope, *, session: str | None = None) -> None:
             hint="make one with that scope: `duetty token create`",
             details={"needs": scope.value, "has": sorted(actor.scopes)},
         )
-    if session is not None and actor.session not in (None, session):
+    if session is not None and actor.session is not None and not _is_meant(actor, session):
         raise _other_session(actor)
+
+
+def _is_meant(actor: Actor, session: str) -> bool:
+    """Whether this is the one session that the actor reaches, by its name or by its id."""
+    return session == actor.session or (
+        actor.session_id is not None and session == actor.session_id
+    )
 
 
 def permit_change(actor: Actor, operation: Operation[Any, Any]) -> None:
@@ -95,6 +102,6 @@ def keep_within(actor: Actor, operation: Operation[Any, Any], params: Any) -> An
     named = getattr(params, "session", None)
     if named is None and "session" in operation.params.model_fields:
         return params.model_copy(update={"session": actor.session})
-    if named != actor.session:
+    if not isinstance(named, str) or not _is_meant(actor, named):
         raise _other_session(actor)
     return params

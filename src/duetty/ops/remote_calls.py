@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from duetty.calls import Call, Effect, Scope
+from duetty.calls import Call, Effect
 from duetty.errors import (
     AuthInvalid,
     AuthRequired,
@@ -31,18 +31,15 @@ from duetty.errors import (
     NotFound,
     OriginNotAllowed,
     Refused,
-    ScopeMissing,
-    ServerNotFound,
     ServerUnavailable,
-    SessionAmbiguous,
     Unavailable,
 )
 from duetty.hub import Answer, Asking, RemoteNode
 from duetty.ops.documents import Stream
 from duetty.ops.guardrail.decision_path import Deciding, denied
 from duetty.ops.guardrail.recorded_arguments import recorded_arguments
+from duetty.ops.hub_routing import Reachable, reachable
 from duetty.ops.operation import Operation
-from duetty.ops.permits import permit
 from duetty.ops.remote_callers import Hearing, caller_of, plain_text
 from duetty.ops.services import Services
 from duetty.policy import Deny
@@ -66,10 +63,6 @@ CHUNK_S = 30.0
 MAX_LISTED = 2_000
 """Sessions taken from one node."""
 
-_OWN = frozenset({"server.health", "server.link"})
-_OWN_NOUNS = frozenset({"auth", "token"})
-"""Never sent on: what they give would be the hub's own standing with that node."""
-
 _BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 _WAITS = ("max_wait_ms", "wait_ms", "timeout_ms", "grace_ms", "lease_ms")
 _CODE = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -84,94 +77,6 @@ _KINDS: Mapping[int, type[DuettyError]] = {
     429: Exhausted,
     503: Unavailable,
 }
-
-
-def named_server(
-    operation: Operation[Any, Any], call: Call, services: Services
-) -> tuple[RemoteNode | None, Call]:
-    """The node that `server` means, None for this one; and the call without it.
-
-    Raises:
-        BadArguments: if it is no text; or what the operation says to that.
-        ServerNotFound: if it is none that we know; or the same.
-    """
-    if "server" in operation.params.model_fields:
-        return None, call
-    if call.actor.via is not None:  # a node is asked for what is its own
-        rest = {name: value for name, value in call.arguments.items() if name != "server"}
-        return None, replace(call, arguments=rest)
-    if "server" not in call.arguments:
-        return _of_session(operation, call, services)
-    rest = dict(call.arguments)
-    server = rest.pop("server")
-    call = replace(call, arguments=rest)
-    if server is not None and not isinstance(server, str):
-        error = BadArguments(
-            "server: must be a text", details={"fields": {"server": "must be a text"}}
-        )
-        raise error if operation.malformed is None else operation.malformed(error)
-    if server is None or services.hub.is_self(server):
-        return None, call
-    if call.actor.session is not None:
-        raise ScopeMissing(
-            "this token is for one session of this server", details={"session": call.actor.session}
-        )
-    try:
-        node = services.hub.find(server, call.actor.user)
-    except ServerNotFound as error:
-        if operation.malformed is None:
-            raise
-        fields = {"fields": {"server": "must be one that this one knows"}}
-        raise operation.malformed(
-            BadArguments(error.message, hint=error.hint, details=fields)
-        ) from error
-    return _checked(operation, call, node), call
-
-
-def _of_session(
-    operation: Operation[Any, Any], call: Call, services: Services
-) -> tuple[RemoteNode | None, Call]:
-    """The node that has the session which is named, where it is one that joined and not this one.
-
-    `MACHINE/SESSION` says both; an id is unique, and a name counts if only one machine has it.
-
-    Raises:
-        ServerNotFound: if there is no such machine.
-        SessionAmbiguous: if several have a session of that name.
-    """
-    named = call.arguments.get("session")
-    hub = services.hub
-    if not isinstance(named, str) or call.actor.session is not None:
-        return None, call
-    if not hub.joined_of(call.actor.user):
-        return None, call
-    machine, slash, session = named.partition("/")
-    if slash:
-        call = replace(call, arguments={**call.arguments, "session": session})
-        if hub.is_self(machine):
-            return None, call
-        return _checked(operation, call, hub.find(machine, call.actor.user)), call
-    if call.actor.user is None and services.registry.has(named):
-        return None, call
-    found = hub.with_session(named, call.actor.user)
-    if len(found) > 1:
-        raise SessionAmbiguous(named, [node.name for node in found])
-    return (_checked(operation, call, found[0]), call) if found else (None, call)
-
-
-def _checked(operation: Operation[Any, Any], call: Call, node: RemoteNode) -> RemoteNode:
-    """Raises:
-    BadArguments, ScopeMissing: if this cannot be asked of another node.
-    """
-    if operation.name in _OWN or operation.name.partition(".")[0] in _OWN_NOUNS:
-        raise BadArguments(
-            f"{operation.name} is about this server and who calls it",
-            hint="ask that server itself; GET /servers tells how it is",
-        )
-    if operation.composed:
-        for scope in (Scope.READ, Scope.INPUT, Scope.CONTROL):
-            permit(call.actor, scope)  # its steps are taken there, where we are one and the same
-    return node
 
 
 def refuse_denied(
@@ -438,21 +343,23 @@ async def everywhere(
     Nodes are asked side by side for what is their own, so that two that speak for each other
     do not ask in circles.
     """
-    nodes = [node for node in services.hub.nodes(call.actor.user) if node.health == "healthy"]
-    found: dict[RemoteNode, list[Any]] = {}
+    asked = [each for each in reachable(call.actor, services) if each.node.health == "healthy"]
+    found: dict[Reachable, list[Any]] = {}
 
-    async def ask(node: RemoteNode) -> None:
-        own = replace(call, arguments={**call.arguments, "server": node.name})
+    async def ask(each: Reachable) -> None:
+        # `server`, so that two that speak for each other do not ask in circles.
+        given = {**call.arguments, "server": each.node.name}
+        own = replace(call, actor=each.actor, arguments=given)
         try:
-            with node.calling(), anyio.move_on_after(LIST_S):
-                found[node] = await _result(node, own, operation, params, Hearing())
+            with each.node.calling(), anyio.move_on_after(LIST_S):
+                found[each] = await _result(each.node, own, operation, params, Hearing())
         except DuettyError:
             return  # `GET /servers` tells how it is
 
     async with anyio.create_task_group() as tasks:
-        for node in nodes:
-            tasks.start_soon(ask, node)
-    return [each for node in nodes for each in found.get(node, [])]
+        for each in asked:
+            tasks.start_soon(ask, each)
+    return [one for each in asked for one in found.get(each, [])]
 
 
 # --- the trail ----------------------------------------------------------------

@@ -45,8 +45,10 @@ async def relayed_socket(
     if node.health != "healthy":
         raise node.unavailable(node.reason or "it has not answered yet", executed=False)
     try:
-        async with node.link.socket(target, asking=Asking(caller=caller_of(actor))) as socket:
-            yield socket
+        asking = Asking(caller=caller_of(actor))
+        async with node.link.socket(target, asking=asking) as socket:
+            with services.users.held(actor.user, actor.session_id, socket.drop):
+                yield socket
     except SocketRefused as error:
         raise told_error(node, error.status, error.body) from error
     except ServerUnavailable as error:

@@ -6,7 +6,7 @@ import anyio.to_thread
 
 from duetty import descriptors
 from duetty.calls import Actor, Effect, Scope
-from duetty.errors import NotAPerson
+from duetty.errors import NotAPerson, UserNotFound
 from duetty.ops.judgements import PLAIN
 from duetty.ops.mcp_host import host_entry
 from duetty.ops.operation import Operation, Route
@@ -23,6 +23,7 @@ from duetty.wire.results import (
     ServerLimits,
     ServerStatus,
 )
+from duetty.wire.users import LinkParams
 
 
 async def _health(params: Nothing, services: Services, actor: Actor) -> Health:
@@ -96,7 +97,9 @@ async def _stop(params: StopParams, services: Services, actor: Actor) -> Done:
     return Done()
 
 
-async def _link(params: Nothing, services: Services, actor: Actor) -> Link:
+async def _link(params: LinkParams, services: Services, actor: Actor) -> Link:
+    if params.user is not None:
+        services.users.find(params.user)
     for scope in Scope:
         permit(actor, scope)  # a browser that is signed in may do everything
     if actor.kind != "person":
@@ -104,7 +107,7 @@ async def _link(params: Nothing, services: Services, actor: Actor) -> Link:
         raise NotAPerson(
             "an agent cannot sign a browser in", hint="`duetty token link`, by a person"
         )
-    return Link(link=services.node.new_link())
+    return Link(link=services.node.new_link(params.user))
 
 
 async def _is_persistent(params: Nothing, services: Services, actor: Actor) -> Persistent:
@@ -163,15 +166,15 @@ STOP = Operation(
 )
 LINK = Operation(
     name="server.link",
-    summary="A link that signs one browser in, once.",
+    summary="A link that signs one browser in, once; on a hub, as one of its users.",
     effect=Effect.CONTROL,
     judged=PLAIN,
-    params=Nothing,
+    params=LinkParams,
     result=Link,
     run=_link,
     route=Route(method="POST", path="/server/link"),
     admin=True,
-    errors=(NotAPerson,),
+    errors=(NotAPerson, UserNotFound),
 )
 IS_PERSISTENT = Operation(
     name="server.persistent",

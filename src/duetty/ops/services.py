@@ -10,7 +10,7 @@ from duetty.audit import Trail
 from duetty.clock import Clock, SystemClock
 from duetty.config import Settings
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Hub, HubMetrics, Membership, Replicas
+from duetty.hub import Claim, Hub, HubMetrics, Membership, Replicas, Rooms, Users
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
@@ -31,7 +31,7 @@ class Node:
     version: str
     started_s: float
     address: Callable[[], str]
-    new_link: Callable[[], str]
+    new_link: Callable[[str | None], str]
     """A link that signs one browser in, once."""
 
     stop: Callable[[bool], None]
@@ -75,8 +75,14 @@ class Services:
     membership: Membership
     """In a hub that this server joined."""
 
+    rooms: Rooms
+    users: Users
+
     replicas: Replicas | None = None
     """Of this hub; None where none can join."""
+
+    room_claims: dict[str, Claim] = field(default_factory=dict[str, Claim])
+    """By which other replicas of this hub find rooms that are here."""
 
     metrics: HubMetrics = field(default_factory=lambda: HubMetrics(SystemClock()))
     upstreams: Upstreams = field(default_factory=no_upstreams)

@@ -72,7 +72,11 @@ async def _ticket(params: Nothing, services: Services, actor: Actor) -> Ticket:
 
 async def _whoami(params: Nothing, services: Services, actor: Actor) -> WhoAmI:
     return WhoAmI(
-        kind=actor.kind, name=actor.name, scopes=sorted(actor.scopes), session=actor.session
+        kind=actor.kind,
+        name=actor.name,
+        user=actor.user,
+        scopes=sorted(actor.scopes),
+        session=actor.session,
     )
 
 
@@ -92,6 +96,7 @@ def _info(record: TokenRecord, services: Services) -> TokenInfo:
     return TokenInfo(
         id=record.id,
         kind=record.kind,
+        user=record.user,
         name=record.name,
         scopes=list(record.scopes),
         session=_session_name(record.session, services),

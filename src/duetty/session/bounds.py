@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-BoundReached = Literal["deadline", "output"]
+BoundReached = Literal["deadline", "output", "memory"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,5 +26,5 @@ def parse_bounds(text: str | None) -> Bounds:
     """None of those of a later version, which say more than we know."""
     try:
         return Bounds(**json.loads(text)) if text else NO_BOUNDS
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return NO_BOUNDS

@@ -43,7 +43,7 @@ def read_elements(directory: Path) -> KeptElements | None:
     try:
         shape = json.loads((directory / NAME).read_text(encoding="utf-8"))
         return kept_from(cast("dict[str, Any]", shape))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 

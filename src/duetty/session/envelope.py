@@ -75,7 +75,7 @@ def parse_envelope(data: bytes) -> Envelope | None:
             progress=Progress(**progress),
             open_block=Block(**fields) if (fields := _unpacked(head, "open_block")) else None,
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

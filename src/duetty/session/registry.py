@@ -56,6 +56,7 @@ from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.handover import wait_handed_over
 from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.lane import Lane
+from duetty.session.memory import memory_bytes
 from duetty.session.profile import Profile
 from duetty.session.restore import Whose, profile_of, recall_blocks, records, restored
 from duetty.session.session import Session
@@ -92,6 +93,9 @@ END_GRACE_S = 2.0
 
 KEEPER_RETRY_S = 1.0
 """Between two attempts to start a keeper on a machine that has no room for one."""
+
+MEMORY_LOOK_S = 0.5
+"""Between two looks at the memory of sandboxed sessions."""
 
 log = logging.getLogger("duetty.sessions")
 
@@ -549,6 +553,35 @@ class Registry:
                 await self.close(session, first=Signals.SIGHUP, grace_s=END_GRACE_S)
 
         self._tasks.start_soon(end)
+
+    async def watch_memory(self) -> None:
+        """End sandboxed sessions whose processes together take too much; runs as long as the server."""
+        most = self._settings.sandbox_total_memory_mib << 20
+        while most:
+            await anyio.sleep(MEMORY_LOOK_S)
+            watched = {
+                each.profile.pid: each
+                for each in self.sessions()
+                if each.profile.sandbox != "none" and not each.is_exited and each.profile.pid
+            }
+            if watched:
+                taken = await anyio.to_thread.run_sync(
+                    partial(memory_bytes, list(watched), above=most)
+                )
+                for pid, size in taken.items():
+                    if size > most and not watched[pid].is_exited:
+                        self._end_for_memory(watched[pid], size)
+
+    def _end_for_memory(self, session: Session, size: int) -> None:
+        most = self._settings.sandbox_total_memory_mib
+        session.bound_reached = "memory"
+        session.ended_for = (
+            f"its processes took {size >> 20} MiB together and were ended: a sandboxed session may "
+            f"take {most} MiB (sandbox.total_memory_mib)"
+        )
+        session.log.append(Degraded(part="memory", reason=session.ended_for))
+        log.warning("session_took_too_much_memory", extra={"session": session.profile.id})
+        self._tasks.start_soon(partial(self.close, session, first=Signals.SIGKILL, grace_s=0))
 
     def told_end(self, session: Session) -> None:
         """Whoever left it running knows of its end; nobody is told again."""

@@ -126,6 +126,9 @@ class Session:
         self.bound_reached: BoundReached | None = None
         """Which of its bounds ended it, if one did."""
 
+        self.ended_for: str | None = None
+        """Why the server ended its processes, for people to read."""
+
         self.shown = LastShown()
         self.viewers = Viewers()
         self.last_dump: object = None
@@ -176,7 +179,13 @@ class Session:
     @property
     def degraded(self) -> str | None:
         """Why it does not all work as promised; None when it does."""
-        return self.journal.degraded or self._failure or self.left_behind or self.journal.damage
+        return (
+            self.ended_for
+            or self.journal.degraded
+            or self._failure
+            or self.left_behind
+            or self.journal.damage
+        )
 
     @property
     def recent(self) -> deque[Block]:

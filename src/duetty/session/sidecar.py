@@ -32,5 +32,5 @@ def read_sidecar(directory: Path) -> SessionRecord | None:
         fields["command"] = tuple(fields["command"])
         fields["tags"] = tuple(fields["tags"])
         return SessionRecord(**fields)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

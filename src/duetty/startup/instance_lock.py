@@ -19,7 +19,12 @@ ENDING_S = 15.0
 @contextmanager
 def locked(paths: Paths) -> Generator[None]:
     """One server for one instance; the lock goes with the process, however it ends."""
-    fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fd = os.open(paths.lock_file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateUnwritable(
+            f"cannot use {paths.lock_file}: {error.strerror}", hint="it must be a file of yours"
+        ) from error
     try:
         if not _lock(fd, paths):
             pid = os.read(fd, 32).decode("ascii", "replace").strip() or "unknown"

@@ -35,7 +35,9 @@ class _PrivateLog(RotatingFileHandler):
 
     def _open(self) -> TextIOWrapper:
         fd = os.open(
-            self.baseFilename, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600
+            self.baseFilename,
+            os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC,
+            0o600,
         )
         os.fchmod(fd, 0o600)
         return open(fd, "a", encoding="utf-8")

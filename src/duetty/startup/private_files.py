@@ -14,7 +14,9 @@ def write_private(path: Path, text: str) -> None:
     """
     temporary = path.with_name(f"{path.name}.new")
     try:
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        fd = os.open(
+            temporary, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC | os.O_CLOEXEC, 0o600
+        )
         with open(fd, "w", encoding="utf-8") as file:
             file.write(text + "\n")
         temporary.replace(path)

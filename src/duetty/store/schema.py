@@ -182,6 +182,10 @@ CREATE TABLE conversation_entries (
 ) WITHOUT ROWID;
 """
 
+_USERS = """
+ALTER TABLE tokens ADD COLUMN user TEXT;
+"""
+
 MIGRATIONS: tuple[str, ...] = (
     _SESSIONS_BLOCKS_TOKENS,
     _BROWSERS_AND_LAST_USE,
@@ -191,4 +195,5 @@ MIGRATIONS: tuple[str, ...] = (
     _PAGE_KEYS,
     _BOUNDS,
     _CONVERSATIONS,
+    _USERS,
 )

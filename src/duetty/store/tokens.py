@@ -15,8 +15,9 @@ from typing import Any, Literal
 
 from duetty.store.rows import from_strings, storable, storable_or_none, to_strings
 
-Kind = Literal["token", "browser"]
-"""A token is shown by a client in a header; a browser's is a cookie, and works nowhere else."""
+Kind = Literal["token", "login", "browser"]
+"""A token is shown by a client in a header, `login` is a person's own; a browser's is a cookie, and
+works nowhere else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,9 @@ class TokenRecord:
     scopes: tuple[str, ...]
     session: str | None = None
     """The only session it reaches; None means all of them."""
+
+    user: str | None = None
+    """Of a hub: whose it is; None is who runs the server."""
 
     created_at_ns: int
     expires_at_ns: int | None = None
@@ -52,6 +56,7 @@ def new_token(
     session: str | None = None,
     expires_at_ns: int | None = None,
     kind: Kind = "token",
+    user: str | None = None,
 ) -> tuple[str, TokenRecord]:
     """A token to hand out once, and the record to keep."""
     token = secrets.token_urlsafe(32)
@@ -62,6 +67,7 @@ def new_token(
         hash=hash_token(token),
         scopes=tuple(scopes),
         session=session,
+        user=user,
         created_at_ns=created_at_ns,
         expires_at_ns=expires_at_ns,
     )
@@ -73,13 +79,13 @@ def hash_token(token: str) -> str:
 
 _COLUMNS = (
     "id, name, hash, scopes, session, created_at_ns, expires_at_ns, revoked_at_ns,"
-    " kind, last_used_at_ns, key"
+    " kind, last_used_at_ns, key, user"
 )
 
 
 def save(connection: sqlite3.Connection, record: TokenRecord) -> None:
     connection.execute(
-        f"INSERT INTO tokens ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constant
+        f"INSERT INTO tokens ({_COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608 - constant
         " ON CONFLICT (id) DO UPDATE SET revoked_at_ns = excluded.revoked_at_ns,"
         " last_used_at_ns = excluded.last_used_at_ns, key = excluded.key",
         (
@@ -94,6 +100,7 @@ def save(connection: sqlite3.Connection, record: TokenRecord) -> None:
             record.kind,
             record.last_used_at_ns,
             record.key,
+            record.user,
         ),
     )
 
@@ -122,4 +129,5 @@ def _record(row: dict[str, Any]) -> TokenRecord:
         revoked_at_ns=row["revoked_at_ns"],
         last_used_at_ns=row.get("last_used_at_ns"),
         key=row.get("key"),
+        user=row.get("user"),
     )

@@ -106,7 +106,11 @@ class ErrorOutput:
             if self._size + len(data) > LOG_BYTES and self._size:
                 self._path.replace(self._path.with_name(f"{self._path.name}.1"))
                 self._size = 0
-            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            fd = os.open(
+                self._path,
+                os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_APPEND | os.O_CLOEXEC,
+                0o600,
+            )
             with open(fd, "wb") as file:
                 file.write(data[-LOG_BYTES:])
             self._size += len(data)

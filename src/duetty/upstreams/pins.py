@@ -150,7 +150,11 @@ class Pins:
         }
         temporary = self._path.with_name(f"{self._path.name}.new")
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            fd = os.open(
+                temporary,
+                os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC | os.O_CLOEXEC,
+                0o600,
+            )
             with open(fd, "w", encoding="utf-8", errors="surrogatepass") as file:
                 json.dump(document, file, ensure_ascii=True)
                 file.flush()

@@ -213,7 +213,11 @@ class Accepted:
     def _write(self, kept: dict[str, str]) -> None:
         temporary = self._path.with_name(f"{self._path.name}.new")
         try:
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            fd = os.open(
+                temporary,
+                os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC | os.O_CLOEXEC,
+                0o600,
+            )
             with open(fd, "w", encoding="utf-8", errors="surrogatepass") as file:
                 json.dump({"version": VERSION, "files": kept}, file)
                 file.flush()

@@ -196,13 +196,15 @@ class Ticket(Result):
 class WhoAmI(Result):
     kind: Literal["person", "agent", "node"]
     name: str
+    user: str | None = Field(None, description="of a hub: the user behind the credential")
     scopes: list[str]
     session: str | None = Field(description="the only session it reaches")
 
 
 class TokenInfo(Result):
     id: str
-    kind: Literal["token", "browser"]
+    kind: Literal["token", "login", "browser"]
+    user: str | None = Field(None, description="of a hub: whose it is")
     name: str
     scopes: list[str]
     session: str | None = Field(description="the only session it reaches")
@@ -282,7 +284,7 @@ class Ended(Result):
     command_line: str | None
     exit_code: int | None
     duration_ms: float | None
-    bound_reached: Literal["deadline", "output"] | None = Field(
+    bound_reached: Literal["deadline", "output", "memory"] | None = Field(
         default=None, description="which of its bounds ended it, if one did"
     )
 

@@ -67,6 +67,11 @@ export interface StopParams {
 export interface Done {
 }
 
+export interface LinkParams {
+  /** of a hub: whom it signs in */
+  user?: string | null;
+}
+
 export interface Link {
   link: string;
 }
@@ -132,6 +137,101 @@ export interface HubInfo {
   reason: string | null;
 }
 
+export interface UserInfo {
+  name: string;
+  created_at: string;
+  tokens: number;
+  machines: number;
+  rooms: number;
+}
+
+export interface UserParams {
+  /** letters, digits, '.', '_' and '-' */
+  name: string;
+}
+
+export interface UserTokenParams {
+  /** the user */
+  name: string;
+  /** what it is for */
+  label?: string;
+  /** what it allows */
+  scopes?: ("read" | "input" | "control" | "approve" | "join")[];
+  /** the person's own, as `duetty login` stores it */
+  person?: boolean;
+  /** null: until revoked */
+  expires_in_s?: number | null;
+}
+
+export interface NewUserToken {
+  /** the token itself: it is not kept and cannot be shown again */
+  token: string;
+  id: string;
+  user: string;
+  scopes: string[];
+}
+
+export interface ShareSessionParams {
+  /** its id, name, or MACHINE/SESSION */
+  session: string;
+  /** another user of the hub */
+  user: string;
+  role?: "watch" | "drive" | "moderate";
+  /** null: until revoked */
+  expires_in_s?: number | null;
+}
+
+export interface ShareInfo {
+  id: string;
+  session_id: string;
+  /** its name, while its machine is here */
+  session: string | null;
+  machine: string | null;
+  /** null: who runs the hub */
+  owner: string | null;
+  user: string;
+  role: "watch" | "drive" | "moderate";
+  expires_at: string | null;
+}
+
+export interface ShareParams {
+  /** its id */
+  share: string;
+}
+
+export interface RoomInfo {
+  session_id: string;
+  title: string;
+  document_name: string | null;
+  file_key: string | null;
+  tools: RoomTool[];
+}
+
+export interface RoomTool {
+  name: string;
+  description: string;
+  input_schema: Record<string, unknown>;
+}
+
+export interface RoomCallParams {
+  /** its session id */
+  room: string;
+  /** a tool that it announced */
+  tool: string;
+  /** as its schema says */
+  args?: Record<string, unknown>;
+  /** names the call: the same one again is done once */
+  command_id?: string | null;
+  /** for the answer */
+  wait_ms?: number;
+}
+
+export interface RoomResult {
+  command_id: string;
+  /** what the tool host answered */
+  result: unknown;
+}
+
 export interface TokenCreateParams {
   /** whose it is, for lists and history */
   name: string;
@@ -145,7 +245,9 @@ export interface TokenCreateParams {
 
 export interface TokenInfo {
   id: string;
-  kind: "token" | "browser";
+  kind: "token" | "login" | "browser";
+  /** of a hub: whose it is */
+  user: string | null;
   name: string;
   scopes: string[];
   /** the only session it reaches */
@@ -176,6 +278,8 @@ export interface Ticket {
 export interface WhoAmI {
   kind: "person" | "agent" | "node";
   name: string;
+  /** of a hub: the user behind the credential */
+  user: string | null;
   scopes: string[];
   /** the only session it reaches */
   session: string | null;
@@ -1061,7 +1165,7 @@ export interface Ended {
   exit_code: number | null;
   duration_ms: number | null;
   /** which of its bounds ended it, if one did */
-  bound_reached: "deadline" | "output" | null;
+  bound_reached: "deadline" | "output" | "memory" | null;
 }
 
 export interface WaitParams {
@@ -2290,8 +2394,8 @@ export interface Operations {
   "server.limits": { params: Nothing; result: ServerLimits };
   /** End the server; with its sessions, or leaving them to the keeper. */
   "server.stop": { params: StopParams; result: Done };
-  /** A link that signs one browser in, once. */
-  "server.link": { params: Nothing; result: Link };
+  /** A link that signs one browser in, once; on a hub, as one of its users. */
+  "server.link": { params: LinkParams; result: Link };
   /** Whether the server stays when no session and no client is left. */
   "server.persistent": { params: Nothing; result: Persistent };
   /** Make the server stay, or end when no session and no client is left. */
@@ -2310,6 +2414,24 @@ export interface Operations {
   "server.leave": { params: Nothing; result: HubInfo };
   /** The hub that this server joined, and how the connection to it is. */
   "server.hub": { params: Nothing; result: HubInfo };
+  /** The users of this hub. */
+  "user.list": { params: Nothing; result: UserInfo[] };
+  /** Add a user to this hub; a token for them is made next. */
+  "user.add": { params: UserParams; result: UserInfo };
+  /** Remove a user: their tokens end now, and with them their machines and connections. */
+  "user.remove": { params: UserParams; result: Done };
+  /** Make a token for a user: for an agent, for a machine that joins, or the person's own. */
+  "user.token": { params: UserTokenParams; result: NewUserToken };
+  /** Share a session with another user of the hub: watch, drive or moderate, for a time. */
+  "share.add": { params: ShareSessionParams; result: ShareInfo };
+  /** What this user shares, and what was shared with them. */
+  "share.list": { params: Nothing; result: ShareInfo[] };
+  /** End a share: what it holds open is closed now. */
+  "share.revoke": { params: ShareParams; result: Done };
+  /** The tool hosts that joined this hub: what each shows, and its tools. */
+  "room.list": { params: Nothing; result: RoomInfo[] };
+  /** Call a tool of a tool host; the arguments are checked against what it announced. */
+  "room.call": { params: RoomCallParams; result: RoomResult };
   /** A token for some scopes, perhaps one session and a time; it is shown this once. */
   "token.create": { params: TokenCreateParams; result: NewToken };
   /** Tokens and signed-in browsers: what each may do, and when it was last used. */

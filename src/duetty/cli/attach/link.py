@@ -8,6 +8,7 @@ from pathlib import Path
 
 from duetty.cli.attach.approval_prompt import Answer
 from duetty.client.client import RemoteError
+from duetty.client.hub_address import HubAddress
 from duetty.client.view_protocol import Message, Viewing
 from duetty.errors import ServerUnreachable
 
@@ -22,8 +23,16 @@ MAX_UNSENT_BYTES = 1 << 20
 class Link:
     """One viewer's connection. While it is lost, what is sent is dropped."""
 
-    def __init__(self, socket_path: Path, *, scrollback_rows: int, read_only: bool) -> None:
+    def __init__(
+        self,
+        socket_path: Path | HubAddress,
+        *,
+        scrollback_rows: int,
+        read_only: bool,
+        server: str | None = None,
+    ) -> None:
         self._path = socket_path
+        self._server = server
         self._scrollback_rows = scrollback_rows
         self._read_only = read_only
         self._viewing: Viewing | None = None
@@ -46,7 +55,7 @@ class Link:
         ServerUnreachable: if no server answers.
         RemoteError: if it refuses.
         """
-        viewing = Viewing.connect(self._path)
+        viewing = Viewing.connect(self._path, self._server)
         viewing.open(
             session,
             cols=cols,

@@ -22,6 +22,7 @@ from duetty.cli.attach.outer import Outer, Signalled
 from duetty.cli.attach.paint import Abilities
 from duetty.cli.attach.scene import Size, Surface
 from duetty.client.client import RemoteError
+from duetty.client.hub_address import HubAddress
 from duetty.client.view_protocol import Message, Output, Snapshot, Told
 from duetty.errors import ServerUnreachable
 from duetty.platform.short_turns import ask_short_turns
@@ -57,6 +58,9 @@ _PLAIN = re.compile(rb"[ -~]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
+    server: str | None = None
+    """The machine of a hub that it is on."""
+
     session: str
     scrollback_rows: int = 1000
     read_only: bool = False
@@ -80,7 +84,11 @@ class Attachment:
     """One person's terminal on one session."""
 
     def __init__(
-        self, socket_path: Path, options: Options, outer: Outer, abilities: Abilities
+        self,
+        socket_path: Path | HubAddress,
+        options: Options,
+        outer: Outer,
+        abilities: Abilities,
     ) -> None:
         self._options = options
         self._outer = outer
@@ -91,7 +99,10 @@ class Attachment:
         self._keyboard = Keyboard()
         self._asking = Asking(can_answer=not options.read_only)
         self._link = Link(
-            socket_path, scrollback_rows=options.scrollback_rows, read_only=options.read_only
+            socket_path,
+            scrollback_rows=options.scrollback_rows,
+            read_only=options.read_only,
+            server=options.server,
         )
         self._session = options.session
         self._offset: int | None = None

@@ -3,14 +3,17 @@
 import argparse
 import os
 import sys
+from pathlib import Path
 
-from duetty.cli.reach import add_instance, paths_of
+from duetty.cli.reach import add_instance, hub_place, paths_of
+from duetty.client.hub_address import HubAddress
 from duetty.config import Paths
 from duetty.errors import BadArguments, Conflict, ServerUnreachable
 
 EXAMPLES = (
     ("duetty attach", "the only session, or the one used last"),
     ("duetty attach build", "the session named build"),
+    ("duetty attach laptop/build", "the session build of the machine laptop, through its hub"),
     ("duetty attach build --read-only", "look, without touching"),
     ("duetty attach build --hold", "in the size of this terminal, for everybody"),
     ("duetty attach build --scrollback none", "only what is on its screen now"),
@@ -61,12 +64,16 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     refuse_nesting(arguments)
     paths = paths_of(arguments)
+    machine, slash, session = (arguments.session or "").rpartition("/")
+    if slash or arguments.hub:
+        place = hub_place(arguments, machine)
+        return attach(place, session, arguments, server=machine or None)
     if not paths.server_socket.exists():
         raise ServerUnreachable(
             f"no server runs for instance {paths.instance!r}",
             hint="`duetty` alone starts one and opens a session",
         )
-    return attach(paths, arguments.session or _last_used(paths), arguments)
+    return attach(paths.server_socket, arguments.session or _last_used(paths), arguments)
 
 
 def refuse_nesting(arguments: argparse.Namespace) -> None:
@@ -103,13 +110,20 @@ def scrollback_rows(text: str) -> int:
     return min(int(text), 10_000)
 
 
-def attach(paths: Paths, session: str, arguments: argparse.Namespace) -> int:
+def attach(
+    place: Path | HubAddress,
+    session: str,
+    arguments: argparse.Namespace,
+    *,
+    server: str | None = None,
+) -> int:
     from duetty.cli.attach.loop import Attachment, Options, describe
     from duetty.cli.attach.outer import Outer, abilities_of
 
     if arguments.hold and arguments.read_only:
         raise BadArguments("--hold sets the size, and --read-only sets nothing")
     options = Options(
+        server=server,
         session=session,
         scrollback_rows=scrollback_rows(arguments.scrollback),
         read_only=arguments.read_only,
@@ -119,7 +133,7 @@ def attach(paths: Paths, session: str, arguments: argparse.Namespace) -> int:
     )
     outer = Outer()
     try:
-        attachment = Attachment(paths.server_socket, options, outer, abilities_of(os.environ))
+        attachment = Attachment(place, options, outer, abilities_of(os.environ))
         ending = attachment.run()
     finally:
         outer.close()

@@ -16,7 +16,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     parser.add_argument(
         "action",
         nargs="?",

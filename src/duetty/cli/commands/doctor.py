@@ -14,7 +14,7 @@ _SIGNS = {"ok": ("✓", "32"), "warning": ("!", "33"), "broken": ("✗", "31")}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     add_json(parser)
 
 

@@ -18,22 +18,22 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     add_json(parser)
-    parser.add_argument("hub", metavar="URL", nargs="?", help="address of the hub")
+    parser.add_argument("url", metavar="URL", nargs="?", help="address of the hub")
     parser.add_argument("--token-file", metavar="FILE", help="file with a token of that hub")
     parser.add_argument("--leave", action="store_true", help="leave the hub")
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.leave:
-        if arguments.hub:
+        if arguments.url:
             raise BadArguments("--leave takes no address")
         told = reach(arguments).delete("/server/hub")
-    elif arguments.hub:
-        token = token_for(arguments.hub, arguments.token_file)
+    elif arguments.url:
+        token = token_for(arguments.url, arguments.token_file)
         client = reach_or_spawn(arguments)
-        client.post("/server/hub", {"address": arguments.hub, "token": token})
+        client.post("/server/hub", {"address": arguments.url, "token": token})
         client.put("/server/persist", {"persistent": True})
         deadline_s = time.monotonic() + JOIN_S
         while (told := client.get("/server/hub"))["state"] == "connecting":

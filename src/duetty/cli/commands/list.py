@@ -1,13 +1,19 @@
 """`duetty list`."""
 
 import argparse
+import sys
+from typing import Any
 
-from duetty.cli.reach import add_instance, add_server, reach
+from duetty.cli import logins
+from duetty.cli.reach import add_instance, add_server, paths_of, reach
 from duetty.cli.show import add_json, age, as_json, as_table, state_style
+from duetty.client import Client, HubClient
+from duetty.errors import DuettyError
 
 EXAMPLES = (
     ("duetty list", "what there is, and what each is doing"),
     ("duetty list --server build1", "those of another server"),
+    ("duetty list --everywhere", "those of every machine of the hubs that you logged in to"),
     ("duetty list --tag ci --json", "for scripts"),
 )
 
@@ -18,14 +24,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tag", action="append", help="only sessions with this tag; may be repeated"
     )
+    parser.add_argument(
+        "--everywhere", action="store_true", help="of every hub that you logged in to as well"
+    )
     parser.add_argument("--names", action="store_true", help="only names, one a line")
     add_json(parser)
+
+
+def _everywhere(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Of the server here, if one runs, and of each hub; one that does not answer is named."""
+    paths = paths_of(arguments)
+    clients: dict[str, Client] = {
+        url: HubClient(logins.address_of(paths, url)) for url in logins.known(paths)
+    }
+    if paths.server_socket.exists():
+        clients = {"this server": Client(paths.server_socket), **clients}
+    found: dict[str, dict[str, Any]] = {}
+    for name, client in clients.items():
+        try:
+            for each in client.get("/sessions", tag=arguments.tag):
+                found.setdefault(each["id"], each)
+        except DuettyError as error:
+            print(f"duetty: {name}: {error.message}", file=sys.stderr)
+    return list(found.values())
 
 
 def run(arguments: argparse.Namespace) -> int:
     # Names alone are for completion, which is about sessions that can be named alone.
     only = "local" if arguments.names and arguments.server is None else None
-    sessions = reach(arguments).get("/sessions", tag=arguments.tag, server=only)
+    if arguments.everywhere:
+        sessions = _everywhere(arguments)
+    else:
+        sessions = reach(arguments).get("/sessions", tag=arguments.tag, server=only)
     if arguments.json:
         as_json(sessions)
     elif arguments.names:

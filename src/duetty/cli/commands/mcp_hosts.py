@@ -346,7 +346,7 @@ def _write(path: Path, text: str, *, existed: bool) -> Path | None:
             shutil.copy2(real, backup)
         mode = real.stat().st_mode & 0o777 if existed else 0o600
         temporary = real.with_name(f"{real.name}.duetty-new")
-        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_TRUNC, mode)
         with open(fd, "w", encoding="utf-8") as file:
             file.write(text)
         temporary.replace(real)

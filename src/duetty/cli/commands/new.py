@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             print(name)
         return 0
-    return attach(paths_of(arguments), name, arguments)
+    return attach(paths_of(arguments).server_socket, name, arguments)
 
 
 def _need_terminal() -> None:

@@ -12,7 +12,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     parser.add_argument("mode", nargs="?", choices=("on", "off"), help="asked for when left out")
     add_json(parser)
 

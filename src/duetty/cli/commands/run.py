@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
         with piped_input(
             line,
             opened["integration"],
-            enabled=not arguments.no_input and arguments.server is None,
+            enabled=not (arguments.no_input or arguments.server or arguments.hub),
             seen_at=_seen_at(opened, arguments),
         ) as fed:
             stream = _stream(client, name, arguments)

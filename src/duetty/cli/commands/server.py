@@ -17,6 +17,9 @@ from duetty.server import Announcement, Server
 from duetty.startup.instance_lock import is_locked
 from duetty.startup.log_files import log_to
 
+BRIDGE_SECRET = "BRIDGE_SECRET"  # noqa: S105 - the name of a variable
+HUB_BIND = "127.0.0.1:9320"
+
 REPLACE_S = 15.0
 """How long the old server gets to hand over."""
 
@@ -29,7 +32,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     parser.add_argument(
         "--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)"
     )
@@ -73,6 +76,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
+    return serve(arguments, hub=False)
+
+
+def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
+    if hub and arguments.bind is None:
+        arguments.bind = HUB_BIND
     paths = paths_of(arguments)
     loaded = load_settings(
         paths,
@@ -94,7 +103,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.replace:
         _replace(paths)
     environment = dict(os.environ)
-    hub_token = environment.pop(HUB_TOKEN, "")  # programs in sessions do not see it
+    # Programs in sessions see neither.
+    hub_token = environment.pop(HUB_TOKEN, "")
+    bridge_secret = environment.pop(BRIDGE_SECRET, "")
     if loaded.settings.hub_join and not hub_token and not paths.join_file.exists():
         hub_token = token_for(loaded.settings.hub_join)
     server = Server(
@@ -103,6 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
         environment=environment,
         ephemeral=arguments.ephemeral,
         hub_token=hub_token,
+        bridge_secret=bridge_secret,
     )
     settings = loaded.settings
     safety = f"guardrail: {settings.policy_profile} · boundary: {boundary_of(settings)}"

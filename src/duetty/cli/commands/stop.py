@@ -19,7 +19,7 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_instance(parser)
+    add_instance(parser, hub=False)
     parser.add_argument(
         "--keep-sessions", action="store_true", help="end only the server; programs live on"
     )

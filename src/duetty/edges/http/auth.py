@@ -27,7 +27,7 @@ PAGE_HEADER = "duetty-page"
 site's page cannot send it without asking first."""
 
 OPEN_PATHS = frozenset(
-    {"/health", "/login", "/openapi.json", "/openapi.yaml", "/docs", "/docs/style.css"}
+    {"/health", "/ready", "/login", "/openapi.json", "/openapi.yaml", "/docs", "/docs/style.css"}
 )
 """What says nothing about this machine, and the way in."""
 

@@ -127,10 +127,10 @@ def _answer(result: object, status: int) -> Response:
         if isinstance(result.content, bytes):
             return Response(result.content, media_type=result.media_type, headers=headers)
         return StreamingResponse(result.content, media_type=result.media_type, headers=headers)
-    return Response(_encoded(result), status_code=status, media_type="application/json")
+    return Response(encoded_result(result), status_code=status, media_type="application/json")
 
 
-def _encoded(result: object) -> bytes:
+def encoded_result(result: object) -> bytes:
     if isinstance(result, BaseModel):
         return result.model_dump_json().encode("utf-8", "replace")
     return to_json(result, inf_nan_mode="null")

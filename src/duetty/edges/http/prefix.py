@@ -26,6 +26,6 @@ class Prefix:
                 "path": path.removeprefix(self._prefix) or "/",
                 "raw_path": raw.removeprefix(self._prefix.encode()) or b"/",
             }
-        elif path != "/health" and not is_unix(HTTPConnection(scope)):
+        elif path not in ("/health", "/ready") and not is_unix(HTTPConnection(scope)):
             scope = {**scope, "path": "//", "raw_path": b"//"}  # no route has this path
         await self._app(scope, receive, send)

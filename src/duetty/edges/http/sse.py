@@ -23,7 +23,16 @@ from duetty.edges.http.errors import error_response
 from duetty.edges.http.websocket.feed import TOLD_EVENTS, Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.socket import Doors, encoded
 from duetty.errors import BadArguments, DuettyError
-from duetty.ops import Dispatcher, Lagged, View, Watch, approval_shape, lifecycle_shape, permit
+from duetty.ops import (
+    Dispatcher,
+    Lagged,
+    RemoteNode,
+    View,
+    Watch,
+    approval_shape,
+    lifecycle_shape,
+    permit,
+)
 
 SEND_S = 30.0
 """How long one event may wait for a client that does not read."""
@@ -44,7 +53,7 @@ def sse_routes(
 ) -> list[Route]:
     doors = Doors(dispatcher, guard, stopping)
 
-    async def relayed(request: Request, actor: Actor, server: str) -> Response:
+    async def relayed(request: Request, actor: Actor, place: tuple[RemoteNode, Actor]) -> Response:
         """Another node's events, as they come."""
         name = request.path_params.get("session")
         if "input" in request.query_params.get("events", ""):
@@ -56,7 +65,7 @@ def sse_routes(
         headers = {"Last-Event-ID": last_id} if last_id.isdecimal() else {}
         stack = AsyncExitStack()
         chunks = await stack.enter_async_context(
-            dispatcher.relayed_events(actor, dispatcher.elsewhere(actor, server), target, headers)
+            dispatcher.relayed_events(place[1], place[0], target, headers)
         )
 
         async def feed(stream: "_Stream") -> None:
@@ -72,8 +81,8 @@ def sse_routes(
         try:
             actor = guard.admit(request)
             await dispatcher.know(actor)
-            if (server := _elsewhere(request, actor, dispatcher)) is not None:
-                return await relayed(request, actor, server)
+            if (place := _elsewhere(request, actor, dispatcher)) is not None:
+                return await relayed(request, actor, place)
             wanted = parse_wanted(_params(request), needs_activity=False)
             following = dispatcher.follow(actor, request.path_params["session"])
             view = following.__enter__()
@@ -99,8 +108,8 @@ def sse_routes(
         try:
             actor = guard.admit(request)
             await dispatcher.know(actor)
-            if (server := _elsewhere(request, actor, dispatcher)) is not None:
-                return await relayed(request, actor, server)
+            if (place := _elsewhere(request, actor, dispatcher)) is not None:
+                return await relayed(request, actor, place)
             counted = doors.counted(actor)
             counted.__enter__()
         except DuettyError as error:
@@ -124,12 +133,13 @@ def sse_routes(
     ]
 
 
-def _elsewhere(request: Request, actor: Actor, dispatcher: Dispatcher) -> str | None:
-    server = request.query_params.get("server")
-    if server is None:
-        session = request.path_params.get("session")
-        return None if session is None else dispatcher.server_of(actor, session)
-    return None if dispatcher.is_this(server) else server
+def _elsewhere(
+    request: Request, actor: Actor, dispatcher: Dispatcher
+) -> tuple[RemoteNode, Actor] | None:
+    server, session = request.query_params.get("server"), request.path_params.get("session")
+    if server is None and session is None:
+        return None
+    return dispatcher.elsewhere(actor, server=server, session=session)
 
 
 MAX_DIGITS = 25

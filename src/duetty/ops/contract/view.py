@@ -39,7 +39,7 @@ async def obtain_view(doing: Doing, session: Session | None) -> None:
         raise _unavailable(offered=offered, asked=request.runtime.open_page)
     patience_s = doing.patience_s
     with anyio.move_on_after(OPEN_WAIT_S if patience_s is None else min(OPEN_WAIT_S, patience_s)):
-        await services.page_opening.open(services.node.new_link)
+        await services.page_opening.open(lambda: services.node.new_link(None))
         while not is_seen(services, session):  # noqa: ASYNC110 - who comes is counted, not announced
             await anyio.sleep(LOOK_S)
         return

@@ -83,7 +83,7 @@ class _Connection:
         wanted = parse_wanted(request.params, needs_activity=True)
         server = request.params.get("server")
         if isinstance(server, str) and not self._dispatcher.is_this(server):
-            self._dispatcher.elsewhere(self._socket.actor, server)
+            self._dispatcher.elsewhere(self._socket.actor, server=server, session=None)
             raise BadArguments(
                 "server: this follows sessions of this server",
                 hint="/sessions/{name}/ws/json?server= follows one of another",

@@ -5,9 +5,11 @@ request is a call of this node, which forwards it: permitted, judged and recorde
 as any. What belongs to the connection itself (`subscribe`, a capture) goes along.
 """
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import cast
 from urllib.parse import quote, urlencode
 
@@ -15,12 +17,14 @@ import anyio
 from starlette.websockets import WebSocket
 
 from duetty.calls import Actor, Scope
+from duetty.edges.http.websocket.flow import WINDOW_BYTES
 from duetty.edges.http.websocket.requests import Request, Requests
 from duetty.edges.http.websocket.socket import (
     Closing,
     Doors,
     Socket,
     encoded,
+    error_shape,
     parsed,
     refuse,
 )
@@ -40,46 +44,103 @@ def or_relayed(endpoint: Endpoint, *, kind: str | None) -> Upgraded:
 
     async def either(doors: Doors, websocket: WebSocket) -> None:
         try:
+            actor = doors.admit(websocket)
             server = websocket.query_params.get("server")
             session = websocket.path_params.get("session")
-            if (server is None and session is None) or (
-                server is not None and doors.dispatcher.is_this(server)
-            ):
-                return await endpoint(doors, websocket, doors.admit(websocket))
-            actor = doors.admit(websocket)
-            await doors.dispatcher.know(actor)
-            if server is None and session is not None:
-                server = doors.dispatcher.server_of(actor, session)
-            if server is None:
+            found = None
+            if server is not None or session is not None:
+                await doors.dispatcher.know(actor)
+                found = doors.dispatcher.elsewhere(actor, server=server, session=session)
+            if found is None:
                 return await endpoint(doors, websocket, actor)
-            node = doors.dispatcher.elsewhere(actor, server)
-            if kind is None:
+            node, asker = found
+            if kind == "view":
+                return await _view(doors, websocket, actor, asker, node)
+            if kind is None or session is None:
                 raise BadArguments(
                     "server: this tells of the sessions of this server",
                     hint="follow a session of another one: /sessions/{name}/ws/json?server=",
                 )
             # By its id: the name may change while we follow.
-            found = await doors.dispatcher.call(
-                actor,
-                "session.get",
-                {"session": websocket.path_params["session"], "server": server},
-            )
+            given = {"session": session, **({} if server is None else {"server": server})}
+            info = await doors.dispatcher.call(actor, "session.get", given)
             flow = websocket.query_params.get("flow")
             query = f"?{urlencode({'flow': flow})}" if flow is not None and kind == "raw" else ""
-            target = f"/sessions/{quote(found.id, safe='')}/ws/{kind}{query}"
+            target = f"/sessions/{quote(info.id, safe='')}/ws/{kind}{query}"
             kind_of_relay = _Raw if kind == "raw" else _Json
-            async with doors.dispatcher.relayed_socket(actor, node, target) as there:
+            async with doors.dispatcher.relayed_socket(asker, node, target) as there:
                 await doors.serve(
                     websocket,
                     actor,
                     lambda socket: kind_of_relay(
-                        doors.dispatcher, socket, there, node, found, acks=flow == "ack"
+                        doors.dispatcher, socket, there, node, info, acks=flow == "ack"
                     ).run(),
                 )
         except DuettyError as error:
             await refuse(websocket, error)
 
     return either
+
+
+async def _view(
+    doors: Doors, websocket: WebSocket, actor: Actor, asker: Actor, node: RemoteNode
+) -> None:
+    """The whole of another node's `/ws/view`, for one of our viewers. What it does there, it does as
+    who it is here: the node decides, and its own list, streams and questions are shown.
+
+    Raises:
+        DuettyError: if the node does not open it.
+    """
+    if not node.has_joined:
+        raise BadArguments(
+            "server: a machine that was added does not know who looks",
+            hint="have it join: `duetty join` there",
+        )
+    if not doors.access.is_unproven(actor):
+        async with doors.dispatcher.relayed_socket(asker, node, "/ws/view") as there:
+            await doors.serve(websocket, actor, lambda socket: _pass(socket, there))
+        return
+
+    async def serve(socket: Socket) -> None:
+        """A browser shows the key of its sign-in first, here."""
+        challenge = secrets.token_hex(16)
+        own = doors.dispatcher.node
+        hello = {"type": "hello", "server_id": node.id, "version": own.version}
+        await socket.send_json({**hello, "window_bytes": WINDOW_BYTES, "challenge": challenge})
+        try:
+            given = parsed(await socket.receive() or "{}")
+            proven = await doors.access.prove(
+                actor,
+                challenge=challenge,
+                key=str(given.get("key", "")),
+                proof=str(given.get("proof", "")),
+            )
+            await socket.send_json({"type": "proved"})
+            known = replace(asker, scopes=proven.scopes)
+            async with doors.dispatcher.relayed_socket(known, node, "/ws/view") as there:
+                await there.receive()  # its hello: ours was said
+                await _pass(socket, there)
+        except DuettyError as error:
+            await socket.send_json({"type": "error", "error": error_shape(error)})
+        except anyio.EndOfStream:
+            return
+
+    await doors.serve(websocket, actor, serve)
+
+
+async def _pass(socket: Socket, there: NodeSocket) -> None:
+    """Both ways, until either ends."""
+
+    async def back() -> None:
+        with suppress(anyio.EndOfStream):
+            while True:
+                await socket.send(await there.receive())
+        socket.end(Closing(*there.ended))
+
+    socket.tasks.start_soon(back)
+    with suppress(anyio.EndOfStream):
+        while (message := await socket.receive()) is not None:
+            await there.send(message)
 
 
 class _Relay(ABC):
@@ -159,7 +220,7 @@ class _Json(_Relay):
             session=lambda: self._session.id,
             also=lambda: (self._session.name,),
             subscribe=self._pass_on,
-            server=self._node.name,
+            server=self._node.id if self._node.has_joined else self._node.name,
         )
         await self._requests.run()
 

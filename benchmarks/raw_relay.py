@@ -1,0 +1,70 @@
+"""The least that a relay of rooms can be, for comparison: no users, no schemas, no deadlines.
+
+`python -m benchmarks.raw_relay`: POST /rooms/{id}/call goes to the one WebSocket of that room, and its
+answer back. The same server library and settings as the hub's.
+"""
+
+import json
+import sys
+from typing import Any
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+_rooms: dict[str, WebSocket] = {}
+_waiting: dict[str, tuple[anyio.Event, list[Any]]] = {}
+
+
+async def _room(websocket: WebSocket) -> None:
+    await websocket.accept()
+    await websocket.receive_text()
+    _rooms["raw"] = websocket
+    await websocket.send_text(json.dumps({"type": "welcome", "sessionId": "raw", "key": ""}))
+    try:
+        while True:
+            told = json.loads(await websocket.receive_text())
+            event, answers = _waiting[told["commandId"]]
+            answers.append(told["result"])
+            event.set()
+    except WebSocketDisconnect:
+        _rooms.pop("raw", None)
+
+
+async def _call(request: Request) -> Response:
+    asked = json.loads(await request.body())
+    id_ = asked["command_id"]
+    event, answers = _waiting[id_] = anyio.Event(), []
+    call = {"type": "call", "commandId": id_, "tool": asked["tool"], "args": asked["args"]}
+    await _rooms[request.path_params["room"]].send_text(json.dumps(call))
+    await event.wait()
+    del _waiting[id_]
+    body = json.dumps({"command_id": id_, "result": answers[0]})
+    return Response(body, media_type="application/json")
+
+
+def main() -> None:
+    app = Starlette(
+        routes=[
+            WebSocketRoute("/ws/room", _room),
+            Route("/rooms/{room}/call", _call, methods=["POST"]),
+        ]
+    )
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=int(sys.argv[1]),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="websockets-sansio",
+        ws_per_message_deflate=False,
+    )
+
+
+if __name__ == "__main__":
+    main()

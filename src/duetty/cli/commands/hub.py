@@ -1,0 +1,210 @@
+"""`duetty hub`."""
+
+import argparse
+import re
+import sys
+from urllib.parse import quote
+
+from duetty.cli.commands import server
+from duetty.cli.reach import add_instance, reach
+from duetty.cli.show import add_json, as_json, as_table
+from duetty.errors import BadArguments
+
+EXAMPLES = (
+    ("duetty hub", "serve one at 127.0.0.1:9320; put TLS in front, or give --tls-cert"),
+    ("duetty hub user add ann", "a user, and her own token: she types `duetty login HUB`"),
+    ("duetty hub token create ann --scope join", "for a machine: there, `duetty join HUB`"),
+    ("duetty hub token create ann", "for an agent: MCP at HUB/mcp, with it as bearer token"),
+    ("duetty hub link ann", "a link that signs her browser in, once"),
+    ("duetty hub machines", "the machines of whoever runs the hub"),
+    ("duetty hub user remove ann", "her tokens, machines and connections end now"),
+)
+
+DESCRIPTION = """\
+Serve a hub: every machine's terminals, and any tool host, behind one address.
+
+Machines dial in (`duetty join HUB`), from behind any router; nothing on them listens. Each belongs to
+the user whose token brought it, and only that user sees it, unless she shares a session
+(`duetty share`). Agents and people use the hub as they would one server: the same page, HTTP,
+WebSockets, MCP and command line; a session is named by its id, its name or MACHINE/SESSION.
+A hub is one process and needs no other; with --engine nats://… several replicas are one hub.
+docs/hub.md tells the rest.
+"""
+
+SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = DESCRIPTION
+    server.add_arguments(parser)
+    parser.set_defaults(act="serve", instance="hub", bind=None)
+    actions = parser.add_subparsers(title="actions", metavar="ACTION")
+    user = actions.add_parser("user", help="add, list and remove users")
+    user.add_argument("what", choices=("add", "list", "remove"))
+    user.add_argument("name", nargs="?", metavar="NAME")
+    user.set_defaults(act="user")
+    token = actions.add_parser("token", help="create, list and revoke users' tokens")
+    token.add_argument("what", choices=("create", "list", "revoke"))
+    token.add_argument("name", nargs="?", metavar="USER|ID")
+    token.add_argument("--label", default="token", help="what it is for")
+    token.add_argument(
+        "--scope",
+        action="append",
+        choices=("read", "input", "control", "approve", "join"),
+        help="default: read, input and control",
+    )
+    token.add_argument("--person", action="store_true", help="the person's own, for `duetty login`")
+    token.add_argument(
+        "--for", dest="span", metavar="TIME", help="as 12h or 30d; default: until revoked"
+    )
+    token.set_defaults(act="token")
+    link = actions.add_parser("link", help="a link that signs a user's browser in, once")
+    link.add_argument("name", metavar="USER")
+    link.set_defaults(act="link")
+    machines = actions.add_parser("machines", help="machines that joined")
+    machines.set_defaults(act="machines")
+    for each in (user, token, link, machines):
+        add_instance(each, hub=False)
+        each.set_defaults(instance="hub")
+        add_json(each)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    acts = {
+        "serve": _serve,
+        "user": _user,
+        "token": _token,
+        "link": _link,
+        "machines": _machines,
+    }
+    return acts[arguments.act](arguments)
+
+
+def _serve(arguments: argparse.Namespace) -> int:
+    return server.serve(arguments, hub=True)
+
+
+def _named(arguments: argparse.Namespace) -> str:
+    if not arguments.name:
+        raise BadArguments(f"{arguments.what}: a name is missing")
+    return str(arguments.name)
+
+
+def _user(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    if arguments.what == "list":
+        users = client.get("/users")
+        if arguments.json:
+            as_json(users)
+            return 0
+        as_table(
+            ("USER", "TOKENS", "MACHINES", "ROOMS", "SINCE"),
+            [
+                (
+                    each["name"],
+                    str(each["tokens"]),
+                    str(each["machines"]),
+                    str(each["rooms"]),
+                    each["created_at"],
+                )
+                for each in users
+            ],
+        )
+        return 0
+    name = _named(arguments)
+    if arguments.what == "remove":
+        client.delete(f"/users/{quote(name, safe='')}")
+        return 0
+    client.post("/users", {"name": name})
+    scopes = ["read", "input", "control", "approve", "join"]
+    made = client.post(
+        f"/users/{quote(name, safe='')}/tokens",
+        {"label": "own", "scopes": scopes, "person": True},
+    )
+    if arguments.json:
+        as_json(made)
+        return 0
+    print(made["token"])
+    print(f"{name}'s own token, shown once: `duetty login HUB` asks for it.", file=sys.stderr)
+    return 0
+
+
+def _token(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    if arguments.what == "list":
+        found = [each for each in client.get("/tokens") if each["user"] is not None]
+        if arguments.json:
+            as_json(found)
+            return 0
+        as_table(
+            ("ID", "USER", "LABEL", "SCOPES", "VALID", "LAST USED"),
+            [
+                (
+                    each["id"],
+                    each["user"],
+                    each["name"],
+                    ",".join(each["scopes"]),
+                    "yes" if each["valid"] else "no",
+                    each["last_used_at"] or "-",
+                )
+                for each in found
+            ],
+        )
+        return 0
+    name = _named(arguments)
+    if arguments.what == "revoke":
+        client.delete(f"/tokens/{quote(name, safe='')}")
+        return 0
+    made = client.post(
+        f"/users/{quote(name, safe='')}/tokens",
+        {
+            "label": arguments.label,
+            "person": arguments.person,
+            **({"scopes": arguments.scope} if arguments.scope else {}),
+            **({"expires_in_s": seconds(arguments.span)} if arguments.span else {}),
+        },
+    )
+    if arguments.json:
+        as_json(made)
+        return 0
+    print(made["token"])
+    print(f"A token of {name} ({', '.join(made['scopes'])}), shown once.", file=sys.stderr)
+    return 0
+
+
+def _link(arguments: argparse.Namespace) -> int:
+    print(reach(arguments).post("/server/link", {"user": arguments.name})["link"])
+    return 0
+
+
+def _machines(arguments: argparse.Namespace) -> int:
+    found = [
+        each for each in reach(arguments).get("/servers") if each["address"].startswith("node:")
+    ]
+    if arguments.json:
+        as_json(found)
+        return 0
+    as_table(
+        ("MACHINE", "ID", "HEALTH", "SESSIONS", "VERSION"),
+        [
+            (
+                each["hostname"],
+                each["server_id"],
+                each["health"],
+                str(each["sessions"]),
+                each["version"],
+            )
+            for each in found
+        ],
+    )
+    return 0
+
+
+def seconds(span: str) -> float:
+    """Raises:
+    BadArguments: if it is no time.
+    """
+    found = re.fullmatch(r"(\d+)([smhd])", span)
+    if found is None:
+        raise BadArguments(f"{span!r} is no time", hint="as 30m, 12h or 30d")
+    return int(found[1]) * SPANS[found[2]]

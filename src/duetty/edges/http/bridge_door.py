@@ -1,0 +1,113 @@
+"""`POST /rooms/{sessionId}`: the bridge's door, for a front that runs elsewhere (docs/rooms.md).
+
+The secret says that the front may call; the user's own token, which it passes on, says whose
+rooms it reaches.
+"""
+
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from duetty.calls import Actor, Scope
+from duetty.edges.http.arguments import no_constant
+from duetty.edges.http.auth import Guard
+from duetty.edges.http.errors import error_response
+from duetty.edges.http.operations import encoded_result
+from duetty.errors import (
+    AuthInvalid,
+    AuthRequired,
+    BadArguments,
+    Deadline,
+    DuettyError,
+    RoomNotFound,
+    Unavailable,
+)
+from duetty.ops import OPERATIONS, Dispatcher
+
+MAX_BODY_BYTES = 1024 * 1024
+BRIDGE = Actor(
+    kind="agent", name="bridge", scopes=frozenset({Scope.READ, Scope.INPUT, Scope.CONTROL})
+)
+"""Who calls with the secret and no user's token."""
+
+
+def bridge_routes(dispatcher: Dispatcher, guard: Guard, secret: str) -> list[Route]:
+    async def called(request: Request) -> Response:
+        try:
+            guard.check_origin(request)
+            body = await _body(request)
+            check_secret(body.get("secret"), secret)
+            actor = guard.admit(request) if "authorization" in request.headers else BRIDGE
+            result = await call_room(dispatcher, actor, request.path_params["room"], body)
+        except DuettyError as error:
+            return error_response(_with_executed(error))
+        return Response(encoded_result(result), media_type="application/json")
+
+    return [Route("/rooms/{room}", called, methods=["POST"])]
+
+
+def check_secret(given: object, secret: str) -> None:
+    """Raises:
+    AuthRequired, AuthInvalid: if it is not the one.
+    """
+    if not secret:
+        raise AuthRequired("this door is shut", hint="set BRIDGE_SECRET where the hub is started")
+    if not isinstance(given, str) or not hmac.compare_digest(given.encode(), secret.encode()):
+        raise AuthInvalid("this is not the bridge's secret")
+
+
+async def call_room(
+    dispatcher: Dispatcher, actor: Actor, room: str, body: Mapping[str, Any]
+) -> Any:
+    """A tool host's tool; of a terminal, the operation of that name.
+
+    Raises:
+        DuettyError: what the call fails with.
+    """
+    tool, args, command_id = body.get("tool"), body.get("args", {}), body.get("commandId")
+    if not isinstance(tool, str) or not isinstance(args, dict):
+        raise BadArguments("tool: a name; args: an object")
+    if not isinstance(command_id, str) or not 0 < len(command_id) <= 200:
+        raise BadArguments("commandId: a text of at most 200 characters")
+    arguments = cast("dict[str, Any]", args)
+    try:
+        given = {"room": room, "tool": tool, "args": arguments, "command_id": command_id}
+        answer = await dispatcher.call(actor, "room.call", given, command_id=command_id)
+    except RoomNotFound:
+        operation = OPERATIONS.get(tool)
+        if operation is None or "session" not in operation.params.model_fields:
+            raise
+        return await dispatcher.call(
+            actor, tool, {**arguments, "session": room}, command_id=command_id
+        )
+    return answer.result
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    gathered = bytearray()
+    try:
+        async for chunk in request.stream():
+            gathered += chunk
+            if len(gathered) > MAX_BODY_BYTES:
+                raise BadArguments(f"the body has more than {MAX_BODY_BYTES} bytes")
+    except ClientDisconnect as error:
+        raise BadArguments("the client went away") from error
+    try:
+        parsed = json.loads(gathered, parse_constant=no_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadArguments("the body is not JSON") from error
+    if not isinstance(parsed, dict):
+        raise BadArguments("the body is not a JSON object")
+    return cast("dict[str, Any]", parsed)
+
+
+def _with_executed(error: DuettyError) -> DuettyError:
+    """Whoever calls by this door hears of every error whether anything can have run."""
+    may_have_run = isinstance(error, Deadline | Unavailable) or type(error) is DuettyError
+    error.details = {"executed": "unknown" if may_have_run else False, **error.details}
+    return error

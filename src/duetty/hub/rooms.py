@@ -1,0 +1,357 @@
+"""Rooms of tool hosts: what each announced, and calls to it. docs/rooms.md is the protocol.
+
+Knows no sockets: a host's messages come in through `take`, what it is told goes out through `send`.
+"""
+
+import hmac
+import json
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NoReturn, cast
+
+import anyio
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from duetty.errors import (
+    BadArguments,
+    CommandIdReused,
+    Deadline,
+    Exhausted,
+    RoomBusy,
+    RoomLeft,
+    RoomNotFound,
+    RoomToolNotFound,
+    ToolFailed,
+)
+
+log = logging.getLogger("duetty.rooms")
+
+PROTOCOL = 1
+MAX_TOOLS = 200
+MAX_SCHEMA_BYTES = 64 * 1024
+MAX_NAME_CHARS = 128
+MAX_TEXT_CHARS = 2_000
+CALLS_EACH = 64
+KEPT_ANSWERS, KEPT_BYTES = 1_000, 64 * 1024
+ROOMS_EACH = 1_000
+"""Of one user."""
+
+Send = Callable[[str], Awaitable[None]]
+Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    validator: Draft202012Validator = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Announced:
+    """What a host says of itself; cleaned, since people and models read it."""
+
+    tools: Mapping[str, Tool]
+    title: str = ""
+    document_name: str = ""
+    file_key: str = ""
+    room: str = ""
+    key: str = ""
+
+
+def parse_announcement(told: Mapping[str, Any]) -> Announced:
+    """Raises:
+    BadArguments: if it is none.
+    """
+    if told.get("type") != "announce":
+        raise BadArguments("the first message must be of the type announce")
+    if told.get("protocol", PROTOCOL) != PROTOCOL:
+        raise BadArguments(f"protocol: this hub speaks version {PROTOCOL}")
+    listed = told.get("tools", [])
+    if not isinstance(listed, list) or len(cast("list[object]", listed)) > MAX_TOOLS:
+        raise BadArguments(f"tools: a list of at most {MAX_TOOLS}")
+    tools = [_tool(each) for each in cast("list[object]", listed)]
+    by_name = {tool.name: tool for tool in tools}
+    if len(by_name) < len(tools):
+        raise BadArguments("tools: two have one name")
+    return Announced(
+        tools=by_name,
+        title=_text(told.get("title")),
+        document_name=_text(told.get("documentName")),
+        file_key=_text(told.get("fileKey")),
+        room=_text(told.get("sessionId")),
+        key=_text(told.get("key")),
+    )
+
+
+def _tool(told: object) -> Tool:
+    given = cast("dict[str, Any]", told if isinstance(told, dict) else {})
+    name, schema = given.get("name"), given.get("inputSchema", {"type": "object"})
+    if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARS or not name.isprintable():
+        raise BadArguments("tools: each has a name")
+    if not isinstance(schema, dict) or len(json.dumps(schema)) > MAX_SCHEMA_BYTES:
+        raise BadArguments(f"tools: the schema of {name!r} is no object, or too large")
+    try:
+        Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownArgumentType] - JSON
+    except (SchemaError, RecursionError) as error:
+        raise BadArguments(f"tools: the schema of {name!r} is none: {error}"[:500]) from error
+    plain = cast("dict[str, Any]", schema)
+    return Tool(
+        name=name,
+        description=_text(given.get("description")),
+        schema=plain,
+        validator=Draft202012Validator(plain),
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        return ""
+    return "".join(char if char.isprintable() else " " for char in value[:MAX_TEXT_CHARS]).strip()
+
+
+@dataclass(eq=False, slots=True)
+class _Call:
+    digest: bytes
+    done: anyio.Event = field(default_factory=anyio.Event)
+    answer: Mapping[str, Any] | None = None
+    progress: Progress | None = None
+    waiting: int = 0
+
+
+class Room:
+    """One tool host, as long as its connection lasts."""
+
+    def __init__(
+        self, room: str, key: str, owner: str | None, announced: Announced, send: Send, epoch: int
+    ) -> None:
+        self.id = room
+        self.key = key
+        self.owner = owner
+        self.announced = announced
+        self.epoch = epoch
+        self.scope = anyio.CancelScope()
+        self._send = send
+        self._calls: dict[str, _Call] = {}
+        self._kept: OrderedDict[str, _Call] = OrderedDict()
+        self._left: str | None = None
+
+    # --- a caller's side ----------------------------------------------------------
+
+    async def call(
+        self,
+        command_id: str,
+        tool: str,
+        args: Mapping[str, Any],
+        *,
+        within_s: float,
+        progress: Progress | None = None,
+    ) -> Any:
+        """The host's result. The same `command_id` again is the same call.
+
+        Raises:
+            ToolNotFound, BadArguments, RoomBusy, CommandIdReused: nothing was sent.
+            RoomLeft, Deadline: it may have been done.
+            ToolFailed: what the host said.
+        """
+        self._check(tool, args)
+        digest = sha256(json.dumps([tool, args], sort_keys=True).encode()).digest()
+        call = self._calls.get(command_id) or self._kept.get(command_id)
+        if call is not None and call.digest != digest:
+            raise CommandIdReused
+        if call is None:
+            if len(self._calls) >= CALLS_EACH:
+                raise RoomBusy(CALLS_EACH)
+            call = self._calls[command_id] = _Call(digest, progress=progress)
+            told = {
+                "type": "call",
+                "commandId": command_id,
+                "tool": tool,
+                "args": args,
+                "leftMs": int(within_s * 1000),
+            }
+            await self._send(json.dumps(told))
+        call.waiting += 1
+        try:
+            with anyio.move_on_after(within_s):
+                await call.done.wait()
+        finally:
+            call.waiting -= 1
+            if not call.done.is_set() and not call.waiting:
+                await self._cancel(command_id)
+        return self._answer(call)
+
+    def _check(self, tool: str, args: Mapping[str, Any]) -> None:
+        if self._left is not None:
+            raise RoomNotFound(self.id)
+        known = self.announced.tools.get(tool)
+        if known is None:
+            raise RoomToolNotFound(tool[:100], sorted(self.announced.tools))
+        problem = next(known.validator.iter_errors(args), None)  # pyright: ignore[reportUnknownMemberType] - of the stubs
+        if problem is not None:
+            place = "/".join(str(each) for each in problem.absolute_path) or "args"
+            # Never the value: it may be a secret.
+            raise BadArguments(
+                f"args: {place} does not fit the schema of {tool!r} ({problem.validator})",
+                details={"executed": False, "place": place, "keyword": str(problem.validator)},
+            )
+
+    async def _cancel(self, command_id: str) -> None:
+        self._calls.pop(command_id, None)
+        with anyio.move_on_after(1, shield=True):
+            await self._send(json.dumps({"type": "cancel", "commandId": command_id}))
+
+    def _answer(self, call: _Call) -> Any:
+        answer = call.answer
+        if answer is None and self._left is not None:
+            raise RoomLeft
+        if answer is None:
+            raise Deadline(
+                "the tool host did not answer in time",
+                hint="the same commandId asks for its result again",
+                details={"executed": "unknown"},
+            )
+        if answer.get("type") == "error":
+            _fail(answer.get("error"))
+        return answer.get("result")
+
+    # --- the host's side ----------------------------------------------------------
+
+    async def take(self, told: Mapping[str, Any]) -> None:
+        """Raises:
+        BadArguments: if it is no message of a host.
+        """
+        match told:
+            case {"type": "announce"}:
+                self.announced = parse_announcement(told)
+            case {"type": "result" | "error", "commandId": str(command_id)}:
+                call = self._calls.pop(command_id, None)
+                if call is not None:
+                    call.answer = told
+                    call.done.set()
+                    self._keep(command_id, call)
+            case {"type": "progress", "commandId": str(command_id), "progress": progress}:
+                call = self._calls.get(command_id)
+                if call is None or call.progress is None or not isinstance(progress, int | float):
+                    return
+                total, message = told.get("total"), _text(told.get("message")) or None
+                await call.progress(
+                    float(progress),
+                    float(total) if isinstance(total, int | float) else None,
+                    message,
+                )
+            case {"type": str()}:
+                return  # of a newer version
+            case _:
+                raise BadArguments("a message of a host has a type")
+
+    def _keep(self, command_id: str, call: _Call) -> None:
+        if len(json.dumps(call.answer)) > KEPT_BYTES:
+            return
+        call.progress = None
+        self._kept[command_id] = call
+        if len(self._kept) > KEPT_ANSWERS:
+            self._kept.popitem(last=False)
+
+    def leave(self) -> None:
+        """The host is gone: whoever waits hears it now."""
+        self._left = "gone"
+        for call in self._calls.values():
+            call.done.set()
+        self._calls.clear()
+
+    def inherit(self, earlier: "Room") -> None:
+        self._kept = earlier._kept
+
+
+def _fail(error: object) -> NoReturn:
+    told = cast("dict[str, Any]", error if isinstance(error, dict) else {})
+    raise ToolFailed(
+        _text(told.get("message")) or "the tool host gave no reason", _text(told.get("code"))
+    )
+
+
+class Rooms:
+    """All rooms of tool hosts here."""
+
+    def __init__(self) -> None:
+        self._rooms: dict[str, Room] = {}
+        self._epoch = 0
+        self.changes = 0
+        self._changed = anyio.Event()
+
+    def has(self, room: str) -> bool:
+        return room in self._rooms
+
+    def join(
+        self, announced: Announced, owner: str | None, send: Send, *, returns: bool = False
+    ) -> Room:
+        """`returns`: its key was found to be that of a room which another replica held.
+
+        Raises:
+        BadArguments: if it names a room and does not have its key.
+        Exhausted: if the user has too many.
+        """
+        earlier = self._rooms.get(announced.room) if announced.room else None
+        self._epoch += 1
+        if earlier is not None:
+            if earlier.owner != owner or not hmac.compare_digest(
+                earlier.key.encode(), announced.key.encode()
+            ):
+                raise BadArguments("key: not the key of that room")
+            room = Room(earlier.id, earlier.key, owner, announced, send, self._epoch)
+            room.inherit(earlier)
+            self.leave(earlier)
+            earlier.scope.cancel()
+        else:
+            if len(self.of(owner)) >= ROOMS_EACH:
+                raise Exhausted(f"this user has {ROOMS_EACH} rooms", hint="leave one")
+            # One that comes back after the hub restarted has a key that nobody can check any more.
+            room = Room(
+                announced.room if returns else secrets.token_hex(16),
+                announced.key if returns else secrets.token_urlsafe(32),
+                owner,
+                announced,
+                send,
+                self._epoch,
+            )
+        self._rooms[room.id] = room
+        self._tell()
+        log.info("room_joined", extra={"room": room.id, "tools": len(announced.tools)})
+        return room
+
+    def leave(self, room: Room) -> None:
+        room.leave()
+        if self._rooms.get(room.id) is room:
+            del self._rooms[room.id]
+            self._tell()
+            log.info("room_left", extra={"room": room.id})
+
+    def of(self, owner: str | None) -> list[Room]:
+        return [room for room in self._rooms.values() if room.owner == owner]
+
+    def find(self, room: str, owner: str | None) -> Room:
+        """Raises:
+        RoomNotFound: if this user has none of this id.
+        """
+        found = self._rooms.get(room)
+        if found is None or found.owner != owner:
+            raise RoomNotFound(room)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._rooms)
+
+    def _tell(self) -> None:
+        self.changes += 1
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def changed(self) -> None:
+        await self._changed.wait()

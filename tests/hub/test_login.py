@@ -1,0 +1,79 @@
+"""`duetty login`: a hub's machines from any terminal, with the user's own token and nothing else."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from duetty.client.hub_address import HubAddress
+from duetty.client.view_protocol import Viewing
+from tests.hub.conftest import Servers, wait_for
+from tests.server_process import ServerProcess
+
+pytestmark = [pytest.mark.pty]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[Servers]:
+    with ExitStack() as stack:
+        yield Servers(stack)
+
+
+@pytest.fixture(scope="module")
+def token(servers: Servers) -> Path:
+    added = servers.hub.command("hub", "user", "add", "ann", "-L", "default")
+    file = servers.hub.home / "ann.token"
+    file.write_text(added.stdout)
+    machine = servers.start("laptop")
+    joined = machine.command("join", servers.hub.url(), "--token-file", str(file))
+    assert joined.returncode == 0, joined.stderr
+    machine.client.post("/sessions", {"name": "build", "command": "bash"})
+    return file
+
+
+@pytest.fixture
+def elsewhere(servers: Servers, token: Path, tmp_path: Path) -> ServerProcess:
+    """A machine without a server, whose user logged in."""
+    here = ServerProcess(tmp_path, DUETTY_KEYRING="no")
+    done = here.command("login", servers.hub.url(), "--token-file", str(token))
+    assert done.returncode == 0, done.stderr
+    assert "as ann" in done.stdout
+    return here
+
+
+def test_a_login_is_kept_in_a_file_for_its_user_only(
+    elsewhere: ServerProcess, servers: Servers
+) -> None:
+    file = elsewhere.paths.config_file.parent / "hubs.json"
+
+    assert file.stat().st_mode & 0o077 == 0
+    assert elsewhere.command("login").stdout.strip() == servers.hub.url()
+    assert elsewhere.command("login", "--out", servers.hub.url()).returncode == 0
+    assert "build" not in elsewhere.command("list", "--everywhere").stdout
+
+
+def test_sessions_of_every_machine_are_listed_and_used(
+    elsewhere: ServerProcess, servers: Servers
+) -> None:
+    def listed() -> str | None:
+        found = elsewhere.command("list", "--everywhere").stdout
+        return found if "build" in found else None
+
+    assert "build" in wait_for(listed)
+    ran = elsewhere.command("run", "--hub", servers.hub.url(), "-s", "build", "echo", "far")
+
+    assert (ran.returncode, ran.stdout) == (0, "far\n")
+
+
+def test_a_session_of_another_machine_is_viewed_through_the_hub(
+    elsewhere: ServerProcess, servers: Servers, token: Path
+) -> None:
+    address = HubAddress(url=servers.hub.url(), token=token.read_text().strip())
+    viewing = Viewing.connect(address, "laptop")
+    try:
+        first = wait_for(lambda: viewing.receive() or None)
+    finally:
+        viewing.close()
+
+    assert first
