@@ -163,4 +163,13 @@ STREAMS = (
         needs="Needs the scope `join`.",
         is_relayed=False,
     ),
+    StreamRoute(
+        name="stream.room",
+        path="/ws/room",
+        kind="websocket",
+        summary="A program that announces tools, and is called (docs/rooms.md).",
+        told=(),
+        needs="Needs the scope `join`.",
+        is_relayed=False,
+    ),
 )
