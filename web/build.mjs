@@ -2,7 +2,7 @@
 // File names carry a hash of what is in them, so browsers may keep them for ever;
 // index.html and meta.json (who takes how many bytes) do not.
 import { copyFile, mkdir, readdir, readFile, rm, unlink, writeFile } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
@@ -11,6 +11,9 @@ const here = dirname(fileURLToPath(import.meta.url));
 const words = process.argv.slice(2);
 const at = words.indexOf("--out");
 const out = at >= 0 ? resolve(words[at + 1]) : join(here, "../src/duetty/edges/web/built");
+
+/** The part itself, where esbuild names the module in front of it (`oneShell`). */
+const partOf = (name) => name.replace(/^late:/, "");
 
 /** Puts index.html beside the bundle and writes down the sizes. */
 const finish = {
@@ -35,7 +38,7 @@ const finish = {
       for (const [name, each] of outputs) {
         const content = await readFile(join(here, name));
         sizes[basename(name)] = {
-          entry: each.entryPoint ?? null,
+          entry: each.entryPoint ? partOf(each.entryPoint) : null,
           bytes: content.length,
           gzip: gzipSync(content, { level: 9 }).length,
           imports: each.imports.filter((one) => !one.external).map((one) => ({ file: basename(one.path), kind: one.kind })),
@@ -43,7 +46,9 @@ const finish = {
         };
       }
       const imports = Object.fromEntries(
-        Object.entries(result.metafile.inputs).map(([name, input]) => [name, input.imports.map((one) => one.path)]),
+        Object.entries(result.metafile.inputs)
+          .filter(([name]) => !name.startsWith("late:"))
+          .map(([name, input]) => [name, input.imports.map((one) => partOf(one.path))]),
       );
       const shell = { script: basename(script), style: basename(made.cssBundle) };
       await writeFile(join(out, "meta.json"), JSON.stringify({ shell, sizes, imports }, null, 1));
@@ -53,20 +58,21 @@ const finish = {
 
 /**
  * Everything that is loaded later imports the entry, which is there by then. esbuild makes a file of what the same parts
- * share: like this all of the shell is one file, not a dozen small ones that pack worse.
+ * share: like this all of the shell is one file, not a dozen small ones that pack worse. A small module in
+ * front of each such part does it, since one screen loads a part later that another has at once.
  */
 const oneShell = {
   name: "one shell",
   setup(build) {
     build.onResolve({ filter: /^\.\.?\// }, async ({ kind, path, resolveDir }) => {
       if (kind !== "dynamic-import") return null;
-      return { ...(await build.resolve(path, { kind: "import-statement", resolveDir })), pluginData: { late: true } };
+      const found = await build.resolve(path, { kind: "import-statement", resolveDir });
+      return found.errors.length ? found : { path: relative(here, found.path), namespace: "late" };
     });
-    build.onLoad({ filter: /\.tsx?$/ }, async ({ path, pluginData }) => {
-      if (!pluginData?.late) return null;
-      const entry = JSON.stringify(join(here, "src/main.tsx"));
-      return { contents: `import ${entry};${await readFile(path, "utf8")}`, loader: path.endsWith("x") ? "tsx" : "ts", watchFiles: [path] };
-    });
+    build.onLoad({ filter: /./, namespace: "late" }, ({ path }) => ({
+      contents: `import "./src/main.tsx"; export * from ${JSON.stringify(`./${path}`)};`,
+      resolveDir: here,
+    }));
   },
 };
 

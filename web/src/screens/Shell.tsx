@@ -12,9 +12,9 @@ import { Button, Kbd, Menu, clockTime, lazy, loadAhead, parts } from "../ui/ui";
 import { Logo } from "../ui/logo";
 import { SessionList } from "./SessionList";
 import { Sessions } from "./Sessions";
-import { SignIn } from "./SignIn";
 import css from "./shell.module.css";
 
+const SignIn = lazy(() => import("./SignIn").then((loaded) => loaded.SignIn));
 const loadSession = () => import("./Session").then((loaded) => loaded.Session);
 const Session = lazy(loadSession);
 // At once where a session is what was asked for; else before it is, when there is nothing better to do.
@@ -95,7 +95,7 @@ export function Shell() {
           <Logo />
           <span>Duetty</span>
         </a>
-        <button type="button" class={css.search} aria-label="Search everything" onClick={() => ask({ is: "palette" })}>
+        <button type="button" class={css.search} aria-label={`Search everything… ${shownKeys("Ctrl+K")}`} onClick={() => ask({ is: "palette" })}>
           <b aria-hidden="true">⌕</b>
           <span>Search everything…</span>
           <Kbd>{shownKeys("Ctrl+K")}</Kbd>
