@@ -1,5 +1,6 @@
 """`duetty login`: a hub's machines from any terminal, with the user's own token and nothing else."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -77,3 +78,21 @@ def test_a_session_of_another_machine_is_viewed_through_the_hub(
         viewing.close()
 
     assert first
+
+
+def test_a_session_is_shared_for_a_time_and_taken_back(
+    elsewhere: ServerProcess, servers: Servers
+) -> None:
+    servers.hub.command("hub", "user", "add", "bob", "-L", "default")
+    hub = ("--hub", servers.hub.url())
+
+    shared = elsewhere.command("share", "build", "bob", "--role", "drive", "--for", "2h", *hub)
+    [share] = json.loads(elsewhere.command("share", "--json", *hub).stdout)
+    revoked = elsewhere.command("share", "--revoke", share["id"], *hub)
+    left = json.loads(elsewhere.command("share", "--json", *hub).stdout)
+    alone = elsewhere.command("share", "build", *hub)
+
+    assert shared.returncode == 0, shared.stderr
+    assert (share["session"], share["user"], share["role"]) == ("build", "bob", "drive")
+    assert (revoked.returncode, left) == (0, [])
+    assert (alone.returncode, "a user is missing" in alone.stderr) == (1, True)

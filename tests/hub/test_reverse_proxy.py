@@ -90,8 +90,8 @@ def proxied(tmp_path: Path) -> Iterator[tuple[str, ServerProcess, ServerProcess]
         behind = hub.url().removeprefix("http://").removesuffix("/duetty")
         settings = (
             PACKAGED.read_text()
-            .replace("server hub-1:9315;", f"server {behind};")
-            .replace("    server hub-2:9315;\n", "")
+            .replace("server hub-1:9320;", f"server {behind};")
+            .replace("    server hub-2:9320;\n", "")
             .replace("listen 443 ssl;", f"listen 127.0.0.1:{port} ssl;")
             .replace("server_name hub.example;", "server_name localhost;")
             .replace("certs/", f"{certs}/")

@@ -37,6 +37,9 @@ SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = DESCRIPTION
     server.add_arguments(parser)
+    parser.add_argument(
+        "--engine", metavar="URL", help="nats://… that the replicas of this hub share"
+    )
     parser.set_defaults(act="serve", instance="hub", bind=None)
     actions = parser.add_subparsers(title="actions", metavar="ACTION")
     user = actions.add_parser("user", help="add, list and remove users")

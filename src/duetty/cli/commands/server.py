@@ -34,7 +34,9 @@ EXAMPLES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_instance(parser, hub=False)
     parser.add_argument(
-        "--bind", metavar="HOST:PORT", help="address to listen on (default 127.0.0.1:9315)"
+        "--bind",
+        metavar="HOST:PORT",
+        help=f"address to listen on (default 127.0.0.1:9315; a hub's: {HUB_BIND})",
     )
     parser.add_argument(
         "--hostname",
@@ -96,6 +98,7 @@ def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
             "server_hosts": arguments.host,
             "server_rate_limit": arguments.rate_limit,
             "hub_join": arguments.join,
+            "hub_engine": arguments.engine if hub else None,
         },
     )
     make_private(paths.state)
