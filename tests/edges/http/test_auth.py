@@ -270,7 +270,13 @@ def test_a_token_says_what_it_is(server: ServerProcess, http: httpx.Client) -> N
     with with_token(server, new_token(http, "read")) as reader:
         who = reader.get("/auth/whoami").json()
 
-    assert who == {"kind": "agent", "name": "test", "scopes": ["read"], "session": None}
+    assert who == {
+        "kind": "agent",
+        "name": "test",
+        "user": None,
+        "scopes": ["read"],
+        "session": None,
+    }
 
 
 @pytest.mark.parametrize(
@@ -281,11 +287,17 @@ def test_a_token_says_what_it_is(server: ServerProcess, http: httpx.Client) -> N
         {"name": "x", "scopes": []},
         {"name": "x", "scopes": ["root"]},
         {"name": "x", "scopes": ["read"], "expires_in_s": 0},
-        {"name": "x", "scopes": ["read"], "session": "../x"},
+        {"name": "x", "scopes": ["read"], "session": ".."},
     ],
 )
 def test_a_token_that_makes_no_sense_is_not_made(http: httpx.Client, body: object) -> None:
     assert http.post("/tokens", json=body).status_code == 400
+
+
+def test_a_token_for_a_session_of_a_machine_that_is_none_is_not_made(http: httpx.Client) -> None:
+    answer = http.post("/tokens", json={"name": "x", "scopes": ["read"], "session": "../x"})
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "server_not_found")
 
 
 # --- revocation and expiry ----------------------------------------------------
