@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import logging
 import os
 import secrets
 from pathlib import Path
@@ -10,6 +11,8 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from duetty.errors import StateUnwritable
+
+log = logging.getLogger("duetty.hub")
 
 _CONTEXT = b"duetty join 1\0"
 
@@ -28,29 +31,40 @@ class NodeKey:
 
 
 def load_key(path: Path) -> NodeKey:
-    """The key in this file; a new one, if there is none. Only its owner may read it.
+    """The key in this file; a new one, if there is none or it is damaged. Only its owner may read it.
 
     Raises:
         StateUnwritable: if it cannot be read or kept.
     """
     try:
         if not path.exists():
-            beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as out:
-                out.write(Ed25519PrivateKey.generate().private_bytes_raw())
-            try:
-                os.link(beside, path)  # whoever was first made it
-            except FileExistsError:
-                pass
-            finally:
-                beside.unlink()
-        return NodeKey(Ed25519PrivateKey.from_private_bytes(path.read_bytes()))
-    except (OSError, ValueError) as error:
+            _make_key(path)
+        try:
+            return NodeKey(Ed25519PrivateKey.from_private_bytes(path.read_bytes()))
+        except ValueError:
+            # The server starts all the same; hubs see a new machine.
+            path.replace(path.with_name(f"{path.name}.damaged"))
+            log.warning("node_key_damaged", extra={"file": str(path)})
+            _make_key(path)
+            return NodeKey(Ed25519PrivateKey.from_private_bytes(path.read_bytes()))
+    except OSError as error:
         raise StateUnwritable(
             f"the key of this machine ({path}) cannot be used: {error}",
             hint="remove the file: a new one is made, and hubs see a new machine",
         ) from error
+
+
+def _make_key(path: Path) -> None:
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as out:
+        out.write(Ed25519PrivateKey.generate().private_bytes_raw())
+    try:
+        os.link(beside, path)  # whoever was first made it
+    except FileExistsError:
+        pass
+    finally:
+        beside.unlink()
 
 
 def node_id(public: str) -> str:
