@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duetty.errors import BadArguments, UpstreamFault
-from duetty.upstreams.schemas import problem_of
+from duetty.tool_schemas import problem_of
 from tests.upstreams.running import WAIT_S, Home, plain, trusted
 
 SCHEMA = {

@@ -14,8 +14,6 @@ from hashlib import sha256
 from typing import Any, NoReturn, cast
 
 import anyio
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
 
 from duetty.errors import (
     BadArguments,
@@ -28,6 +26,7 @@ from duetty.errors import (
     RoomToolNotFound,
     ToolFailed,
 )
+from duetty.tool_schemas import problem_of
 
 log = logging.getLogger("duetty.rooms")
 
@@ -50,7 +49,6 @@ class Tool:
     name: str
     description: str
     schema: Mapping[str, Any]
-    validator: Draft202012Validator = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +95,9 @@ def _tool(told: object) -> Tool:
         raise BadArguments("tools: each has a name")
     if not isinstance(schema, dict) or len(json.dumps(schema)) > MAX_SCHEMA_BYTES:
         raise BadArguments(f"tools: the schema of {name!r} is no object, or too large")
+    from jsonschema import Draft202012Validator  # loaded with the first tool host
+    from jsonschema.exceptions import SchemaError
+
     try:
         Draft202012Validator.check_schema(schema)  # pyright: ignore[reportUnknownArgumentType] - JSON
     except (SchemaError, RecursionError) as error:
@@ -106,7 +107,6 @@ def _tool(told: object) -> Tool:
         name=name,
         description=_text(given.get("description")),
         schema=plain,
-        validator=Draft202012Validator(plain),
     )
 
 
@@ -193,13 +193,10 @@ class Room:
         known = self.announced.tools.get(tool)
         if known is None:
             raise RoomToolNotFound(tool[:100], sorted(self.announced.tools))
-        problem = next(known.validator.iter_errors(args), None)  # pyright: ignore[reportUnknownMemberType] - of the stubs
+        problem = problem_of(known.schema, args)
         if problem is not None:
-            place = "/".join(str(each) for each in problem.absolute_path) or "args"
-            # Never the value: it may be a secret.
             raise BadArguments(
-                f"args: {place} does not fit the schema of {tool!r} ({problem.validator})",
-                details={"executed": False, "place": place, "keyword": str(problem.validator)},
+                f"args do not fit the schema of {tool!r}: {problem}", details={"executed": False}
             )
 
     async def _cancel(self, command_id: str) -> None:

@@ -4,10 +4,10 @@ Their words are never trusted: not what a tool is called, not what it says of it
 not what it answers. A person accepts a tool as it is; one that changes waits again.
 """
 
+from duetty.tool_schemas import problem_of
 from duetty.upstreams.link import LEVELS, Progress, Surroundings, Timing
 from duetty.upstreams.projects import Accepted, Offer, OfferNotFound, offers_for
 from duetty.upstreams.questions import Question
-from duetty.upstreams.schemas import problem_of
 from duetty.upstreams.search import Index
 from duetty.upstreams.tools import Tool, shown
 from duetty.upstreams.upstream import Asking, Upstream

@@ -31,11 +31,11 @@ from duetty.errors import (
     UpstreamMayNotAsk,
     UpstreamNotFound,
 )
+from duetty.tool_schemas import problem_of
 from duetty.upstreams.link import LEVELS, Hears, Link, Progress, Surroundings, Timing
 from duetty.upstreams.pins import Pins
 from duetty.upstreams.projects import Accepted
 from duetty.upstreams.questions import Questions
-from duetty.upstreams.schemas import problem_of
 from duetty.upstreams.tools import ALIAS_DIGITS, Difference, Risk, Tool, Wire, shown
 from duetty.upstreams.upstream import Asking, Open, Upstream
 from duetty.upstreams.upstream_settings import Trust, UpstreamOrder, load_upstreams

@@ -1,6 +1,6 @@
 """Whether a value fits a tool's schema, as far as that is said in words that cost nothing to check.
 
-A schema is an upstream's: one with patterns, references or many branches could keep us busy for as
+A schema is an upstream's or a tool host's: one with patterns, references or many branches could keep us busy for as
 long as it likes. Those are left out, and what is left is linear in the value.
 """
 
@@ -18,7 +18,7 @@ _PLAIN = frozenset(
 
 def problem_of(schema: object, value: Any) -> str | None:
     """One sentence without any value in it; None where it fits, or the schema says nothing plain."""
-    # Loaded when first needed: most servers never see a call of an upstream.
+    # Loaded when first needed: most servers never see such a call.
     from jsonschema import Draft202012Validator
 
     plain = _plain(schema, MAX_DEPTH)
