@@ -1,7 +1,7 @@
 """234 tools as real servers list them, and what somebody would look for them with.
 
 `real_tools.json` holds what eleven npm servers answered to `tools/list` (their versions are in
-it); `tool_queries.tsv` has 81 queries, each with the tools that do it, written before the search was.
+it); `tool_queries.tsv` has 81 queries, each with the tools that do it, written by the author of the search, after its first version.
 """
 
 import json
