@@ -517,23 +517,6 @@ async def test_calls_of_a_revoked_user_end_at_once(join: Join) -> None:
     assert isinstance(there.error, TokenRevoked)
 
 
-# --- output ---------------------------------------------------------------------------
-
-
-async def test_output_reaches_followers_on_every_replica_with_its_offset(join: Join) -> None:
-    async with two(join) as hub:
-        seen: dict[str, list[tuple[int, bytes]]] = {"a": [], "b": []}
-        await hub.a.follow_output("s1", lambda at, data: seen["a"].append((at, data)))
-        follower = await hub.b.follow_output("s1", lambda at, data: seen["b"].append((at, data)))
-        await hub.a.send_output("s1", 0, b"one")
-        await hub.a.send_output("s1", 3, b"two")
-        await hub.a.send_output("s11", 0, b"another's")
-        await eventually(lambda: len(seen["a"]) == len(seen["b"]) == 2)
-        await follower.close()
-
-    assert seen["a"] == seen["b"] == [(0, b"one"), (3, b"two")]
-
-
 # --- an engine that fails ---------------------------------------------------------------
 
 

@@ -737,23 +737,6 @@ class Directory:
                     running.error = TokenRevoked("unknown")
                     running.scope.cancel()
 
-    # --- output ---------------------------------------------------------------------
-
-    async def send_output(self, id_: str, offset: int, output: bytes) -> None:
-        """To whoever follows it on any replica; none is no error."""
-        await self._bus.publish(joined("out", id_), offset.to_bytes(8, "big") + output)
-
-    async def follow_output(
-        self, id_: str, on_output: Callable[[int, bytes], None]
-    ) -> Subscription:
-        """Bytes with the offset of the first. What is missing in between is asked of the node,
-        by its offset.
-        """
-        return await self._bus.subscribe(
-            joined("out", id_),
-            lambda message: on_output(int.from_bytes(message[:8], "big"), message[8:]),
-        )
-
 
 class _Elsewhere(Exception):
     """The command did not get an answer where it was sent."""
