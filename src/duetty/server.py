@@ -26,7 +26,7 @@ from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
 from duetty import __version__
-from duetty.agent import open_agents, without_key
+from duetty.agent import Agents, key_in, open_agents, without_key
 from duetty.approvals import Approvals
 from duetty.calls import Scope
 from duetty.clock import Clock, SystemClock
@@ -181,7 +181,7 @@ class Server:
         self._paths = paths
         self._settings = settings
         self._environment = with_own_place(environment, paths)
-        self._for_programs = without_key(settings, self._environment)
+        self._for_programs = without_key(self._environment, key_in(settings, self._environment))
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
         self._stopping: anyio.Event | None = None
@@ -529,7 +529,7 @@ class Server:
         services.membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, services.membership)
         tasks.start_soon(services.approvals.expire)
-        tasks.start_soon(self._end_when_unused, registry, web, mcp)
+        tasks.start_soon(self._end_when_unused, registry, services.agents, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
         while not web.started and not serving.done():  # noqa: ASYNC110 - uvicorn has no event for it
@@ -616,7 +616,9 @@ class Server:
             with _survived("sweep"):
                 await registry.sweep()
 
-    async def _end_when_unused(self, registry: Registry, web: WebServer, mcp: McpEdge) -> None:
+    async def _end_when_unused(
+        self, registry: Registry, agents: Agents, web: WebServer, mcp: McpEdge
+    ) -> None:
         """A server that nobody asked to stay goes when nobody needs it."""
         used_s = self._clock.monotonic_s()
         requests = 0
@@ -627,7 +629,8 @@ class Server:
             was_used = was_used or bool(alive or self._processes.running)
             stays_s = LEFT_S if alive else LINGER_S if was_used else EPHEMERAL_S
             if (
-                not all(map(_is_left, alive))
+                not all(_is_left(session, agents) for session in alive)
+                or agents.working()
                 or web.server_state.connections
                 or web.server_state.total_requests != requests
                 or mcp.connections
@@ -698,9 +701,12 @@ def _survived(what: str) -> Generator[None]:
         log.warning("turn_failed", extra={"what": what, "reason": str(error)})
 
 
-def _is_left(session: Session) -> bool:
-    """Whether an MCP host opened it and nothing runs in it: it is no use to anybody else."""
-    if session.profile.owner != MCP_HOST.identity or session.state().word != "prompt":
+def _is_left(session: Session, agents: Agents) -> bool:
+    """Whether an MCP host or the agent opened it and nothing runs in it: it is no use to anybody else."""
+    owner = session.profile.owner
+    if owner != MCP_HOST.identity and not agents.is_own(owner):
+        return False
+    if session.state().word != "prompt":
         return False
     try:
         return not has_children(session.profile.pid)

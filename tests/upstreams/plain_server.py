@@ -131,6 +131,9 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
         case "resources/list" if "resources" in PLAN:
             found = PLAN["resources"]
             return None if found is None else {"resources": found}
+        case "resources/read" if "resources" in PLAN:
+            [found] = [each for each in PLAN["resources"] if each["uri"] == params["uri"]]
+            return {"contents": [{"uri": found["uri"], "text": found.get("text", "")}]}
         case "resources/templates/list" if "resources" in PLAN:
             return {"resourceTemplates": []}
         case "prompts/list" if "resources" in PLAN:

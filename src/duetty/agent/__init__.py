@@ -7,13 +7,13 @@ the first message.
 
 from duetty.agent.agents import Agents, open_agents
 from duetty.agent.conversation import Conversation, Doing
-from duetty.agent.hands import Hands, Tool, ToolCall, ToolOutcome, shortened
+from duetty.agent.hands import Hands, Tool, ToolCall, ToolOutcome, shortened, step_text
 from duetty.agent.host_model import HostModel
 from duetty.agent.limits import Limits, Reached, Used, used
-from duetty.agent.markdown import as_markdown
+from duetty.agent.markdown import as_markdown, entry_lines
 from duetty.agent.model import Answered, Model, ModelSource
 from duetty.agent.models import (
-    key_variable,
+    key_in,
     model_problem,
     open_model,
     without_key,
@@ -35,11 +35,13 @@ __all__ = [
     "ToolOutcome",
     "Used",
     "as_markdown",
-    "key_variable",
+    "entry_lines",
+    "key_in",
     "model_problem",
     "open_agents",
     "open_model",
     "shortened",
+    "step_text",
     "used",
     "without_key",
 ]

@@ -16,11 +16,11 @@ import anyio.abc
 import anyio.to_thread
 
 from duetty.agent.conversation import Conversation
-from duetty.agent.hands import Hands, ToolCall, ToolOutcome, shortened
+from duetty.agent.hands import Hands, ToolCall, ToolOutcome, shortened, step_text
 from duetty.agent.history import lightened, open_calls
 from duetty.agent.limits import Limits, raised, reached
 from duetty.agent.model import Answered, Model
-from duetty.agent.models import model_problem, open_model
+from duetty.agent.models import key_in, model_problem, open_model, without_key
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import (
@@ -42,9 +42,14 @@ RETRY_S = (0.5, 2.0, 8.0)
 MAX_RETRY_S = 120.0
 """The longest pause that a model's server can ask for."""
 
+ID_PREFIX = "agent-"
+
 MAX_ENTRIES = 20_000
 MAX_WORKING = 16
 """Conversations at work at once."""
+
+KEPT_AT_HAND = 50
+"""Conversations that nobody works on or waits for, whole in memory; of the others, what a list tells."""
 
 STOP_S = 5.0
 TITLE_CHARS = 80
@@ -72,6 +77,7 @@ class Agents:
         clock: Clock,
         limits: Limits,
         context_tokens: int,
+        key: str,
         open_model: Callable[[], Model],
         problem: Callable[[], DuettyError | None],
         tasks: anyio.abc.TaskGroup,
@@ -80,6 +86,7 @@ class Agents:
         self._clock = clock
         self._limits = limits
         self._context_tokens = context_tokens
+        self._key = key
         self._open_model = open_model
         self.problem = problem
         """What keeps it from a model of its own, if anything."""
@@ -90,6 +97,10 @@ class Agents:
         self._records: dict[str, ConversationRecord] | None = None
         self.hands: Hands | None = None
         self._borrowed: dict[str, Model] = {}
+
+    def without_key(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """What a caller brings along for a program, without the key that the server has."""
+        return without_key(variables, self._key)
 
     # --- finding -------------------------------------------------------------------
 
@@ -102,6 +113,10 @@ class Agents:
     def working(self) -> list[Conversation]:
         return [each for each in self._live.values() if each.is_working]
 
+    def is_own(self, identity: str | None) -> bool:
+        """Whether a conversation is this actor: what it opened is of use to its person only."""
+        return identity is not None and identity.startswith(f"agent:{ID_PREFIX}")
+
     def live(self, id_: str) -> Conversation | None:
         return self._live.get(id_)
 
@@ -111,9 +126,10 @@ class Agents:
         Raises:
             ConversationNotFound: if there is none, or several begin so.
         """
-        if name in self._live:
-            return self._live[name]
-        wanted = (name, f"agent-{name}")
+        if (known := self._live.pop(name, None)) is not None:
+            self._live[name] = known  # the last is the one that was used last
+            return known
+        wanted = (name, f"{ID_PREFIX}{name}")
         found = [each for each in await self.records() if each.id.startswith(wanted)]
         exact = [each for each in found if each.id in wanted]
         if len(exact or found) != 1:
@@ -121,8 +137,22 @@ class Agents:
         [record] = exact or found
         if record.id in self._live:
             return self._live[record.id]
-        entries = await anyio.to_thread.run_sync(self._store.conversation_entries, record.id)
+        entries = await anyio.to_thread.run_sync(self._entries, record.id)
+        self._put_away()
         return self._live.setdefault(record.id, self._conversation(record, entries))
+
+    def _entries(self, id_: str) -> list[ConversationEntry]:
+        self._store.flush()  # it may have been at hand until just now
+        return self._store.conversation_entries(id_)
+
+    def _put_away(self) -> None:
+        """Those that were used least lately: all of it is in the store, or on the way there."""
+        at_rest = [each for each in self._live.values() if not each.is_working and not each.users]
+        for each in at_rest[: max(len(at_rest) - KEPT_AT_HAND, 0)]:
+            del self._live[each.id]
+            self._borrowed.pop(each.id, None)
+            assert self._records is not None
+            self._records[each.id] = replace(each.record, seq=each.last_seq)
 
     async def _kept(self) -> dict[str, ConversationRecord]:
         if self._records is None:
@@ -144,12 +174,13 @@ class Agents:
         """A new conversation, with nothing said yet."""
         await self._kept()
         record = ConversationRecord(
-            id=f"agent-{secrets.token_hex(4)}",
+            id=f"{ID_PREFIX}{secrets.token_hex(4)}",
             title=" ".join(text.split())[:TITLE_CHARS],
             created_at_ns=self._clock.wall_ns(),
             **fields,
         )
         conversation = self._conversation(record, [])
+        self._put_away()
         self._live[record.id] = conversation
         conversation.change()
         return conversation
@@ -165,18 +196,19 @@ class Agents:
             AgentNotConfigured, AgentNotInstalled: if there is no model; nothing was kept.
             Exhausted: if too many conversations are at work.
         """
-        await self._model_for(conversation, model)
-        assert self.hands is not None
-        if len(conversation.entries) > MAX_ENTRIES:
-            raise Exhausted("this conversation is too long", hint="begin another one")
-        pieces = await self.hands.context(conversation, text)
-        if pieces:
-            conversation.append("context", pieces=[list(each) for each in pieces])
-        seq = conversation.append("message", text=text, by=by).seq
-        await self._flush()
-        if not conversation.is_working:
-            self._start(conversation)
-        return seq
+        with conversation.in_use():
+            await self._model_for(conversation, model)
+            assert self.hands is not None
+            if len(conversation.entries) > MAX_ENTRIES:
+                raise Exhausted("this conversation is too long", hint="begin another one")
+            pieces = await self.hands.context(conversation, text)
+            if pieces:
+                conversation.append("context", pieces=[list(each) for each in pieces])
+            seq = conversation.append("message", text=text, by=by).seq
+            await self._flush()
+            if not conversation.is_working:
+                self._start(conversation)
+            return seq
 
     async def resume(self, conversation: Conversation, *, model: Model | None = None) -> None:
         """Go on where it was stopped, failed, or ended with a server.
@@ -185,10 +217,11 @@ class Agents:
             ConversationRunning: if it is at work.
             AgentNotConfigured, AgentNotInstalled: if there is no model.
         """
-        if conversation.is_working:
-            raise ConversationRunning(f"{conversation.id} is at work already")
-        await self._model_for(conversation, model)
-        self._start(conversation)
+        with conversation.in_use():
+            await self._model_for(conversation, model)
+            if conversation.is_working:
+                raise ConversationRunning(f"{conversation.id} is at work already")
+            self._start(conversation)
 
     async def stop(self, conversation: Conversation, *, by: str) -> bool:
         """End the work in progress; whether there was any. What runs in a terminal goes on."""
@@ -196,7 +229,7 @@ class Agents:
             return False
         conversation.stopped_by = by
         conversation.scope.cancel()
-        with anyio.move_on_after(STOP_S):
+        with conversation.in_use(), anyio.move_on_after(STOP_S):
             await conversation.over.wait()
         return True
 
@@ -354,7 +387,7 @@ class Agents:
         assert self.hands is not None
         conversation.append("call", call=call.id, tool=call.tool, arguments=call.arguments)
         await self._flush()  # from here on it may have been done
-        conversation.do(step_text(call))
+        conversation.do(step_text(call.tool, call.arguments))
         await self.hands.show_step(conversation, conversation.step)
         outcome = ToolOutcome(
             text="The time set for this work is up. What this call started may still run.",
@@ -450,6 +483,7 @@ def open_agents(
             minutes=settings.agent_max_minutes,
         ),
         context_tokens=settings.agent_context_tokens,
+        key=key_in(settings, environment),
         open_model=partial(open_model, settings, environment),
         problem=partial(model_problem, settings, environment),
         tasks=tasks,
@@ -521,17 +555,3 @@ def _record(conversation: Conversation, call: ToolCall, outcome: ToolOutcome) ->
 def _last_message(conversation: Conversation) -> str:
     found = next((each for each in reversed(conversation.entries) if each.kind == "message"), None)
     return "" if found is None else shortened(found.body["text"], 4_000)
-
-
-def step_text(call: ToolCall) -> str:
-    """A call in few words."""
-    arguments = call.arguments or {}
-    told = next(
-        (
-            str(arguments[name])
-            for name in ("input", "text", "keys", "path", "query", "content")
-            if arguments.get(name)
-        ),
-        "",
-    )
-    return " ".join(f"{call.tool} {told}".split())[:120]

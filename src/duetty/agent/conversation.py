@@ -1,11 +1,13 @@
 """One conversation while the server has it: its entries, what it is doing, who waits for news."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 import anyio
 
+from duetty.agent.limits import used
 from duetty.clock import Clock
 from duetty.store import ConversationEntry, ConversationRecord, EntryKind, Store
 
@@ -41,8 +43,11 @@ class Conversation:
         self.over = anyio.Event()
         """Set when the work in progress has ended; replaced when it begins."""
 
-        self.seen_person_ns: int = 0
-        """When its session was last looked at for what a person typed."""
+        self.typed_by_people: int | None = None
+        """How often people had typed into its session when it was last looked at."""
+
+        self.users = 0
+        """Callers that hold on to it."""
 
         self._store = store
         self._clock = clock
@@ -77,6 +82,16 @@ class Conversation:
         )
         self.entries.append(entry)
         self._store.append_conversation(entry)
+        if kind in ("message", "answer", "summary"):
+            total = used(self.entries)
+            self.record = replace(
+                self.record,
+                turns=total.turns,
+                tokens_in=total.tokens_in,
+                tokens_out=total.tokens_out,
+                cost_usd=total.cost_usd if total.is_cost_known else None,
+            )
+            self._store.save_conversation(self.record)
         self.tell()
         return entry
 
@@ -113,4 +128,14 @@ class Conversation:
         self._changed = anyio.Event()
 
     async def wait_change(self) -> None:
-        await self._changed.wait()
+        with self.in_use():
+            await self._changed.wait()
+
+    @contextmanager
+    def in_use(self) -> Generator[None]:
+        """It is not put away meanwhile: there is one object for a conversation."""
+        self.users += 1
+        try:
+            yield
+        finally:
+            self.users -= 1

@@ -85,3 +85,17 @@ def shortened(text: str, most: int = MAX_RESULT_CHARS) -> str:
     head, tail = most * 2 // 3, most // 3
     left_out = len(text) - head - tail
     return f"{text[:head]}\n[… {left_out} characters left out …]\n{text[-tail:]}"
+
+
+def step_text(tool: str, arguments: Mapping[str, Any] | None) -> str:
+    """A call in few words."""
+    given = arguments or {}
+    told = next(
+        (
+            str(given[name])
+            for name in ("input", "text", "data", "keys", "path", "query", "content")
+            if given.get(name)
+        ),
+        "",
+    )
+    return " ".join(f"{tool} {told}".split())[:120]

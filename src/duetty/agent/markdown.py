@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from duetty.agent.hands import shortened
 from duetty.agent.limits import used
 from duetty.store import ConversationEntry, ConversationRecord
 
@@ -19,31 +20,33 @@ def as_markdown(record: ConversationRecord, entries: Sequence[ConversationEntry]
         f"{total.tokens_in} tokens in, {total.tokens_out} out, {cost}",
     ]
     for entry in entries:
-        lines += ["", *_lines(entry)]
+        lines += ["", *entry_lines(entry)]
     return "\n".join(lines) + "\n"
 
 
-def _lines(entry: ConversationEntry) -> list[str]:
+def entry_lines(entry: ConversationEntry, *, most: int | None = None) -> list[str]:
+    """One entry as Markdown; of its texts at most so many characters."""
     body, at = entry.body, _time(entry.at_ns)
     match entry.kind:
         case "message":
-            return [f"## {body['by']} · {at}", "", body["text"]]
+            return [f"## {body['by']} · {at}", "", _cut(body["text"], most)]
         case "context":
             names = ", ".join(f"`{name}`" for name, _ in body["pieces"])
             return [f"*Given with the next message: {names}*"]
         case "answer":
-            said = [body["text"]] if body["text"] else []
+            said = [_cut(body["text"], most)] if body["text"] else []
             return [f"## Agent · {at}", "", *said]
         case "call":
             arguments = json.dumps(body["arguments"], indent=2, ensure_ascii=False)
-            return [f"### `{body['tool']}` · {at}", "", *_fenced(arguments, "json")]
+            return [f"### `{body['tool']}` · {at}", "", *_fenced(_cut(arguments, most), "json")]
         case "result":
             ended = "done" if body["ok"] else f"failed (`{body['code']}`)"
-            return [f"{ended}:", "", *_fenced(body["text"], "")]
+            return [f"{ended}:", "", *_fenced(_cut(body["text"], most), "")]
         case "told":
             return [f"*Duetty to the agent: {body['text']}*"]
         case "summary":
-            return ["*Earlier parts were summed up for the model:*", "", body["text"]]
+            told = _cut(body["text"], most)
+            return ["*Earlier parts were summed up for the model:*", "", told]
         case "fault":
             return [f"*`{body['code']}`: {body['message']}*"]
         case "limit":
@@ -52,6 +55,10 @@ def _lines(entry: ConversationEntry) -> list[str]:
         case "state":
             reason = f": {body['reason']}" if body["reason"] else ""
             return [f"*{body['state']}{reason} · {at}*"]
+
+
+def _cut(text: str, most: int | None) -> str:
+    return text if most is None else shortened(text, max(most, 1))
 
 
 def _fenced(text: str, language: str) -> list[str]:

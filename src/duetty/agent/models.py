@@ -26,11 +26,15 @@ def key_variable(settings: Settings) -> str | None:
     return f"{provider.partition('-')[0].upper()}_API_KEY"
 
 
-def without_key(settings: Settings, environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for programs: the key to the model is for the server alone."""
+def key_in(settings: Settings, environment: Mapping[str, str]) -> str:
+    """The key to the model, where the server's environment has it."""
     variable = key_variable(settings)
-    key = environment.get(variable, "") if variable else ""
-    return {name: value for name, value in environment.items() if not key or value != key}
+    return environment.get(variable, "") if variable else ""
+
+
+def without_key(variables: Mapping[str, str], key: str) -> dict[str, str]:
+    """Variables for programs: the key to the model is for the server alone, whatever it is called."""
+    return {name: value for name, value in variables.items() if not key or value != key}
 
 
 def model_source(settings: Settings, environment: Mapping[str, str]) -> ModelSource:
@@ -87,8 +91,7 @@ def _key(settings: Settings, environment: Mapping[str, str]) -> str:
             ) from error
         if kept:
             return kept
-    variable = key_variable(settings)
-    return environment.get(variable, "") if variable else ""
+    return key_in(settings, environment)
 
 
 def open_model(settings: Settings, environment: Mapping[str, str]) -> Model:

@@ -3,7 +3,8 @@
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +36,7 @@ def asciicast(
     start: int | None = None,
     end: int | None = None,
     exit_code: int | None = None,
+    marks: Sequence[tuple[int, str]] = (),
     rewrite: Callable[[bytes], bytes] | None = None,
     redraw: Callable[[bytes], bytes] | None = None,
 ) -> Iterator[str]:
@@ -44,6 +46,7 @@ def asciicast(
     gap. `rewrite` sees every OSC whole, wherever the reads fell, and its answer
     is recorded instead; one left open at the end is dropped, as it shows nothing.
     `redraw` makes bytes for a terminal of a snapshot, where that is something else.
+    `marks` are texts and their times, in order: markers between the output.
 
     Raises:
         OutputExpired: if bytes go while they are read.
@@ -59,16 +62,26 @@ def asciicast(
 
     yield _line(_header(version, cols=cols, rows=rows, title=title, began_s=began_ns // 10**9))
     writer = _Writer(began_us=began_ns // 1000, is_relative=version == 3)
+    later = deque(marks)
     for span in spans:
         for item in _rewritten(_items(journal, span, moments, redraw), rewrite):
+            while later and later[0][0] <= item.wall_ns:
+                yield writer.event(*_mark(later))
             if isinstance(item, Size):
                 if (item.cols, item.rows) != (cols, rows):
                     cols, rows = item.cols, item.rows
                     yield writer.event(item.wall_ns, "r", f"{cols}x{rows}")
             elif text := writer.decode(item.content):
                 yield writer.event(item.wall_ns, "o", text)
+    while later:
+        yield writer.event(*_mark(later))
     if version == 3 and exit_code is not None:
         yield writer.event(0, "x", str(exit_code))
+
+
+def _mark(later: deque[tuple[int, str]]) -> tuple[int, str, str]:
+    wall_ns, text = later.popleft()
+    return wall_ns, "m", text
 
 
 def _header(

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
+import anyio
+
 from duetty.agent import shortened
 from duetty.errors import DuettyError, NotFound
 
@@ -24,6 +26,9 @@ MENTION_CHARS = 32_000
 MAX_MENTIONS = 20
 RESOURCE_CHARS = 16_000
 """Of all resources that come by themselves."""
+
+RESOURCES_S = 5.0
+"""An upstream that takes longer holds no message up."""
 
 HIGH_PRIORITY = 0.8
 
@@ -156,10 +161,17 @@ async def resource_text(door: Door, upstream: str, resource: str) -> str:
 
 async def weighty_resources(door: Door) -> list[tuple[str, str]]:
     """Resources that trusted upstreams hold to be important for an assistant, within a budget."""
+    pieces: list[tuple[str, str]] = []
+    with anyio.move_on_after(RESOURCES_S):
+        await _add_weighty(door, pieces)
+    return pieces
+
+
+async def _add_weighty(door: Door, pieces: list[tuple[str, str]]) -> None:
     listed = await door("upstreams.list", {})
-    left, pieces = RESOURCE_CHARS, list[tuple[str, str]]()
+    left = RESOURCE_CHARS
     for upstream in listed.upstreams:
-        if upstream.state != "ready" or upstream.trust != "trusted":
+        if upstream.state not in ("ready", "idle") or upstream.trust != "trusted":
             continue
         try:
             found = await door("upstreams.resources", {"upstream": upstream.name})
@@ -173,7 +185,6 @@ async def weighty_resources(door: Door) -> list[tuple[str, str]]:
             if len(text) <= left:
                 left -= len(text)
                 pieces.append((f"@mcp:{upstream.name}/{each.get('name') or each['uri']}", text))
-    return pieces
 
 
 def _is_weighty(resource: Mapping[str, Any]) -> bool:

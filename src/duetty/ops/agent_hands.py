@@ -20,22 +20,21 @@ from duetty.errors import (
     Refused,
     ScopeMissing,
     SessionExited,
-    SessionNotFound,
 )
 from duetty.ops.agent_context import mentioned, surroundings, weighty_resources
 from duetty.ops.agent_tools import (
     MAX_RESULT_BYTES,
-    MAX_UPSTREAM_TOOLS,
     TOOLS,
     Door,
     OperationTool,
     offered,
     outcome_of,
 )
+from duetty.ops.conversations import session_of
 from duetty.ops.dispatch import Dispatcher
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
-from duetty.wire.upstreams import OfferedTool, UpstreamTools
+from duetty.wire.upstreams import UpstreamTools
 
 STEP_CHARS = 60
 MAX_WAIT_MS = 600_000
@@ -60,20 +59,13 @@ class AgentHands:
         self._steps: dict[str, tuple[str, str]] = {}
         """By conversation: session and id of the overlay that names its step."""
 
-        self._typed: dict[str, int] = {}
-        """By conversation: how often people had typed into its session at the last look."""
-
     # --- what it can do --------------------------------------------------------------
 
     async def tools(self, conversation: Conversation) -> Sequence[Tool]:
-        return offered(await self._upstream_tools(conversation))
-
-    async def _upstream_tools(self, conversation: Conversation) -> list[OfferedTool]:
-        try:
-            found: UpstreamTools = await self._door(conversation)("upstreams.tools", {})
-        except Refused:
-            return []
-        return found.tools[:MAX_UPSTREAM_TOOLS]
+        others: UpstreamTools | None = None
+        with suppress(Refused):
+            others = await self._door(conversation)("upstreams.tools", {})
+        return offered(others, conversation.entries)
 
     async def call(self, conversation: Conversation, call: ToolCall) -> ToolOutcome:
         if call.arguments is None:
@@ -143,17 +135,12 @@ class AgentHands:
 
     async def _session(self, conversation: Conversation) -> str:
         """The session it works in; a new one where it has none any more."""
-        name = conversation.record.session or conversation.record.only_session
-        if name is not None:
-            try:
-                found = self._services.registry.find(name)
-            except SessionNotFound:
-                pass
-            else:
-                if not found.is_exited:
-                    return found.name
-            if conversation.record.only_session is not None:
-                raise SessionExited(name, None)
+        record = conversation.record
+        found = session_of(record, self._services.registry)
+        if found is not None and not found.is_exited:
+            return found.name
+        if record.only_session is not None:
+            raise SessionExited(record.only_session, None)
         wanted: dict[str, Any] = {"name": conversation.id, "tags": ["agent"]}
         if conversation.record.cwd is not None:
             wanted["cwd"] = conversation.record.cwd
@@ -164,7 +151,7 @@ class AgentHands:
                 raise
             del wanted["name"]
             opened = await self._door(conversation)("session.open", wanted)
-        conversation.change(session=opened.name)
+        conversation.change(session=opened.name, session_id=opened.id)
         return str(opened.name)
 
     async def instructions(self, conversation: Conversation) -> str:
@@ -173,7 +160,8 @@ class AgentHands:
     async def context(self, conversation: Conversation, text: str) -> Sequence[tuple[str, str]]:
         door = self._door(conversation)
         session = await self._session(conversation)
-        self._typed.setdefault(conversation.id, self._people_typed(session))
+        if conversation.typed_by_people is None:
+            conversation.typed_by_people = self._services.registry.find(session).typed_by_people
         pieces: list[tuple[str, str]] = []
         if not any(each.kind == "context" for each in conversation.entries):
             pieces += await surroundings(door, session)
@@ -182,27 +170,22 @@ class AgentHands:
         return pieces + await mentioned(door, session, text)
 
     async def news(self, conversation: Conversation) -> Sequence[str]:
-        name = conversation.record.session
-        if name is None:
+        session = session_of(conversation.record, self._services.registry)
+        if session is None:
             return []
-        typed = self._people_typed(name)
-        before = self._typed.get(conversation.id, typed)
-        self._typed[conversation.id] = typed
-        if typed == before:
+        typed, before = session.typed_by_people, conversation.typed_by_people
+        conversation.typed_by_people = typed
+        if before is None or typed == before:
             return []
         lines = [
             block.command_line
-            for block in list(self._services.registry.find(name).recent)[-5:]
+            for block in list(session.recent)[-5:]
             if block.actor.kind == "person" and block.command_line
         ]
         ran = f" and ran: {'; '.join(lines)}" if lines else ""
-        return [f"A person typed in session {name!r}{ran}. Look at the screen before you go on."]
-
-    def _people_typed(self, session: str) -> int:
-        try:
-            return self._services.registry.find(session).typed_by_people
-        except SessionNotFound:
-            return 0
+        return [
+            f"A person typed in session {session.name!r}{ran}. Look at the screen before you go on."
+        ]
 
     async def may_go_on(self, conversation: Conversation, reason: str) -> bool:
         approvals = self._services.approvals
@@ -231,11 +214,11 @@ class AgentHands:
         if (shown := self._steps.pop(conversation.id, None)) is not None:
             with suppress(DuettyError):
                 await door("overlay.delete", {"session": shown[0], "id": shown[1]})
-        session = conversation.record.session
-        if step is None or session is None:
+        found = session_of(conversation.record, self._services.registry)
+        if step is None or found is None:
             return
         with suppress(DuettyError):
-            cols = self._services.registry.find(session).profile.cols
+            session, cols = found.profile.id, found.profile.cols
             text = f" agent: {step[:STEP_CHARS]} "[: max(cols, 1)]
             made = await door(
                 "overlay.create",

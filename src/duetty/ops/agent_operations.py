@@ -6,7 +6,7 @@ from typing import Any
 
 import anyio
 
-from duetty.agent import Conversation, HostModel, Model, as_markdown, used
+from duetty.agent import Conversation, HostModel, Model, as_markdown
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import (
     AgentNotConfigured,
@@ -17,11 +17,11 @@ from duetty.errors import (
     ModelRefused,
     ModelUnavailable,
     ScopeMissing,
-    SessionNotFound,
 )
 from duetty.hosts import HostClient
 from duetty.ops.agent_context import completions
 from duetty.ops.approval_operations import approval_info
+from duetty.ops.conversations import may_see, session_of
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
 from duetty.ops.services import Services
@@ -70,7 +70,7 @@ async def _send(params: SendParams, services: Services, actor: Actor) -> SentMes
         while params.wait_ms and conversation.is_working:
             await conversation.wait_change()
     return SentMessage(
-        info=_info(conversation, services), seq=seq, answer=_answer_after(conversation, seq)
+        info=_live(conversation, services), seq=seq, answer=_answer_after(conversation, seq)
     )
 
 
@@ -97,10 +97,11 @@ def _borrowed(services: Services, actor: Actor) -> Model | None:
 def _rights(params: SendParams, services: Services, actor: Actor) -> dict[str, Any]:
     """Of a new conversation: no more than who begins it has."""
     session = params.session
-    if session is not None:
-        session = services.registry.find(session).name
-    if actor.session is not None and session not in (None, actor.session):
-        raise ScopeMissing(f"this token is for session {actor.session!r} only")
+    if actor.session is not None:
+        if session not in (None, actor.session, actor.session_id):
+            raise ScopeMissing(f"this token is for session {actor.session!r} only")
+        session = actor.session
+    found = None if session is None else services.registry.find(session)
     return {
         "started_by": actor.identity,
         "scopes": tuple(sorted(each.value for each in actor.scopes & GIVEN)),
@@ -109,7 +110,8 @@ def _rights(params: SendParams, services: Services, actor: Actor) -> dict[str, A
         "only_session_id": actor.session_id,
         "sandbox": None if actor.confined is None else actor.confined.sandbox,
         "workspaces": () if actor.confined is None else actor.confined.workspaces,
-        "session": session or actor.session,
+        "session": None if found is None else found.name,
+        "session_id": None if found is None else found.profile.id,
         "cwd": params.cwd,
     }
 
@@ -130,26 +132,28 @@ def _permit(conversation: Conversation, actor: Actor) -> None:
 
 async def _found(name: str, services: Services, actor: Actor) -> Conversation:
     conversation = await services.agents.find(name)
-    if not _may_see(conversation.record, actor):
+    if not may_see(conversation.record, actor):
         raise ConversationNotFound(name)
     return conversation
-
-
-def _may_see(record: ConversationRecord, actor: Actor) -> bool:
-    return actor.session is None or actor.session == record.only_session
 
 
 async def _list(
     params: ConversationsParams, services: Services, actor: Actor
 ) -> list[ConversationInfo]:
-    seen = [each for each in await services.agents.records() if _may_see(each, actor)]
-    return [_info(await services.agents.find(each.id), services) for each in seen[: params.limit]]
+    agents = services.agents
+    seen = [each for each in await agents.records() if may_see(each, actor)][: params.limit]
+    return [
+        _info(record, services)
+        if (live := agents.live(record.id)) is None
+        else _live(live, services)
+        for record in seen
+    ]
 
 
 async def _show(params: ConversationParams, services: Services, actor: Actor) -> ConversationDetail:
     conversation = await _found(params.conversation, services, actor)
     return ConversationDetail(
-        info=_info(conversation, services),
+        info=_live(conversation, services),
         entries=[_entry(each) for each in conversation.entries],
     )
 
@@ -164,7 +168,7 @@ async def _events(params: EventsParams, services: Services, actor: Actor) -> Con
             while params.wait_ms and not _has_news(conversation, params, services):
                 await conversation.wait_change()
     return ConversationEvents(
-        info=_info(conversation, services),
+        info=_live(conversation, services),
         entries=[_entry(each) for each in conversation.entries if each.seq > params.after],
         partial=conversation.partial[params.text_after :],
         partial_chars=len(conversation.partial),
@@ -183,23 +187,17 @@ async def _stop(params: StopParams, services: Services, actor: Actor) -> Convers
     conversation = await _found(params.conversation, services, actor)
     _permit(conversation, actor)
     await services.agents.stop(conversation, by=actor.name)
-    session = conversation.record.session
-    if params.interrupt and session is not None:
-        try:
-            found = services.registry.find(session)
-        except SessionNotFound:
-            pass
-        else:
-            if not found.is_exited:
-                await services.registry.interrupt(found, actor=actor)
-    return _info(conversation, services)
+    session = session_of(conversation.record, services.registry)
+    if params.interrupt and session is not None and not session.is_exited:
+        await services.registry.interrupt(session, actor=actor)
+    return _live(conversation, services)
 
 
 async def _resume(params: ConversationParams, services: Services, actor: Actor) -> ConversationInfo:
     conversation = await _found(params.conversation, services, actor)
     _permit(conversation, actor)
     await services.agents.resume(conversation, model=_borrowed(services, actor))
-    return _info(conversation, services)
+    return _live(conversation, services)
 
 
 async def _log(params: ConversationParams, services: Services, actor: Actor) -> ConversationLog:
@@ -213,13 +211,13 @@ async def _log(params: ConversationParams, services: Services, actor: Actor) -> 
 async def _status(params: AgentStatusParams, services: Services, actor: Actor) -> AgentStatus:
     agents = services.agents
     model = services.settings.agent_model or None
-    working = sum(_may_see(each.record, actor) for each in agents.working())
+    working = sum(may_see(each.record, actor) for each in agents.working())
     conversation = None
     if params.conversation is not None:
         conversation = await _found(params.conversation, services, actor)
     else:
-        seen = [each for each in await agents.records() if _may_see(each, actor)]
-        busy = [each for each in agents.working() if _may_see(each.record, actor)]
+        seen = [each for each in await agents.records() if may_see(each, actor)]
+        busy = [each for each in agents.working() if may_see(each.record, actor)]
         if busy:
             conversation = busy[-1]
         elif seen:
@@ -232,10 +230,10 @@ async def _status(params: AgentStatusParams, services: Services, actor: Actor) -
             message="nothing was asked yet"
             if problem is None
             else f"{problem.message}: {problem.hint}",
-            conversation=None if conversation is None else _info(conversation, services),
+            conversation=None if conversation is None else _live(conversation, services),
             working=working,
         )
-    info = _info(conversation, services)
+    info = _live(conversation, services)
     told = info.doing or info.reason or "it has answered"
     return AgentStatus(
         state=info.state, model=model, message=told, conversation=info, working=working
@@ -262,26 +260,41 @@ def _answer_after(conversation: Conversation, seq: int) -> str | None:
     return answers[-1].body["text"] if answers else None
 
 
-def _info(conversation: Conversation, services: Services) -> ConversationInfo:
-    record, total = conversation.record, used(conversation.entries)
-    waiting = [each for each in services.approvals.pending() if each.id == conversation.approval]
+def _info(record: ConversationRecord, services: Services) -> ConversationInfo:
+    """Of one that nobody works on."""
+    session = session_of(record, services.registry)
     return ConversationInfo(
         id=record.id,
         title=record.title,
         created_at=time_text(record.created_at_ns),
-        session=record.session,
-        state=conversation.doing,
-        doing=conversation.step,
-        reason=None if conversation.is_working else record.reason,
-        code=None if conversation.is_working else record.code,
-        approval=approval_info(waiting[0]) if waiting else None,
-        turns=total.turns,
-        tokens_in=total.tokens_in,
-        tokens_out=total.tokens_out,
-        cost_usd=total.cost_usd if total.is_cost_known else None,
-        seq=conversation.last_seq,
-        state_key=_state_key(conversation),
+        session=record.session if session is None else session.name,
+        state="failed" if record.state == "failed" else "idle",
+        doing=None,
+        reason=record.reason,
+        code=record.code,
+        approval=None,
+        turns=record.turns,
+        tokens_in=record.tokens_in,
+        tokens_out=record.tokens_out,
+        cost_usd=record.cost_usd,
+        seq=record.seq,
+        state_key=record.state,
     )
+
+
+def _live(conversation: Conversation, services: Services) -> ConversationInfo:
+    told = _info(conversation.record, services)
+    waiting = [each for each in services.approvals.pending() if each.id == conversation.approval]
+    now: dict[str, Any] = {
+        "state": conversation.doing,
+        "doing": conversation.step,
+        "approval": approval_info(waiting[0]) if waiting else None,
+        "seq": conversation.last_seq,
+        "state_key": _state_key(conversation),
+    }
+    if conversation.is_working:
+        now |= {"reason": None, "code": None}
+    return told.model_copy(update=now)
 
 
 def _state_key(conversation: Conversation) -> str:

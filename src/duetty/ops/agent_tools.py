@@ -17,13 +17,19 @@ from pydantic import BaseModel
 from duetty.agent import Tool, ToolOutcome
 from duetty.errors import BadArguments
 from duetty.ops.table import OPERATIONS
+from duetty.store import ConversationEntry
 from duetty.wire.results import RunResult, Written
-from duetty.wire.upstreams import OfferedTool, ToolResult
+from duetty.wire.upstreams import FoundTool, FoundTools, OfferedTool, ToolResult, UpstreamTools
 
 MAX_RESULT_BYTES = 20_000
 MAX_DIFF_CHARS = 20_000
+MAX_FOUND = 20
+"""Tools that were found, the last ones, which the model is told whole with each request."""
+
 MAX_UPSTREAM_TOOLS = 100
-"""Tools of upstreams that are told to the model: providers take 128 in all. Others can be called by name."""
+"""Tools of upstreams that are told to the model: providers take 128 in all."""
+
+FIND_TOOLS = "find_tools"
 
 Door = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
 """A call of an operation by the agent, on the one path."""
@@ -203,6 +209,17 @@ async def _edit_file(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
     )
 
 
+async def _find_tools(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
+    found: FoundTools = await door("upstreams.find", arguments)
+    if not found.tools:
+        return ToolOutcome(text=f"None of {found.of} tools fits. Say it in other words.", ok=False)
+    lines = [f"Of {found.of} tools these fit; from now on you can call them:"]
+    lines += [
+        f"- {each.id}({', '.join(each.parameters)}) {_in_its_words(each)}" for each in found.tools
+    ]
+    return ToolOutcome(text="\n".join(lines), details={"tools": [each.id for each in found.tools]})
+
+
 async def _show_overlay(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
     rows = str(arguments.get("text", "")).split("\n")
     made = await door(
@@ -353,6 +370,14 @@ TOOLS: Mapping[str, OperationTool] = {
             run=_show_panel,
         ),
         OperationTool(
+            name=FIND_TOOLS,
+            operation="upstreams.find",
+            description="There are more tools of other servers than you are told. Finds those that fit, by"
+            " words of what should be done; you can call them afterwards.",
+            takes=("query", "limit"),
+            run=_find_tools,
+        ),
+        OperationTool(
             name="remove_overlay",
             operation="overlay.delete",
             description="Take an overlay away.",
@@ -362,16 +387,31 @@ TOOLS: Mapping[str, OperationTool] = {
 }
 
 
-def offered(upstream_tools: Sequence[OfferedTool]) -> list[Tool]:
+def offered(others: UpstreamTools | None, entries: Sequence[ConversationEntry]) -> list[Tool]:
+    """Its own; of other servers all where they are few, else the usual ones and those that it found."""
     own = [
         Tool(name=each.name, description=each.description, schema=schema_of(each))
         for each in TOOLS.values()
+        if each.name != FIND_TOOLS or (others is not None and not others.are_few)
     ]
+    if others is None:
+        return own
+    ids = {each.id for each in others.listed()} | set(_found(entries))
+    shown = [each for each in others.tools if each.id in ids][:MAX_UPSTREAM_TOOLS]
     return own + [
-        Tool(
-            name=each.id,
-            description=f"[Server {each.upstream!r}, in its own words:] {each.description}",
-            schema=each.input_schema,
-        )
-        for each in upstream_tools
+        Tool(name=each.id, description=_in_its_words(each), schema=each.input_schema)
+        for each in shown
     ]
+
+
+def _found(entries: Sequence[ConversationEntry]) -> list[str]:
+    """By `find_tools`, the last ones: they stand in the conversation, so that a restart forgets none."""
+    ids: dict[str, None] = {}
+    for entry in reversed(entries):
+        if entry.kind == "result" and entry.body["tool"] == FIND_TOOLS:
+            ids |= dict.fromkeys(entry.body["details"].get("tools", ()))
+    return list(ids)[:MAX_FOUND]
+
+
+def _in_its_words(tool: OfferedTool | FoundTool) -> str:
+    return f"[Server {tool.upstream!r}, in its own words:] {tool.description}"

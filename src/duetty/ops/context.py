@@ -1,15 +1,17 @@
 """Operations that tell where a terminal stands: directory, repository, files of its workspace, log."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import anyio.to_thread
 
+from duetty.agent import entry_lines
 from duetty.audit import Filters, Record, records
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import OutputExpired
+from duetty.ops.conversations import said_in
 from duetty.ops.files import FileMissing, FileRefused, list_files, read_file
 from duetty.ops.git_status import GitUnavailable, Repository, Status, git_status, repository_of
 from duetty.ops.judgements import PLAIN
@@ -18,7 +20,7 @@ from duetty.ops.services import Services
 from duetty.ops.shapes import stored_block_info, time_text
 from duetty.ops.viewer_operations import NoSessions
 from duetty.session import Session, output_text
-from duetty.store import BlockRecord
+from duetty.store import BlockRecord, ConversationEntry
 from duetty.wire.context import (
     ContextParams,
     Directory,
@@ -141,13 +143,19 @@ async def _files(params: FileParams, services: Services, actor: Actor) -> FileLi
 async def _log(params: LogParams, services: Services, actor: Actor) -> SessionLog:
     session = active_session(params.session, services, actor)
     sees_trail = Scope.ADMIN in actor.scopes
+    said = await said_in(session, services, actor)
     return await anyio.to_thread.run_sync(
-        partial(_written, session, services, params, sees_trail=sees_trail)
+        partial(_written, session, services, params, said, sees_trail=sees_trail)
     )
 
 
 def _written(
-    session: Session, services: Services, params: LogParams, *, sees_trail: bool
+    session: Session,
+    services: Services,
+    params: LogParams,
+    said: Sequence[ConversationEntry],
+    *,
+    sees_trail: bool,
 ) -> SessionLog:
     """Runs in a worker thread: it reads journal, store and trail."""
     services.store.flush()
@@ -165,6 +173,13 @@ def _written(
         told = records(services.trail.directory, filters, limit=MAX_CALLS)
         truncated |= len(told) == MAX_CALLS
         parts += [(each.at_ns, text) for each in told for text in _call(each)]
+    words = [each for each in said if since_ns is None or each.at_ns >= since_ns]
+    parts += [
+        (each.at_ns, "\n".join(lines))
+        for each in words
+        if each.kind not in ("state", "context")
+        and (lines := entry_lines(each, most=params.output_chars))
+    ]
     head = [
         f"# Session {session.name}",
         f"`{session.profile.command}` since {time_text(session.profile.created_at_ns)}",
@@ -258,7 +273,7 @@ GIT = Operation(
 )
 LOG = Operation(
     name="context.log",
-    summary="What happened in a session, as Markdown: commands, exit codes, bounded output; calls and approvals for who may see them.",
+    summary="What happened in a session, as Markdown: commands, exit codes, bounded output, the agent's messages and calls; calls of others and approvals for who may see them.",
     effect=Effect.READ,
     judged=PLAIN,
     params=LogParams,

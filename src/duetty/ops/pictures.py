@@ -10,6 +10,7 @@ import anyio.to_thread
 
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, OutputExpired, Unavailable
+from duetty.ops.conversations import as_mark, said_in
 from duetty.ops.documents import DocumentTooLarge, Stream
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
@@ -181,7 +182,9 @@ def monospace_family(places: tuple[str, ...] = FONT_PLACES) -> str | None:
 
 async def _recording(params: RecordingParams, services: Services, actor: Actor) -> Stream:
     session = services.registry.find(params.session)
-    lines = cast_lines(session, version=params.version)
+    said = await said_in(session, services, actor)
+    marks = [(each.at_ns, mark) for each in said if (mark := as_mark(each)) is not None]
+    lines = cast_lines(session, version=params.version, marks=marks)
     # Up to the first piece an error is still an answer; after it, the document ends early.
     first = await anyio.to_thread.run_sync(_piece, lines)
     return Stream(
@@ -228,7 +231,7 @@ SNAPSHOT = Operation(
 )
 RECORDING = Operation(
     name="session.recording",
-    summary="Everything the session printed that is kept, with times, as an asciicast.",
+    summary="Everything the session printed that is kept, with times, as an asciicast; what was said to and by the agent there as its markers.",
     effect=Effect.READ,
     judged=PLAIN,
     params=RecordingParams,

@@ -123,7 +123,7 @@ async def _started(
             params.shell or settings.process_shell, processes.environment.get("PATH")
         ),
         cwd=_directory(params.cwd, processes.environment.get("HOME")),
-        env=_environment(params, processes.environment),
+        env=services.agents.without_key(_environment(params, processes.environment)),
         stdin=params.stdin_bytes(),
         limits=_limits(params, settings),
         owner=actor.identity,

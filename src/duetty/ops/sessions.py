@@ -76,7 +76,7 @@ def _open_request(params: OpenParams, services: Services, actor: Actor) -> OpenR
         cols=clamped(params.cols if params.cols is not None else settings.session_cols),
         rows=clamped(params.rows if params.rows is not None else settings.session_rows),
         cwd=params.cwd,
-        env=params.env or {},
+        env=services.agents.without_key(params.env or {}),
         inherit_env=params.inherit_env,
         tags=frozenset(checked_tag(tag) for tag in params.tags),
         integration=(

@@ -1,6 +1,6 @@
 """A session's journal as a recording that other programs can play."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
@@ -11,7 +11,9 @@ from duetty.shell import strip_nonce
 from duetty.vt import Terminal
 
 
-def cast_lines(session: Session, *, version: Literal[2, 3]) -> Iterator[str]:
+def cast_lines(
+    session: Session, *, version: Literal[2, 3], marks: Sequence[tuple[int, str]] = ()
+) -> Iterator[str]:
     """The lines of an asciicast of everything that is kept; for a worker thread, lazily.
 
     Played in its own session, it is text: the marks in it are no longer trusted.
@@ -24,6 +26,7 @@ def cast_lines(session: Session, *, version: Literal[2, 3]) -> Iterator[str]:
         version=version,
         title=session.title or session.name,
         exit_code=session.exit_code,
+        marks=marks,
         rewrite=partial(strip_nonce, nonce=session.profile.nonce),
         redraw=_redrawn,
     )

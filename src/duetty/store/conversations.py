@@ -39,13 +39,23 @@ class ConversationRecord:
     """What who began it was confined to."""
 
     session: str | None = None
-    """Where it works; None until it first needs a session."""
+    """Where it works, as that session was called then; None until it first needs one."""
 
+    session_id: str | None = None
     cwd: str | None = None
     state: ConversationState = "idle"
     reason: str | None = None
     code: str | None = None
     """Of the error that ended its last turn."""
+
+    turns: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float | None = 0.0
+    """What it has taken, as of its last answer; None: the price is not known."""
+
+    seq: int = 0
+    """Of its last entry when it was read from the disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,10 +103,11 @@ def append(connection: sqlite3.Connection, entry: ConversationEntry) -> None:
 def conversations(connection: sqlite3.Connection) -> list[ConversationRecord]:
     """Newest first."""
     found = connection.execute(
-        "SELECT record FROM conversations ORDER BY created_at_ns DESC, id LIMIT ?",
+        "SELECT record, (SELECT MAX(seq) FROM conversation_entries WHERE conversation = id)"
+        " FROM conversations ORDER BY created_at_ns DESC, id LIMIT ?",
         (KEPT_CONVERSATIONS,),
     )
-    return [_conversation(json.loads(row[0])) for row in found]
+    return [_conversation(json.loads(row[0]) | {"seq": row[1] or 0}) for row in found]
 
 
 def _conversation(kept: dict[str, Any]) -> ConversationRecord:

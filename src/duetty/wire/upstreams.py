@@ -22,6 +22,9 @@ PinState = Literal["known", "new", "changed"]
 Trust = Literal["trusted", "untrusted", "sandbox"]
 LogLevel = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 
+MOST_USED = 10
+"""How many of the most used tools are listed where not all are."""
+
 
 class UpstreamsParams(Params):
     after: int | None = Field(None, ge=0, description="wait until something changed after this seq")
@@ -324,6 +327,18 @@ class UpstreamTools(Result):
         description="of more tools agents are shown those marked and most used, and find_tools"
     )
     tools: list[OfferedTool]
+
+    @property
+    def are_few(self) -> bool:
+        return len(self.tools) <= self.list_at_most
+
+    def listed(self) -> list[OfferedTool]:
+        """All of them; of very many those that are marked or much used."""
+        if self.are_few:
+            return self.tools
+        often = sorted((tool for tool in self.tools if tool.uses), key=lambda tool: -tool.uses)
+        kept = {tool.id for tool in often[:MOST_USED]}
+        return [tool for tool in self.tools if tool.marked or tool.id in kept]
 
 
 class ToolResult(Result):

@@ -34,9 +34,6 @@ LIST_S = 1.0
 """How long a list waits for upstreams that have not said theirs yet; it is told of when they have."""
 
 CHANGE_WAIT_MS = 300_000
-MOST_USED = 10
-"""How many of the most used tools are listed where not all are."""
-
 LOADED: Json = {"anthropic/alwaysLoad": True}
 """Hosts that put tools off until they are searched for load these at once."""
 
@@ -80,12 +77,9 @@ def _as_offered(found: UpstreamTools) -> Offered:
 
 def _as_listed(found: UpstreamTools) -> list[Json]:
     """All of them; of very many those that are marked or much used, and a way to find the others."""
-    if len(found.tools) <= found.list_at_most:
+    if found.are_few:
         return [_listed(tool) | {"_meta": _meta(tool) | LOADED} for tool in found.tools]
-    often = sorted((tool for tool in found.tools if tool.uses), key=lambda tool: -tool.uses)
-    kept = {tool.id for tool in often[:MOST_USED]}
-    kept |= {tool.id for tool in found.tools if tool.marked}
-    shown = [_listed(tool) for tool in found.tools if tool.id in kept]
+    shown = [_listed(tool) for tool in found.listed()]
     return [*(_own(tool) for tool in FINDING.values()), *shown]
 
 

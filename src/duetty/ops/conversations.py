@@ -1,0 +1,65 @@
+"""Which conversations a caller may see, where each works, and what was said there."""
+
+import anyio.to_thread
+
+from duetty.agent import step_text
+from duetty.calls import Actor
+from duetty.ops.services import Services
+from duetty.session import Registry, Session
+from duetty.store import ConversationEntry, ConversationRecord, Store
+
+MAX_ENTRIES = 2_000
+"""Of what was said in one session, the newest."""
+
+MARK_CHARS = 4_000
+"""Of a message in a recording."""
+
+
+def may_see(record: ConversationRecord, actor: Actor) -> bool:
+    """Who reaches one session sees what was begun by who reaches no other. A session by its id:
+    another one may have its old name by now.
+    """
+    if actor.session is None:
+        return True
+    if actor.session_id is None:
+        return record.only_session_id is None and actor.session == record.only_session
+    return actor.session_id == record.only_session_id
+
+
+def session_of(record: ConversationRecord, registry: Registry) -> Session | None:
+    """Where a conversation works, whatever that is called by now."""
+    name = record.session_id or record.session
+    return registry.find(name) if name is not None and registry.has(name) else None
+
+
+async def said_in(session: Session, services: Services, actor: Actor) -> list[ConversationEntry]:
+    """What the agent and who talks to it said and did in a session, as far as the caller may see it."""
+    records = [
+        each
+        for each in await services.agents.records()
+        if may_see(each, actor) and session_of(each, services.registry) is session
+    ]
+    if not records:
+        return []
+    return await anyio.to_thread.run_sync(_entries, services.store, records)
+
+
+def _entries(store: Store, records: list[ConversationRecord]) -> list[ConversationEntry]:
+    store.flush()
+    found = [entry for each in records for entry in store.conversation_entries(each.id)]
+    return sorted(found, key=lambda entry: entry.at_ns)[-MAX_ENTRIES:]
+
+
+def as_mark(entry: ConversationEntry) -> str | None:
+    """An entry beside a recording: who said what, or what the agent did; None for all else."""
+    body = entry.body
+    match entry.kind:
+        case "message":
+            text = f"{body['by']}: {body['text']}"
+        case "answer" if body["text"]:
+            text = f"agent: {body['text']}"
+        case "call":
+            text = f"agent ● {step_text(body['tool'], body['arguments'])}"
+        case _:
+            return None
+    return text[:MARK_CHARS]
