@@ -2556,7 +2556,7 @@ export interface Operations {
   "context.cwd": { params: ContextParams; result: Directory };
   /** The repository that a session is in: branch, ahead and behind, staged, modified, untracked; runs no program of the repository's. */
   "context.git": { params: ContextParams; result: GitState };
-  /** What happened in a session, as Markdown: commands, exit codes, bounded output; calls and approvals for who may see them. */
+  /** What happened in a session, as Markdown: commands, exit codes, bounded output, the agent's messages and calls; calls of others and approvals for who may see them. */
   "context.log": { params: LogParams; result: SessionLog };
   /** A file below a session's workspace; none that may hold secrets. */
   "file.read": { params: FileReadParams; result: FileContent };
@@ -2572,7 +2572,7 @@ export interface Operations {
   "session.idle": { params: IdleParams; result: Idle };
   /** The screen as a document: bytes for a terminal, a page, or a picture. */
   "session.snapshot": { params: SnapshotParams; result: Document };
-  /** Everything the session printed that is kept, with times, as an asciicast. */
+  /** Everything the session printed that is kept, with times, as an asciicast; what was said to and by the agent there as its markers. */
   "session.recording": { params: RecordingParams; result: Document };
   /** Run a command in a process of its own, without a terminal, and wait for its end. */
   "process.run": { params: RunProcessParams; result: RunProcessResult };
