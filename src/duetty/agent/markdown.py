@@ -34,8 +34,8 @@ def entry_lines(entry: ConversationEntry, *, most: int | None = None) -> list[st
             names = ", ".join(f"`{name}`" for name, _ in body["pieces"])
             return [f"*Given with the next message: {names}*"]
         case "answer":
-            said = [_cut(body["text"], most)] if body["text"] else []
-            return [f"## Agent · {at}", "", *said]
+            lines = [_cut(body["text"], most)] if body["text"] else []
+            return [f"## Agent · {at}", "", *lines]
         case "call":
             arguments = json.dumps(body["arguments"], indent=2, ensure_ascii=False)
             return [f"### `{body['tool']}` · {at}", "", *_fenced(_cut(arguments, most), "json")]
