@@ -80,7 +80,7 @@ def test_the_trail_has_every_call_with_the_conversations_id(
     server: ServerProcess, worked: Asked
 ) -> None:
     trail: list[dict[str, Any]] = server.client.get("/audit", limit=500)
-    mine = [each for each in trail if (each.get("actor") or {}).get("name") == worked.id]
+    mine = [each for each in trail if each["kind"] == "call" and each["actor"]["name"] == worked.id]
 
     assert "command.run" in {each["operation"] for each in mine}
     assert {each["conversation"] for each in mine} == {worked.id}
@@ -123,6 +123,36 @@ def test_a_session_that_is_called_otherwise_by_now_is_still_the_one_it_works_in(
     assert asked.info()["session"] == "after"
     assert asked.entries("result")[0]["details"]["session"] == "after"
     assert server.client.get("/sessions/after")["id"] == opened["id"]
+
+
+def test_a_server_that_nobody_asked_to_stay_goes_when_the_agent_has_answered(
+    home: Path, model: ModelServer
+) -> None:
+    model.script = [call("run", {"input": "echo done"}), say("Done.")]
+    server = ServerProcess(home, **model.settings)
+    server.start_with("duetty.server.LEFT_S = 0.3", "--ephemeral")
+    try:
+        sent = server.client.post(
+            "/agent/messages", {"text": "hi", "cwd": str(home), "wait_ms": 30_000}, wait_s=60
+        )
+
+        assert sent["answer"] == "Done."
+        assert server.wait_ended() == 0
+    finally:
+        server.end()
+
+
+def test_what_a_person_brings_along_for_a_session_has_not_the_servers_key(
+    server: ServerProcess,
+) -> None:
+    key = server.env["OPENAI_API_KEY"]
+    brought = {"OPENAI_API_KEY": key, "ALSO": key, "OTHER_API_KEY": "my own"}
+    opened = server.client.post("/sessions", {"cwd": str(server.home), "env": brought})
+
+    ran = server.client.post(f"/sessions/{opened['name']}/run", {"input": "env"})
+
+    assert key not in ran["output"]
+    assert "OTHER_API_KEY=my own" in ran["output"]
 
 
 def test_a_list_is_told_without_reading_what_was_said(server: ServerProcess, worked: Asked) -> None:
