@@ -148,20 +148,20 @@ class BridgedOperations:
         return selected(room_candidates(found.rooms, asked.room_tool or ""), asked)
 
 
-def _room(told: Mapping[str, Any]) -> RoomInfo:
+def _room(fields: Mapping[str, Any]) -> RoomInfo:
     return RoomInfo(
-        session_id=told["sessionId"],
-        title=told.get("title") or "",
-        document_name=told.get("documentName"),
-        file_key=told.get("fileKey"),
-        last_activity_ms=told.get("lastActivityMs") or 0,
+        session_id=fields["sessionId"],
+        title=fields.get("title") or "",
+        document_name=fields.get("documentName"),
+        file_key=fields.get("fileKey"),
+        last_activity_ms=fields.get("lastActivityMs") or 0,
         tools=[
             RoomTool(
                 name=each["name"],
                 description=each.get("description") or "",
                 input_schema=each.get("inputSchema") or {"type": "object"},
             )
-            for each in told.get("tools") or ()
+            for each in fields.get("tools") or ()
         ],
     )
 

@@ -159,8 +159,8 @@ async def test_a_front_has_an_echo_of_its_own(place: Place, way: str) -> None:
 async def test_a_model_hears_how_far_a_room_is_and_leaves_it(place: Place, way: str) -> None:
     heard: list[tuple[float, float | None, str | None]] = []
 
-    async def note(done: float, total: float | None, message: str | None) -> None:
-        heard.append((done, total, message))
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total, message))
 
     slow = {"name": "export", "inputSchema": {"type": "object"}}
     async with (
@@ -182,8 +182,9 @@ async def test_a_model_hears_how_far_a_room_is_and_leaves_it(place: Place, way: 
             while not heard:
                 await anyio.sleep(0.01)
             leaving.cancel()
-            left = await host.next()
+            await host.next()
 
+    [call, left] = host.calls
     assert heard == [(3, 9, "page 3")]
     assert left == {"type": "cancel", "commandId": call["commandId"]}
 
@@ -202,10 +203,11 @@ async def test_who_leaves_a_call_at_the_front_leaves_it_in_the_room(place: Place
                 await called(client, text="never answered")
 
         tasks.start_soon(ask)
-        call = await host.next()
+        await host.next()
         leaving.cancel()
-        left = await host.next()
+        await host.next()
 
+    [call, left] = host.calls
     assert left == {"type": "cancel", "commandId": call["commandId"]}
 
 

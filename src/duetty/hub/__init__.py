@@ -18,7 +18,7 @@ from duetty.hub.joined_node import (
     packed,
     unpacked,
 )
-from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused, Told
+from duetty.hub.links import Answer, Aside, Asking, NodeSocket, SocketRefused
 from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
@@ -26,7 +26,7 @@ from duetty.hub.remote_rooms import (
     RemoteRoom,
     announce_again,
     claim_room,
-    error_told,
+    error_of,
     find_remote,
     may_return,
     remote_rooms,
@@ -44,6 +44,7 @@ __all__ = [
     "Address",
     "Announced",
     "Answer",
+    "Aside",
     "Asking",
     "Bridge",
     "Channel",
@@ -71,11 +72,10 @@ __all__ = [
     "Rooms",
     "Share",
     "SocketRefused",
-    "Told",
     "Users",
     "announce_again",
     "claim_room",
-    "error_told",
+    "error_of",
     "find_remote",
     "greet",
     "listed",

@@ -11,7 +11,7 @@ from duetty.errors import BadArguments, DuettyError, ServerUnavailable
 from duetty.hub.addresses import Address, IpRules, parse_address
 from duetty.hub.exchange import exchange
 from duetty.hub.network import Network
-from duetty.hub.remote_rooms import error_told
+from duetty.hub.remote_rooms import error_of
 
 ANSWER_S = 30.0
 
@@ -66,8 +66,8 @@ class Bridge:
                     body=body,
                 )
                 async with asking as answer:
-                    status, told = answer.status, await answer.body()
-            said: Any = json.loads(told)
+                    status, received = answer.status, await answer.body()
+            said: Any = json.loads(received)
         except TimeoutError as error:
             raise ServerUnavailable("the bridge did not answer in time") from error
         except (ValueError, RecursionError) as error:
@@ -81,7 +81,7 @@ def _refusal(said: Any, status: int) -> DuettyError:
     error: Any = cast("dict[str, Any]", said).get("error") if isinstance(said, dict) else None
     if not isinstance(error, dict):
         return ServerUnavailable(f"the bridge answered with status {status} and no reason")
-    return error_told(cast("dict[str, Any]", error))
+    return error_of(cast("dict[str, Any]", error))
 
 
 def _with_scheme(address: str) -> str:

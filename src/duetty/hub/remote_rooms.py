@@ -49,8 +49,8 @@ class RemoteRoom:
         DuettyError: if its replica does not answer.
         """
         said = self._place.about.get("said", 0)
-        told = await self._ask(f"describe {self._place.claim} {said}", {}, DESCRIBE_S)
-        return parse_announcement(cast("dict[str, Any]", told))
+        fields = await self._ask(f"describe {self._place.claim} {said}", {}, DESCRIBE_S)
+        return parse_announcement(cast("dict[str, Any]", fields))
 
     async def _ask(self, command_id: str, body: Mapping[str, Any], within_s: float) -> Any:
         answer = json.loads(
@@ -63,7 +63,7 @@ class RemoteRoom:
             )
         )
         if "error" in answer:
-            raise error_told(answer["error"])
+            raise error_of(answer["error"])
         return answer["result"]
 
 
@@ -113,12 +113,12 @@ async def announce_again(claim: Claim) -> None:
 
 @asynccontextmanager
 async def _hearing(bus: Bus, topic: str, progress: Progress) -> AsyncGenerator[None]:
-    """While inside, what is told under this topic reaches the caller, in order."""
-    told, waiting = anyio.create_memory_object_stream[bytes](TOLD_AHEAD)
+    """While inside, what is messages under this topic reaches the caller, in order."""
+    messages, waiting = anyio.create_memory_object_stream[bytes](TOLD_AHEAD)
 
     def hear(message: bytes) -> None:
         with suppress(anyio.WouldBlock, anyio.ClosedResourceError, anyio.BrokenResourceError):
-            told.send_nowait(message)
+            messages.send_nowait(message)
 
     async def pass_on() -> None:
         async for message in waiting:
@@ -129,9 +129,9 @@ async def _hearing(bus: Bus, topic: str, progress: Progress) -> AsyncGenerator[N
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(pass_on)
             yield
-            told.close()  # what came before the answer is told before it
+            messages.close()  # what came before the answer is messages before it
     finally:
-        told.close()
+        messages.close()
         with anyio.move_on_after(DESCRIBE_S, shield=True), suppress(EngineUnavailable):
             await listening.close()
         waiting.close()
@@ -157,17 +157,17 @@ class _HeldRoom:
         return tell
 
     async def call(self, command: Command) -> bytes:
-        told = cast("dict[str, Any]", json.loads(command.body))
+        fields = cast("dict[str, Any]", json.loads(command.body))
         try:
             result = (
                 await self._room.call(
                     command.command_id,
-                    told["tool"],
-                    told["args"],
+                    fields["tool"],
+                    fields["args"],
                     within_s=command.within_s,
-                    progress=self._progress(command) if told.get("hears") else None,
+                    progress=self._progress(command) if fields.get("hears") else None,
                 )
-                if told
+                if fields
                 else _description(self._room.announced)
             )
             answer: dict[str, Any] = {"result": result}
@@ -210,14 +210,14 @@ def _classes(kind: type[DuettyError]) -> dict[str, type[DuettyError]]:
     return found
 
 
-def error_told(told: Mapping[str, Any]) -> DuettyError:
+def error_of(fields: Mapping[str, Any]) -> DuettyError:
     """The error that another replica or a bridge met, as if it had been met here."""
-    kind = _classes(DuettyError).get(str(told.get("code")), DuettyError)
+    kind = _classes(DuettyError).get(str(fields.get("code")), DuettyError)
     error = kind.__new__(kind)
-    hint, details = told.get("hint"), told.get("details")
+    hint, details = fields.get("hint"), fields.get("details")
     DuettyError.__init__(
         error,
-        str(told.get("message"))[:MAX_TEXT_CHARS],
+        str(fields.get("message"))[:MAX_TEXT_CHARS],
         hint=hint if isinstance(hint, str) else None,
         details=cast("Mapping[str, Any]", details) if isinstance(details, dict) else {},
     )

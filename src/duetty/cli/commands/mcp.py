@@ -48,8 +48,7 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str) -> None:
         "--dialect",
         default=None if default != argparse.SUPPRESS else default,
         help="vocabulary to speak, or several with commas: wsh, command, terminal, elwood, gateway, "
-        "rooms, front 
-        "(default: as the server is set)",
+        "rooms, front (default: as the server is set)",
     )
     add_sandbox(parser, default=default if default == argparse.SUPPRESS else None)
 
