@@ -41,11 +41,11 @@ async def test_a_call_looks_its_session_up_once(
 async def test_a_line_that_waits_for_its_turn_is_not_typed_into_another_session_of_that_name(
     home: Path,
 ) -> None:
+    refused: list[SessionNotFound] = []
     async with running_engine(home, settings=GUARDED) as engine, anyio.create_task_group() as tasks:
         with anyio.fail_after(60):
             first = await engine.open()
             await engine.run("true")
-            refused: list[SessionNotFound] = []
 
             async def type_line() -> None:
                 with pytest.raises(SessionNotFound) as error:

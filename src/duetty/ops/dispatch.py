@@ -179,9 +179,9 @@ class Dispatcher:
         except DuettyError as error:
             refused = self._services.deciding.refused
             if operation.malformed is not None and isinstance(error, Refused):
-                told = operation.malformed(error)
-                refused(call, operation, told)
-                raise told from error
+                refusal = operation.malformed(error)
+                refused(call, operation, refusal)
+                raise refusal from error
             refused(call, operation, error)
             raise
         return node, resolved

@@ -139,7 +139,7 @@ async def _result(node: RemoteNode, call: OperationCall, hearing: Hearing) -> An
     async with _exchange(node, call, hearing) as answer:
         body = await answer.body()
         if answer.status >= 400:
-            raise told_error(node, answer.status, body)
+            raise error_of_reply(node, answer.status, body)
         return _shaped(node, call.operation, body)
 
 
@@ -159,7 +159,7 @@ def _exchange(
             deadline_s=_answer_s(call),
             dialect=call.call.dialect,
             mode=call.call.mode,
-            told=hearing.told,
+            aside=hearing.aside,
         ),
     )
 
@@ -235,12 +235,12 @@ def _of(node: RemoteNode, info: SessionInfo) -> SessionInfo:
     return info.model_copy(update={"server": node.name})
 
 
-def told_error(node: RemoteNode, status: int, body: bytes) -> DuettyError:
+def error_of_reply(node: RemoteNode, status: int, body: bytes) -> DuettyError:
     """A node's refusal, as if it had been ours; what concerns our credential there is not."""
     try:
-        told = json.loads(body)["error"]
-        code, message, hint = str(told["code"]), str(told["message"]), told.get("hint")
-        details = told.get("details")
+        fields = json.loads(body)["error"]
+        code, message, hint = str(fields["code"]), str(fields["message"]), fields.get("hint")
+        details = fields.get("details")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return node.unavailable(f"it answered with status {status} and no reason")
     if code in (AuthRequired.code, AuthInvalid.code):
@@ -277,7 +277,7 @@ async def _document(node: RemoteNode, call: OperationCall, hearing: Hearing) -> 
         with node.calling(), anyio.move_on_after(_answer_s(call)):
             answer = await stack.enter_async_context(_exchange(node, call, hearing))
             if answer.status >= 400:
-                raise told_error(node, answer.status, await answer.body())
+                raise error_of_reply(node, answer.status, await answer.body())
             media = answer.headers.get("content-type", "")
             known = [kind for kind in call.operation.route.media if media.startswith(kind)]
             if not known:
