@@ -14,6 +14,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from jwt.algorithms import HMACAlgorithm, OKPAlgorithm, RSAAlgorithm
+from jwt.utils import base64url_encode
 
 from tests.hub.conftest import Servers
 
@@ -66,8 +68,12 @@ class Provider:
 
 
 def _public(id_: str, key: Any) -> dict[str, Any]:
-    kind = jwt.algorithms.RSAAlgorithm if isinstance(key, RSAPrivateKey) else jwt.algorithms.OKPAlgorithm  # fmt: skip
-    return {**kind.to_jwk(key.public_key(), as_dict=True), "kid": id_, "use": "sig"}
+    public: Any = key.public_key()
+    if isinstance(key, RSAPrivateKey):
+        shape = RSAAlgorithm.to_jwk(public, as_dict=True)
+    else:
+        shape = OKPAlgorithm.to_jwk(public, as_dict=True)
+    return {**shape, "kid": id_, "use": "sig"}
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +134,13 @@ def test_no_signature_and_a_public_key_as_a_secret_are_refused(
 ) -> None:
     good = jwt.decode(provider.token(), options={"verify_signature": False})
     pem = provider.keys["rsa"].public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)  # fmt: skip
-    unsigned = jwt.encode(good, None, "none", headers={"kid": "rsa"})
+    unsigned = jwt.encode(good, "", "none", headers={"kid": "rsa"})
     head, body = (
-        jwt.utils.base64url_encode(json.dumps(part).encode())
+        base64url_encode(json.dumps(part).encode())
         for part in ({"alg": "HS256", "kid": "rsa", "typ": "JWT"}, good)
     )
-    mac = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(head + b"." + body, pem)  # fmt: skip
-    confused = b".".join((head, body, jwt.utils.base64url_encode(mac))).decode()
+    mac = HMACAlgorithm(HMACAlgorithm.SHA256).sign(head + b"." + body, pem)  # fmt: skip
+    confused = b".".join((head, body, base64url_encode(mac))).decode()
     foreign = jwt.encode(good, Ed25519PrivateKey.generate(), "EdDSA", headers={"kid": "rsa"})
 
     assert [shown(hub, each).status_code for each in (unsigned, confused, foreign)] == [403] * 3
