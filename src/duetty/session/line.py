@@ -33,8 +33,8 @@ class Line:
         "half_typed",
         "is_taken_back",
         "is_touched",
+        "recorded_as",
         "text",
-        "told_as",
     )
 
     def __init__(self, clock: Clock) -> None:
@@ -55,7 +55,7 @@ class Line:
         self.text: str | None = None
         """The line a run is typing: bash tells a line's text only when it has ended."""
 
-        self.told_as: str | None = None
+        self.recorded_as: str | None = None
         """What its block is called, where a run types more than it was asked to run."""
 
         self.entered_at_ns: int | None = None
@@ -128,7 +128,7 @@ class Line:
             case MarkKind.DONE:
                 self.half_typed = self._ahead = False
             case MarkKind.PROMPT:
-                self.text = self.told_as = None
+                self.text = self.recorded_as = None
                 if before is not Phase.DONE:  # the line was empty, abandoned or refused
                     self.half_typed = False
             case MarkKind.INPUT if self._ahead:
