@@ -163,7 +163,7 @@ class InputQueue:
         self._bytes += len(chunk)
 
     def _try_write(self, chunk: memoryview) -> int:
-        if chunk == INTERRUPT and interrupt_editor(self._fd):
+        if bytes(chunk[:2]) == INTERRUPT and interrupt_editor(self._fd):
             return len(chunk)
         try:
             return os.write(self._fd, chunk)
