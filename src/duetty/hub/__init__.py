@@ -18,6 +18,7 @@ from duetty.hub.joined_node import (
     packed,
     unpacked,
 )
+from duetty.hub.jwt_tokens import JwtTokens, Provider
 from duetty.hub.links import Answer, Aside, Asking, NodeSocket, SocketRefused
 from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
@@ -57,6 +58,7 @@ __all__ = [
     "JoinedLink",
     "JoinedSocket",
     "Joining",
+    "JwtTokens",
     "Kind",
     "LinkBroken",
     "Membership",
@@ -65,6 +67,7 @@ __all__ = [
     "NodeKey",
     "NodeSocket",
     "Opening",
+    "Provider",
     "RemoteNode",
     "RemoteRoom",
     "Replicas",
