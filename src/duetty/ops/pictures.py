@@ -13,7 +13,7 @@ from duetty.errors import BadArguments, OutputExpired, Unavailable
 from duetty.ops.conversations import as_mark, said_in
 from duetty.ops.documents import DocumentTooLarge, Stream
 from duetty.ops.judgements import PLAIN
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
 from duetty.session import (
     MAX_CELLS,
@@ -73,8 +73,9 @@ class FontMissing(Unavailable):
     code = "font_missing"
 
 
-async def _snapshot(params: SnapshotParams, services: Services, actor: Actor) -> Stream:
-    session = services.registry.find(params.session)
+async def _snapshot(
+    params: SnapshotParams, session: Session, services: Services, actor: Actor
+) -> Stream:
     if params.format != "vt":
         _check_cells(session)
     if params.format == "png":
@@ -180,8 +181,9 @@ def monospace_family(places: tuple[str, ...] = FONT_PLACES) -> str | None:
     return next((family for family in MONOSPACE.values() if family in found), None)
 
 
-async def _recording(params: RecordingParams, services: Services, actor: Actor) -> Stream:
-    session = services.registry.find(params.session)
+async def _recording(
+    params: RecordingParams, session: Session, services: Services, actor: Actor
+) -> Stream:
     said = await said_in(session, services, actor)
     marks = [(each.at_ns, mark) for each in said if (mark := as_mark(each)) is not None]
     lines = cast_lines(session, version=params.version, marks=marks)
@@ -221,7 +223,7 @@ SNAPSHOT = Operation(
     judged=PLAIN,
     params=SnapshotParams,
     result=Document,
-    run=_snapshot,
+    run=InSession(_snapshot),
     route=Route(
         method="GET",
         path="/sessions/{session}/snapshot",
@@ -236,7 +238,7 @@ RECORDING = Operation(
     judged=PLAIN,
     params=RecordingParams,
     result=Document,
-    run=_recording,
+    run=InSession(_recording),
     route=Route(
         method="GET", path="/sessions/{session}/recording", media=("application/x-asciicast",)
     ),
