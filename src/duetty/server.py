@@ -56,6 +56,7 @@ from duetty.edges.http.bridge_door import bridge_routes
 from duetty.edges.http.hub_requests import HubRequests
 from duetty.edges.http.probes import probe_routes
 from duetty.edges.http.sse import sse_routes
+from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
@@ -184,7 +185,7 @@ class Server:
         self._for_programs = without_key(settings, self._environment)
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
-        self._stopping: anyio.Event | None = None
+        self._stopping: Stopping | None = None
         self._keep_sessions = True
         """Programs end only when somebody asked for that: not because a start failed."""
 
@@ -254,7 +255,7 @@ class Server:
     async def _serve(
         self, token: str, store: Store, announce: Callable[[Announcement], None]
     ) -> None:
-        self._stopping = anyio.Event()
+        self._stopping = Stopping()
         adopt_orphans()
         store.wake_later(partial(asyncio.get_running_loop().call_later, STORE_AFTER_S))
         async with anyio.create_task_group() as tasks:
@@ -470,7 +471,7 @@ class Server:
         self._app = app = make_app(
             dispatcher,
             guard,
-            stopping=self._stopping.wait,
+            stopping=self._stopping,
             clock=self._clock,
             prefix=self._prefix,
             rate_limit=self._settings.server_rate_limit,
@@ -479,8 +480,8 @@ class Server:
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
                 *bridge_routes(dispatcher, guard, self._bridge_secret),
-                *websocket_routes(dispatcher, guard, self._stopping.wait),
-                *sse_routes(dispatcher, guard, self._stopping.wait),
+                *websocket_routes(dispatcher, guard, self._stopping),
+                *sse_routes(dispatcher, guard, self._stopping),
                 *probe_routes(dispatcher, guard),
             ],
         )

@@ -26,7 +26,7 @@ from duetty.errors import (
     RoomToolNotFound,
     ToolFailed,
 )
-from duetty.tool_schemas import problem_of
+from duetty.tool_schemas import Problem, checker_of
 
 log = logging.getLogger("duetty.rooms")
 
@@ -49,6 +49,8 @@ class Tool:
     name: str
     description: str
     schema: Mapping[str, Any]
+    problem: Problem
+    """What is wrong with arguments; made once, since it is asked for each call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,7 @@ def _tool(told: object) -> Tool:
         name=name,
         description=_text(given.get("description")),
         schema=plain,
+        problem=checker_of(plain),
     )
 
 
@@ -161,7 +164,8 @@ class Room:
             ToolFailed: what the host said.
         """
         self._check(tool, args)
-        digest = sha256(json.dumps([tool, args], sort_keys=True).encode()).digest()
+        body = json.dumps({"tool": tool, "args": args})
+        digest = sha256(body.encode()).digest()
         call = self._calls.get(command_id) or self._kept.get(command_id)
         if call is not None and call.digest != digest:
             raise CommandIdReused
@@ -169,14 +173,8 @@ class Room:
             if len(self._calls) >= CALLS_EACH:
                 raise RoomBusy(CALLS_EACH)
             call = self._calls[command_id] = _Call(digest, progress=progress)
-            told = {
-                "type": "call",
-                "commandId": command_id,
-                "tool": tool,
-                "args": args,
-                "leftMs": int(within_s * 1000),
-            }
-            await self._send(json.dumps(told))
+            head = {"type": "call", "commandId": command_id, "leftMs": int(within_s * 1000)}
+            await self._send(f"{json.dumps(head)[:-1]}, {body[1:]}")
         call.waiting += 1
         try:
             with anyio.move_on_after(within_s):
@@ -193,7 +191,7 @@ class Room:
         known = self.announced.tools.get(tool)
         if known is None:
             raise RoomToolNotFound(tool[:100], sorted(self.announced.tools))
-        problem = problem_of(known.schema, args)
+        problem = known.problem(args)
         if problem is not None:
             raise BadArguments(
                 f"args do not fit the schema of {tool!r}: {problem}", details={"executed": False}
@@ -220,9 +218,11 @@ class Room:
 
     # --- the host's side ----------------------------------------------------------
 
-    async def take(self, told: Mapping[str, Any]) -> None:
-        """Raises:
-        BadArguments: if it is no message of a host.
+    async def take(self, told: Mapping[str, Any], size: int) -> None:
+        """A message of so many characters.
+
+        Raises:
+            BadArguments: if it is none of a host.
         """
         match told:
             case {"type": "announce"}:
@@ -232,7 +232,8 @@ class Room:
                 if call is not None:
                     call.answer = told
                     call.done.set()
-                    self._keep(command_id, call)
+                    if size <= KEPT_BYTES:
+                        self._keep(command_id, call)
             case {"type": "progress", "commandId": str(command_id), "progress": progress}:
                 call = self._calls.get(command_id)
                 if call is None or call.progress is None or not isinstance(progress, int | float):
@@ -249,8 +250,6 @@ class Room:
                 raise BadArguments("a message of a host has a type")
 
     def _keep(self, command_id: str, call: _Call) -> None:
-        if len(json.dumps(call.answer)) > KEPT_BYTES:
-            return
         call.progress = None
         self._kept[command_id] = call
         if len(self._kept) > KEPT_ANSWERS:

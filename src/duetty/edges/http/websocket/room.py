@@ -58,7 +58,7 @@ async def _serve(doors: Doors, socket: Socket) -> None:
 async def _converse(socket: Socket, room: Room) -> None:
     while (message := await socket.receive()) is not None:
         try:
-            await room.take(parsed(message))
+            await room.take(parsed(message), len(message))
         except BadArguments as error:
             told = {"type": "refused", "error": {"code": error.code, "message": error.message}}
             await socket.send(encoded(told))
