@@ -367,7 +367,7 @@ def _idle(effort: Effort, token: str, hub: ServerProcess, machine: ServerProcess
     before_kb = _rss_kb(pid)
     held = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.idle_nodes", hub.url(), str(count)],
-        env={**os.environ, "DUETTY_TOKEN": token},
+        env={**os.environ, "DUETTY_TOKEN": " ".join(_tokens(hub))},
         stdout=subprocess.PIPE,
         stdin=subprocess.PIPE,
     )
@@ -376,6 +376,7 @@ def _idle(effort: Effort, token: str, hub: ServerProcess, machine: ServerProcess
         told = held.stdout.readline()
         joined, took_s = int(told.split()[0]), float(told.split()[1])
         after_kb = _rss_kb(pid)
+        asker = Asker(hub, token)  # the kept one was closed meanwhile
         took = [asker.took_s(f"/sessions/{session}") for _ in range(effort.times(300, quick=40))]
     finally:
         held.kill()

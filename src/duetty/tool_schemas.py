@@ -35,7 +35,7 @@ def checker_of(schema: object) -> Problem:
     return lambda value: None if _surely_fits(plain, value) else _problem(plain, value)
 
 
-def _surely_fits(plain: Mapping[str, Any], value: Any) -> bool:
+def _surely_fits(plain: Mapping[str, Any], value: object) -> bool:
     """Of the usual words; what has others, or does not fit, is looked at with the whole language."""
     for word, said in plain.items():
         match word:
@@ -46,11 +46,11 @@ def _surely_fits(plain: Mapping[str, Any], value: Any) -> bool:
                 if any(name not in value for name in said):
                     return False
             case "properties" if isinstance(value, dict):
-                held = cast("dict[str, Any]", value)
+                held = cast("dict[str, object]", value)
                 if not all(_surely_fits(said[name], held[name]) for name in said if name in held):
                     return False
             case "additionalProperties" if isinstance(value, dict):
-                if not plain["properties"].keys() >= value.keys():
+                if not plain["properties"].keys() >= cast("dict[str, object]", value).keys():
                     return False
             case _:
                 return False
