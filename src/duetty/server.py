@@ -60,7 +60,7 @@ from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
-from duetty.errors import DuettyError
+from duetty.errors import BadSetting, DuettyError
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
 from duetty.hub import (
     Address,
@@ -69,9 +69,11 @@ from duetty.hub import (
     HubMetrics,
     IpRules,
     Joining,
+    JwtTokens,
     Membership,
     Network,
     NodeKey,
+    Provider,
     Replicas,
     Rooms,
     Users,
@@ -372,7 +374,11 @@ class Server:
 
         users = Users(self._paths.users_file, self._clock)
         users.restore()
+        access.is_user = users.has
+        access.jwt = self._jwt(network)
         replicas = await tasks.start(self._keep_replicas, hub)
+        rooms = Rooms()
+        replicas.on_change = rooms.touch
         self._hub = hub
         self._replicas = replicas
         membership = Membership(
@@ -385,7 +391,7 @@ class Server:
             replicas=replicas,
             metrics=HubMetrics(self._clock),
             membership=membership,
-            rooms=Rooms(),
+            rooms=rooms,
             users=users,
             node=Node(
                 hostname=hub.hostname,
@@ -416,6 +422,23 @@ class Server:
             ),
             upstreams=oversight.upstreams,
         )
+
+    def _jwt(self, network: Network) -> JwtTokens | None:
+        settings = self._settings
+        if not settings.hub_jwt_issuer:
+            return None
+        if not settings.hub_jwt_audience or not settings.hub_jwt_jwks:
+            raise BadSetting(
+                "hub.jwt_issuer needs hub.jwt_audience and hub.jwt_jwks",
+                hint="a token that was made for something else must not count here",
+            )
+        provider = Provider(
+            issuer=settings.hub_jwt_issuer,
+            audience=settings.hub_jwt_audience,
+            jwks=settings.hub_jwt_jwks,
+            user_claim=settings.hub_jwt_user,
+        )
+        return JwtTokens(provider, network, self._clock)
 
     def _joining(
         self, registry: Registry, key: NodeKey, network: Network, tasks: anyio.abc.TaskGroup
@@ -464,7 +487,11 @@ class Server:
             prefix=self._prefix,
         )
         protected = ProtectedResource(
-            check=guard.check_origin, refuse=error_response, prefix=self._prefix
+            check=guard.check_origin,
+            refuse=error_response,
+            prefix=self._prefix,
+            issuer=self._settings.hub_jwt_issuer,
+            audience=self._settings.hub_jwt_audience,
         )
         assert self._stopping is not None
         page = PageApp(check=guard.check_origin, admit=guard.admit, refuse=error_response)
@@ -479,7 +506,7 @@ class Server:
             | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
-                *bridge_routes(dispatcher, guard, self._bridge_secret),
+                *bridge_routes(dispatcher, guard, self._bridge_secret, self._stopping),
                 *websocket_routes(dispatcher, guard, self._stopping),
                 *sse_routes(dispatcher, guard, self._stopping),
                 *probe_routes(dispatcher, guard),

@@ -20,7 +20,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from duetty.calls import Actor
-from duetty.edges.mcp.arguments import Check, check_of
+from duetty.edges.mcp.arguments import Check, check_of, refuse_token
 from duetty.edges.mcp.deferred import later
 from duetty.edges.mcp.dialect import (
     Answer,
@@ -28,6 +28,7 @@ from duetty.edges.mcp.dialect import (
     Calls,
     Completing,
     Dialect,
+    Dispatching,
     Json,
     Resource,
     Telling,
@@ -92,7 +93,6 @@ from duetty.edges.mcp.tasks import (
 )
 from duetty.errors import DuettyError, NotFound, ServerStopping
 from duetty.hosts import Ability
-from duetty.ops import Dispatcher
 
 PROGRESS_S = 1.0
 """Between two signs of life of a call that waits, for callers that asked for them."""
@@ -166,6 +166,8 @@ class Use:
         """What came of it; an error that is no answer is returned, so that no task group wraps it."""
         try:
             given = self.arguments
+            if self.tool.description:  # else somebody else's, whose arguments are theirs
+                refuse_token(given, self.tool.parameters)
             if not self.tool.checks_itself:
                 given = self.check(given)
             with self.ending.cutting():
@@ -196,7 +198,7 @@ class Core:
 
     takes_plain_calls = True
 
-    def __init__(self, dialect: Dialect, dispatcher: Dispatcher) -> None:
+    def __init__(self, dialect: Dialect, dispatcher: Dispatching) -> None:
         self._dialect = dialect
         self._dispatcher = dispatcher
         self._schemas = {tool.name: tool.input_schema() for tool in dialect.tools}
@@ -480,7 +482,7 @@ class Core:
         calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
         calls = replace(calls, how_to_start=self._how_to_start.get(dialect))
         if peer is not None:
-            calls = replace(calls, choice=peer.choice)
+            calls = replace(calls, choice=peer.choice, room_choice=peer.room_choice)
         if peer is None or peer.tell is None:
             return calls
         return replace(calls, later=partial(self._later, peer, calls))
