@@ -1,4 +1,7 @@
-"""Other nodes that this one speaks for: those it dials, and those that dialled it."""
+"""Other nodes that this one speaks for: those it dials, and those that dialled it.
+
+Knows machines, rooms, users and links between them; nothing of operations, rules or terminals.
+"""
 
 from duetty.hub.addresses import Address, IpRules, parse_address
 from duetty.hub.bridge import Bridge
