@@ -16,7 +16,7 @@ EXAMPLES = (
     ("duetty hub token create ann --scope join", "for a machine: there, `duetty join HUB`"),
     ("duetty hub token create ann", "for an agent: MCP at HUB/mcp, with it as bearer token"),
     ("duetty hub link ann", "a link that signs her browser in, once"),
-    ("duetty hub machines", "the machines of whoever runs the hub"),
+    ("duetty hub machines", "the machines of the hub's owner"),
     ("duetty hub user remove ann", "her tokens, machines and connections end now"),
 )
 
