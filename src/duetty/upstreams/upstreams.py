@@ -473,7 +473,7 @@ class Upstreams:
             tool = self.named(name, tool)
             wire = upstream.usable(tool).wire
             self._used[name, tool] += 1
-            if (problem := problem_of(wire.get("inputSchema"), dict(arguments))) is not None:
+            if (problem := _misfit(wire.get("inputSchema"), arguments)) is not None:
                 raise BadArguments(
                     f"the arguments do not fit {tool!r} of {name!r}: {shown(problem)}",
                     hint="its input schema says what it takes",
@@ -574,6 +574,16 @@ class Upstreams:
             assert refusal is not None
             raise refusal
         return link
+
+
+def _misfit(schema: Any, arguments: Mapping[str, Any]) -> str | None:
+    """What is wrong with these arguments; `null` for one that is not required is as good as none."""
+    required: object = schema.get("required") if isinstance(schema, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    needed = cast("list[object]", required) if isinstance(required, list) else []
+    said = {
+        name: each for name, each in arguments.items() if each is not None or name in needed
+    }
+    return problem_of(schema, said)
 
 
 def open_upstreams(
