@@ -41,9 +41,7 @@ def reduced(found: dict[str, set[str]]) -> dict[str, set[str]]:
 
     return {
         name: {
-            goal
-            for goal in goals
-            if not any(reaches(step, goal) for step in goals if step != goal)
+            goal for goal in goals if not any(reaches(step, goal) for step in goals if step != goal)
         }
         for name, goals in found.items()
     }
@@ -71,7 +69,9 @@ def operations_picture() -> str:
     for module in sorted({module for module, _ in verbs}):
         lines.append(f'    dispatch --> {module.replace(".", "_")}["{module}"]')
     for number, ((module, noun), words) in enumerate(sorted(verbs.items())):
-        lines.append(f'    {module.replace(".", "_")} --> n{number}["<b>{noun}</b><br/>{"<br/>".join(words)}"]')
+        lines.append(
+            f'    {module.replace(".", "_")} --> n{number}["<b>{noun}</b><br/>{"<br/>".join(words)}"]'
+        )
     return "\n".join([*lines, "```"])
 
 

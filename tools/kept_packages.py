@@ -39,7 +39,9 @@ def directory() -> Path | None:
 def pins(lock: str) -> Pins:
     """What the lock asks for, each with a digest of the hashes that it allows."""
     found: Pins = {}
-    for entry in re.finditer(r"^([\w.-]+)(?:\[[\w.,-]+\])?==([\w.!+-]+)((?:.*\\\n)*.*)", lock, re.MULTILINE):
+    for entry in re.finditer(
+        r"^([\w.-]+)(?:\[[\w.,-]+\])?==([\w.!+-]+)((?:.*\\\n)*.*)", lock, re.MULTILINE
+    ):
         hashes = sorted(re.findall(r"--hash=(\S+)", entry[3]))
         digest = hashlib.sha256("\n".join(hashes).encode()).hexdigest()[:16]
         found[normal(entry[1])] = f"{normal(entry[1])}-{entry[2]}-{digest}"

@@ -77,13 +77,25 @@ def broken(mutant: Mutant) -> Iterator[None]:
 
 def build_page_of(mutant: Mutant) -> None:
     if mutant.file.startswith("web/"):
-        subprocess.run([sys.executable, "hatch_build.py"], cwd=ROOT, check=True, capture_output=True)
+        subprocess.run(
+            [sys.executable, "hatch_build.py"], cwd=ROOT, check=True, capture_output=True
+        )
 
 
 def run_tests(tests: tuple[str, ...], report: Path) -> tuple[int, str, list[tuple[str, str]]]:
-    """pytest's exit code, its last words, and (failure or error, message) of each unhappy test."""
+    """Pytest's exit code, its last words, and (failure or error, message) of each unhappy test."""
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "--tb=short", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "--no-header",
+        "--tb=short",
+        "-p",
+        "no:cacheprovider",
+    ]
     ran = subprocess.run(
         [*command, f"--junitxml={report}", *tests],
         cwd=ROOT,
@@ -96,7 +108,11 @@ def run_tests(tests: tuple[str, ...], report: Path) -> tuple[int, str, list[tupl
     unhappy: list[tuple[str, str]] = []
     if report.exists():
         for case in ElementTree.parse(report).iter("testcase"):
-            unhappy += [(part.tag, part.get("message", "")) for part in case if part.tag in ("failure", "error")]
+            unhappy += [
+                (part.tag, part.get("message", ""))
+                for part in case
+                if part.tag in ("failure", "error")
+            ]
     return ran.returncode, ran.stdout[-2000:], unhappy
 
 
@@ -105,7 +121,9 @@ def look(mutant: Mutant, report: Path) -> Seen:
     if not path.exists() or path.read_text().count(mutant.old) != 1 or mutant.old == mutant.new:
         return Seen(mutant=mutant, outcome="stale")
     if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", mutant.file], cwd=ROOT).returncode:
-        raise SystemExit(f"{mutant.file} has changes of yours: commit them first, the mutant would take them along")
+        raise SystemExit(
+            f"{mutant.file} has changes of yours: commit them first, the mutant would take them along"
+        )
     started = time.monotonic()
     with broken(mutant):
         code, words, unhappy = run_tests(mutant.tests, report)
@@ -122,14 +140,20 @@ def short(text: str, width: int = 110) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", type=Path, help="tables of mutants (all of tests/mutants)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "tables", nargs="*", type=Path, help="tables of mutants (all of tests/mutants)"
+    )
     parser.add_argument("-k", default="", metavar="WORD", help="only promises that contain this")
     options = parser.parse_args()
     seen: dict[str, list[Seen]] = {}
     for table in options.tables or sorted(TABLES.glob("*.toml")):
         rows = seen.setdefault(table.stem, [])
-        for mutant in [mutant for mutant in read(table) if options.k.lower() in mutant.promise.lower()]:
+        for mutant in [
+            mutant for mutant in read(table) if options.k.lower() in mutant.promise.lower()
+        ]:
             rows.append(look(mutant, ROOT / ".pytest_cache" / f"mutant-{os.getpid()}.xml"))
             print(f"{rows[-1].outcome:9} {rows[-1].seconds:5.1f} s  {mutant.promise}", flush=True)
             if rows[-1].outcome != "stale":

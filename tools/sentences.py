@@ -8,13 +8,26 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-GENERATED = {"operations.md", "cli.md", "errors.md", "settings.md", "contract-cases.md", "block-states.md", "map.md"}
+GENERATED = {
+    "operations.md",
+    "cli.md",
+    "errors.md",
+    "settings.md",
+    "contract-cases.md",
+    "block-states.md",
+    "map.md",
+}
 LONGEST_AVERAGE = 25
 
 
 def pages() -> list[Path]:
     docs = [path for path in (ROOT / "docs").glob("*.md") if path.name not in GENERATED]
-    return sorted([*docs, *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md"))])
+    return sorted(
+        [
+            *docs,
+            *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md")),
+        ]
+    )
 
 
 def sentences(text: str) -> list[str]:

@@ -238,7 +238,7 @@ class Server:
                         backend_options={"use_uvloop": _has_uvloop()},
                     )
                 except BaseExceptionGroup as group:
-                    raise told_error(group) from group
+                    raise coded_error(group) from group
 
     def stop(self, keep_sessions: bool) -> None:
         """Begin to end; the second call changes nothing."""
@@ -708,10 +708,10 @@ def _is_left(session: Session) -> bool:
         return False
 
 
-def told_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def coded_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """The coded error among those that ended the server, if one did; a caller can tell that one."""
     for error in group.exceptions:
-        found = told_error(error) if isinstance(error, BaseExceptionGroup) else error  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
+        found = coded_error(error) if isinstance(error, BaseExceptionGroup) else error  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
         if isinstance(found, DuettyError):
             return found
     return group

@@ -51,7 +51,7 @@ def test_the_doctor_says_which_sandboxes_can_be_had(home: Path) -> None:
 
     assert (found["bubblewrap"]["verdict"] == "ok") == (offered.bubblewrap is not None)
     assert (found["landlock"]["verdict"] == "ok") == (offered.landlock >= 6)
-    assert f"ABI {offered.landlock}" in found["landlock"]["said"] or not offered.landlock
+    assert f"ABI {offered.landlock}" in found["landlock"]["summary"] or not offered.landlock
     assert "sandbox" not in found
 
 

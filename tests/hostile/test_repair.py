@@ -95,6 +95,6 @@ def test_damaged_segments_settings_and_choices_are_explained(server: ServerProce
     assert "mend it by hand" in still_wrong.stderr
     assert mended.returncode == 0
     assert set(kinds) == {"journal", "settings"}
-    assert "no_such" in str(kinds["settings"]["said"])
+    assert "no_such" in str(kinds["settings"]["summary"])
     assert impossible.returncode != 0
     assert unknown.returncode != 0

@@ -39,7 +39,7 @@ def test_the_doctor_shows_a_no_with_what_is_lost(monkeypatch: pytest.MonkeyPatch
     )
     monkeypatch.setattr(capabilities, "CAPABILITIES", table)
 
-    found = [(each.what, each.verdict, each.said, each.mend) for each in capability_findings()]
+    found = [(each.what, each.verdict, each.summary, each.mend) for each in capability_findings()]
 
     assert found == [
         ("one", "ok", "yes: this", None),

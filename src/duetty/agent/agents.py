@@ -526,7 +526,7 @@ def _last_message(conversation: Conversation) -> str:
 def step_text(call: ToolCall) -> str:
     """A call in few words."""
     arguments = call.arguments or {}
-    told = next(
+    argument = next(
         (
             str(arguments[name])
             for name in ("input", "text", "keys", "path", "query", "content")
@@ -534,4 +534,4 @@ def step_text(call: ToolCall) -> str:
         ),
         "",
     )
-    return " ".join(f"{call.tool} {told}".split())[:120]
+    return " ".join(f"{call.tool} {argument}".split())[:120]

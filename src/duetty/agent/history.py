@@ -14,7 +14,7 @@ SHORT_RESULT_CHARS = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ChatMessage:
     role: Literal["person", "model", "result"]
     text: str
     calls: tuple[ToolCall, ...] = ()
@@ -23,7 +23,7 @@ class Said:
     raw: str | None = None
 
 
-def said(entries: Sequence[ConversationEntry]) -> list[Said]:
+def chat_messages(entries: Sequence[ConversationEntry]) -> list[ChatMessage]:
     """Messages, answers and results; between two answers first the results, then all else.
 
     What a summary covers is left out for its text. A message that came while a call ran
@@ -31,28 +31,34 @@ def said(entries: Sequence[ConversationEntry]) -> list[Said]:
     """
     summary = next((each for each in reversed(entries) if each.kind == "summary"), None)
     through = summary.body["through"] if summary is not None else 0
-    found: list[Said] = []
+    found: list[ChatMessage] = []
     if summary is not None:
         found.append(
-            Said(role="person", text=f"[Summary of what came before]\n{summary.body['text']}")
+            ChatMessage(
+                role="person", text=f"[Summary of what came before]\n{summary.body['text']}"
+            )
         )
-    waiting: list[tuple[int, Said]] = []
+    waiting: list[tuple[int, ChatMessage]] = []
     names: dict[str, str] = {}
-    results: list[Said] = []
+    results: list[ChatMessage] = []
     for entry in entries:
         if entry.seq <= through:
             continue
         body = entry.body
         match entry.kind:
             case "message":
-                waiting.append((entry.seq, Said(role="person", text=body["text"])))
+                waiting.append((entry.seq, ChatMessage(role="person", text=body["text"])))
             case "context":
-                waiting.append((entry.seq, Said(role="person", text=context_text(body["pieces"]))))
+                waiting.append(
+                    (entry.seq, ChatMessage(role="person", text=context_text(body["pieces"])))
+                )
             case "told":
-                waiting.append((entry.seq, Said(role="person", text=f"[Duetty] {body['text']}")))
+                waiting.append(
+                    (entry.seq, ChatMessage(role="person", text=f"[Duetty] {body['text']}"))
+                )
             case "result":
                 results.append(
-                    Said(
+                    ChatMessage(
                         role="result",
                         text=body["text"],
                         tool=names.get(body["call"]) or str(body["tool"]),
@@ -64,7 +70,9 @@ def said(entries: Sequence[ConversationEntry]) -> list[Said]:
                 results, waiting = [], [each for each in waiting if each[0] > body["seen"]]
                 calls = tuple(call_of(each) for each in body["calls"])
                 names |= {each.id: each.tool for each in calls}
-                found.append(Said(role="model", text=body["text"], calls=calls, raw=entry.raw))
+                found.append(
+                    ChatMessage(role="model", text=body["text"], calls=calls, raw=entry.raw)
+                )
             case _:
                 pass
     return [*found, *results, *(each for _, each in waiting)]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from duetty.agent.hands import Tool, ToolCall
-from duetty.agent.history import Said, said
+from duetty.agent.history import ChatMessage, chat_messages
 from duetty.agent.model import Answered
 from duetty.errors import HostUnavailable, ModelUnavailable
 from duetty.hosts import HostClient
@@ -106,7 +106,7 @@ def _written_call(text: str, number: int) -> ToolCall:
 
 
 def _with_tools(entries: Sequence[ConversationEntry]) -> list[dict[str, Any]]:
-    def block(each: Said) -> list[dict[str, Any]]:
+    def block(each: ChatMessage) -> list[dict[str, Any]]:
         if each.role == "result":
             text = {"type": "text", "text": each.text}
             return [{"type": "tool_result", "toolUseId": each.call, "content": [text]}]
@@ -118,7 +118,7 @@ def _with_tools(entries: Sequence[ConversationEntry]) -> list[dict[str, Any]]:
         return [*words, *uses]
 
     messages: list[dict[str, Any]] = []
-    for each in said(entries):
+    for each in chat_messages(entries):
         role = "assistant" if each.role == "model" else "user"
         # Results stand alone: the protocol mixes them with nothing else.
         last = messages[-1]["content"][0]["type"] if messages else None
@@ -132,7 +132,7 @@ def _with_tools(entries: Sequence[ConversationEntry]) -> list[dict[str, Any]]:
 
 def _as_text(entries: Sequence[ConversationEntry]) -> list[dict[str, Any]]:
     messages: list[dict[str, Any]] = []
-    for each in said(entries):
+    for each in chat_messages(entries):
         role = "assistant" if each.role == "model" else "user"
         text = each.text
         if each.role == "result":

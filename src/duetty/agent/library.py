@@ -39,7 +39,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
 from duetty.agent.hands import Tool, ToolCall
-from duetty.agent.history import Said, said
+from duetty.agent.history import ChatMessage, chat_messages
 from duetty.agent.model import WHAT_TO_INSTALL, Answered, ModelSource
 from duetty.errors import (
     AgentNotConfigured,
@@ -50,7 +50,7 @@ from duetty.errors import (
 )
 from duetty.store import ConversationEntry
 
-MAX_TOLD_CHARS = 500
+MAX_REASON_CHARS = 500
 """Of what a model's server says of its errors."""
 
 
@@ -94,7 +94,7 @@ class LibraryModel:
             OSError,
             ValidationError,
         ) as error:
-            raise self._told(error) from None  # its own text may hold the key
+            raise self._model_error(error) from None  # its own text may hold the key
         return self._answered(response)
 
     async def _streamed(
@@ -156,11 +156,11 @@ class LibraryModel:
         except (LookupError, ValueError, AssertionError):
             return None
 
-    def _told(self, error: Exception) -> Exception:
+    def _model_error(self, error: Exception) -> Exception:
         text = " ".join(_plain(error).split())
         if self._source.key:
             text = text.replace(self._source.key, "[key]")
-        text = text[:MAX_TOLD_CHARS]
+        text = text[:MAX_REASON_CHARS]
         if isinstance(error, ModelContextWindowExceededError):
             return ContextTooLong(f"too long for the model: {text}")
         if isinstance(error, ModelHTTPError) and isinstance(error, ModelRateLimitError):
@@ -217,7 +217,7 @@ def _opened(source: ModelSource) -> PydanticModel:
     except (UserError, ValueError, TypeError, OpenAIError) as error:
         text = str(error).replace(source.key, "[key]") if source.key else str(error)
         raise AgentNotConfigured(
-            f"agent.model {name!r} cannot be used: {text[:MAX_TOLD_CHARS]}",
+            f"agent.model {name!r} cannot be used: {text[:MAX_REASON_CHARS]}",
             hint="PROVIDER:MODEL as pydantic-ai names them, for example openai:gpt-5",
         ) from None
 
@@ -246,7 +246,7 @@ def _call(part: ToolCallPart) -> ToolCall:
 def _messages(instructions: str, entries: Sequence[ConversationEntry]) -> list[ModelMessage]:
     messages: list[ModelMessage] = []
     parts: list[ModelRequestPart] = []
-    for each in said(entries):
+    for each in chat_messages(entries):
         if each.role == "model":
             messages += [ModelRequest(parts=parts, instructions=instructions), _response(each)]
             parts = []
@@ -259,7 +259,7 @@ def _messages(instructions: str, entries: Sequence[ConversationEntry]) -> list[M
     return [*messages, ModelRequest(parts=parts, instructions=instructions)]
 
 
-def _response(each: Said) -> ModelResponse:
+def _response(each: ChatMessage) -> ModelResponse:
     """As it came, where the library still reads what it wrote; else rebuilt from its words."""
     if each.raw is not None:
         try:

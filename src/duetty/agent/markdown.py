@@ -32,8 +32,8 @@ def _lines(entry: ConversationEntry) -> list[str]:
             names = ", ".join(f"`{name}`" for name, _ in body["pieces"])
             return [f"*Given with the next message: {names}*"]
         case "answer":
-            said = [body["text"]] if body["text"] else []
-            return [f"## Agent · {at}", "", *said]
+            lines = [body["text"]] if body["text"] else []
+            return [f"## Agent · {at}", "", *lines]
         case "call":
             arguments = json.dumps(body["arguments"], indent=2, ensure_ascii=False)
             return [f"### `{body['tool']}` · {at}", "", *_fenced(arguments, "json")]

@@ -48,7 +48,7 @@ MAX_PENDING = 100
 MAX_LOOKED_THROUGH = 1_000
 """Settled questions, to tell who answered one that is no longer remembered here."""
 
-MAX_TOLD = 100
+MAX_SHOWN_EDITS = 100
 """Changed lines of one question that can be confirmed."""
 
 EXPIRY_LOOK_S = 1.0
@@ -101,14 +101,14 @@ class _Waiting:
     asked: bool = True
     """Somebody's call waits for it; False for one that came over from an earlier server."""
 
-    is_told: bool = True
+    is_announced: bool = True
     """People can see it: it is kept, and outlives the server."""
 
     call: str | None = None
     question: Question | None = None
     """As the waiting call asked it; None while no call waits."""
 
-    told: set[tuple[str, Edited]] = field(default_factory=set[tuple[str, Edited]])
+    shown_edits: set[tuple[str, Edited]] = field(default_factory=set[tuple[str, Edited]])
     """Changed lines, and what was said of each: only that can be confirmed."""
 
 
@@ -285,7 +285,7 @@ class Approvals:
         waiting.call = call
         id_ = waiting.record.id
         try:
-            if not waiting.is_told:
+            if not waiting.is_announced:
                 await self._tell_kept(waiting)
             left_s = waiting.until_s - self._clock.monotonic_s()
             is_callers = patience_s is not None and patience_s < left_s
@@ -371,7 +371,7 @@ class Approvals:
             expires_at_ns=now_ns + int(self._wait_s * 1e9),
         )
         until_s = self._clock.monotonic_s() + self._wait_s
-        waiting = _Waiting(record, until_s, anyio.Event(), is_told=False, question=question)
+        waiting = _Waiting(record, until_s, anyio.Event(), is_announced=False, question=question)
         self._waiting[record.id] = waiting
         self._trail.record(
             "approval",
@@ -391,7 +391,7 @@ class Approvals:
     async def _tell_kept(self, waiting: _Waiting) -> None:
         """Nobody sees a question that the end of the server could take away again."""
         await anyio.to_thread.run_sync(self._store.flush, abandon_on_cancel=True)
-        waiting.is_told = True
+        waiting.is_announced = True
         if waiting.record.id in self._waiting:
             self._tell(waiting.record)
 
@@ -469,11 +469,11 @@ class Approvals:
                 f"the changed command line may not run: {edited.denied}",
                 hint="change it again, or decline",
             )
-        if edited.reason is None or (answer.confirm and (line, edited) in waiting.told):
+        if edited.reason is None or (answer.confirm and (line, edited) in waiting.shown_edits):
             return
-        if len(waiting.told) >= MAX_TOLD:
-            waiting.told.clear()  # who confirms one of those is told once more
-        waiting.told.add((line, edited))
+        if len(waiting.shown_edits) >= MAX_SHOWN_EDITS:
+            waiting.shown_edits.clear()  # who confirms one of those is told once more
+        waiting.shown_edits.add((line, edited))
         raise EditUnconfirmed(
             f"the changed command line does what the question did not say: {edited.reason}",
             hint="change it again, decline, or answer the same once more with confirm",
@@ -576,7 +576,9 @@ class Approvals:
     def pending(self) -> list[ApprovalRecord]:
         """Oldest first."""
         return [
-            self.current(waiting.record) for waiting in self._waiting.values() if waiting.is_told
+            self.current(waiting.record)
+            for waiting in self._waiting.values()
+            if waiting.is_announced
         ]
 
     def settled(self) -> list[ApprovalRecord]:

@@ -212,12 +212,12 @@ class _Reading:
             self.complain(file, place, record.seq, what)
         if damage is None:
             return
-        said = f"{damage.sentence()} {damage.when} {_at(record)}"
+        sentence = f"{damage.sentence()} {damage.when} {_at(record)}"
         if damage.what == "beginning_missing":
-            self._beginnings.append((damage, said))
+            self._beginnings.append((damage, sentence))
         elif damage.what not in ("end_missing", "end_taken") or not follows:
             # A missing end that was put back fits on both sides, and is no problem any more.
-            self.complain(file, place, damage.first, said)
+            self.complain(file, place, damage.first, sentence)
 
     def _follow(self, file: str, place: int, record: Record, damage: Damage | None) -> bool:
         """Whether the record fits the one before it; where it does not, that is told."""
@@ -245,10 +245,10 @@ class _Reading:
     def finish(self, first_file: str, anchor: TrailAnchor | None, *, expected: bool) -> None:
         """Whether what the store remembers of both ends is there."""
         oldest = max(anchor.first_seq, 1) if anchor is not None else None
-        for damage, said in self._beginnings:
+        for damage, sentence in self._beginnings:
             rotated = oldest is not None and oldest > damage.last + 1
             if (self.first_seq or 0) > damage.first and not rotated:
-                self.complain(first_file, 1, damage.first, said)
+                self.complain(first_file, 1, damage.first, sentence)
         if expected and anchor is None and self.count:
             what = "the store remembers nothing of this trail: what is missing cannot be told"
             self.complain(self.file, self.next_line, None, what)
@@ -258,8 +258,8 @@ class _Reading:
             what = f"the end is missing: the store remembers {_range(first, head.head_seq)}"
             self.complain(self.file, self.next_line, first, what)
         if self.first_seq is not None and oldest is not None and self.first_seq > oldest:
-            told = any(each.last >= self.first_seq - 1 for each, _ in self._beginnings)
-            if not told:
+            is_known = any(each.last >= self.first_seq - 1 for each, _ in self._beginnings)
+            if not is_known:
                 missing = _range(oldest, self.first_seq - 1)
                 what = f"the beginning is missing: the store remembers {missing}"
                 self.complain(first_file, 1, oldest, what)

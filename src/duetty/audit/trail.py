@@ -39,7 +39,7 @@ CLOSE_S = 5.0
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
-_TOLD = ("call", "actor", "operation", "session", "server")
+_NAMED_FIELDS = ("call", "actor", "operation", "session", "server")
 """What an outcome repeats of its call."""
 
 log = logging.getLogger("duetty.audit")
@@ -122,8 +122,8 @@ class Trail:
                 self._tell(damage)
         # Before it is told that it was opened: whoever is killed here leaves the rest to the next.
         for call in left:
-            told = {name: call[name] for name in _TOLD if name in call}
-            self.record("outcome", **told, outcome="interrupted")
+            fields = {name: call[name] for name in _NAMED_FIELDS if name in call}
+            self.record("outcome", **fields, outcome="interrupted")
         self.record("trail", event="opened")
         if end.cut_bytes:
             self.record("trail", event="repaired", cut_bytes=end.cut_bytes)
@@ -210,10 +210,10 @@ class Trail:
         self._seq, self._hash = self._seq + 1, digest
         return self._seq
 
-    def _unavailable(self, said: str) -> AuditUnavailable:
+    def _unavailable(self, reason: str) -> AuditUnavailable:
         return AuditUnavailable(
             f"the audit trail cannot be written: {self._degraded}",
-            hint=f"free some space; {said}",
+            hint=f"free some space; {reason}",
         )
 
     def _write(self, line: bytes) -> bool:

@@ -256,13 +256,13 @@ class BlockTracker:
     def _closed(
         self, before: Progress, *, end: int, exit_code: int | None, mark: Mark | None = None
     ) -> Closed:
-        told = mark.command_line if mark is not None else None
+        marked = mark.command_line if mark is not None else None
         return Closed(
             number=before.count,
             start=before.start,
             end=end,
             after_echo=False,
-            command_line=before.command_line if before.command_line is not None else told,
+            command_line=before.command_line if before.command_line is not None else marked,
             exit_code=exit_code,
             cwd=self.progress.prompt_cwd,
             took_ns=mark.took_ns if mark is not None else None,

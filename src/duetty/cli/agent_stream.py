@@ -32,7 +32,7 @@ class AgentStream:
         self._is_json: bool = arguments.json
         self._quiet: bool = getattr(arguments, "quiet", False)
         self._colour = wants_colour()
-        self._said = 0
+        self._shown_chars = 0
         """Characters shown of the answer that is being said."""
 
         self._state_key: str | None = None
@@ -42,9 +42,9 @@ class AgentStream:
     def run(self) -> int:
         try:
             while True:
-                told = self._receive()
-                self._show(told)
-                info = told["info"]
+                message = self._receive()
+                self._show(message)
+                info = message["info"]
                 if info["state"] in ("idle", "failed"):
                     return self._end(info)
                 if (approval := info["approval"]) is not None and approval["id"] != self._asked:
@@ -75,7 +75,7 @@ class AgentStream:
     def _receive(self) -> dict[str, Any]:
         query: dict[str, object] = {
             "after": self._after,
-            "text_after": self._said,
+            "text_after": self._shown_chars,
             "wait_ms": WAIT_MS,
             "known_state": self._state_key or "none",
             "attends": "true" if sys.stderr.isatty() else "false",
@@ -97,7 +97,7 @@ class AgentStream:
                     hint=f"start it, then: duetty agent resume {self._id}",
                 )
             time.sleep(LOOK_S)
-        self._said = 0
+        self._shown_chars = 0
         try:
             self._client.post(self._path("/resume"), {})
         except RemoteError as error:
@@ -107,18 +107,18 @@ class AgentStream:
 
     # --- showing ------------------------------------------------------------------
 
-    def _show(self, told: dict[str, Any]) -> None:
-        self._state_key = told["info"]["state_key"]
-        for entry in told["entries"]:
+    def _show(self, message: dict[str, Any]) -> None:
+        self._state_key = message["info"]["state_key"]
+        for entry in message["entries"]:
             self._after = entry["seq"]
             if self._is_json:
                 print(json_text({"conversation": self._id, **entry}), flush=True)
             else:
                 self._show_entry(entry["kind"], entry["body"])
             if entry["kind"] in ("answer", "fault"):
-                self._said = 0
-        if partial := told["partial"]:
-            self._said = told["partial_chars"]
+                self._shown_chars = 0
+        if partial := message["partial"]:
+            self._shown_chars = message["partial_chars"]
             if self._is_json:
                 print(
                     json_text({"conversation": self._id, "kind": "text", "text": partial}),
@@ -130,7 +130,7 @@ class AgentStream:
     def _show_entry(self, kind: str, body: dict[str, Any]) -> None:
         match kind:
             case "answer":
-                self._say(body["text"][self._said :])
+                self._say(body["text"][self._shown_chars :])
                 self._end_line()
             case "fault":
                 self._end_line()
@@ -215,12 +215,12 @@ class AgentStream:
                 f"Approve? [y/N{also}]" + (f" (a: {choices[wider]['says']})" if wider else "") + " "
             )
             sys.stderr.flush()
-            said = terminal.readline().strip().lower()
+            answer = terminal.readline().strip().lower()
         path = f"/approvals/{quote(approval['id'])}"
         try:
-            if said in ("y", "yes"):
+            if answer in ("y", "yes"):
                 self._client.post(f"{path}/approve", {"via": "cli"})
-            elif said in ("a", "always") and wider:
+            elif answer in ("a", "always") and wider:
                 self._client.post(f"{path}/approve", {"via": "cli", "covers": wider})
             else:
                 self._client.post(f"{path}/decline", {"via": "cli"})

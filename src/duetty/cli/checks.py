@@ -39,7 +39,7 @@ PACKAGES = ("anyio", "mcp", "pyghostty", "pydantic", "starlette", "uvicorn", "we
 class Finding(NamedTuple):
     what: str
     verdict: Verdict
-    said: str
+    summary: str
     mend: str | None = None
 
 
@@ -189,14 +189,14 @@ def _directories(paths: Paths) -> Iterator[Finding]:
 def _disk(paths: Paths) -> Iterator[Finding]:
     place = next(each for each in (paths.state, *paths.state.parents) if each.exists())
     free = shutil.disk_usage(place).free
-    said = f"{free / (1 << 30):.1f} GiB free for {place}"
+    summary = f"{free / (1 << 30):.1f} GiB free for {place}"
     mend = "free some space, or lower journal.limit_mib"
     if free < NO_BYTES:
-        yield Finding("disk", "broken", said, mend)
+        yield Finding("disk", "broken", summary, mend)
     elif free < LOW_BYTES:
-        yield Finding("disk", "warning", said, mend)
+        yield Finding("disk", "warning", summary, mend)
     else:
-        yield Finding("disk", "ok", said)
+        yield Finding("disk", "ok", summary)
 
 
 def _damage(paths: Paths) -> Iterator[Finding]:
@@ -205,7 +205,7 @@ def _damage(paths: Paths) -> Iterator[Finding]:
 
     for each in kept(paths):
         if each.kind != "settings":  # which have a check of their own
-            yield Finding("damage", "warning", f"{each.name}: {each.said}", "`duetty repair`")
+            yield Finding("damage", "warning", f"{each.name}: {each.summary}", "`duetty repair`")
 
 
 def _server(paths: Paths, client: Client) -> Iterator[Finding]:
@@ -221,12 +221,12 @@ def _server(paths: Paths, client: Client) -> Iterator[Finding]:
         mend = "it was killed: `duetty server` takes its sessions back"
         yield Finding("server", "broken", f"does not answer: {error.message}", mend)
         return
-    said = f"{status['version']} at {status['address']}, pid {status['pid']}"
+    summary = f"{status['version']} at {status['address']}, pid {status['pid']}"
     if status["version"] != __version__:
         mend = "`duetty server --replace` takes over; sessions go on"
-        yield Finding("server", "warning", f"{said}; this is {__version__}", mend)
+        yield Finding("server", "warning", f"{summary}; this is {__version__}", mend)
     else:
-        yield Finding("server", "ok", f"{said}, {status['sessions']} sessions")
+        yield Finding("server", "ok", f"{summary}, {status['sessions']} sessions")
     for part, reason in status["degraded"].items():
         yield Finding("server", "warning", f"{part}: {reason}", f"see {paths.log_file}")
 
@@ -235,8 +235,8 @@ def _limits(client: Client) -> Iterator[Finding]:
     """What one caller can take of what all share, by the limits that the server really has."""
     if not client.is_up():
         return
-    told = client.get("/server/limits")
-    files = told["open_files"]
+    limits = client.get("/server/limits")
+    files = limits["open_files"]
     mend = "raise the limit of open files (ulimit -n, LimitNOFILE=) and start the server again"
     yield Finding(
         "open files",
@@ -244,13 +244,13 @@ def _limits(client: Client) -> Iterator[Finding]:
         f"{files} for the server; sessions and connections take one each",
         None if files >= FEW_FILES else mend,
     )
-    for each in told["limits"]:
-        said = (
+    for each in limits["limits"]:
+        summary = (
             f"{each['held']} of {each['most']} {each['what']}; each credential {each['each']}, "
             f"each other machine {each['each_source']}, kept for people {each['for_people']}"
         )
         verdict: Verdict = "warning" if each["held"] >= each["most"] * 3 // 4 else "ok"
-        yield Finding("limit", verdict, said)
+        yield Finding("limit", verdict, summary)
 
 
 def _keeper(paths: Paths, client: Client) -> Iterator[Finding]:
@@ -283,27 +283,29 @@ def _sandbox(paths: Paths) -> Iterator[Finding]:
 
     offered = support()
     if offered.bubblewrap is not None:
-        said = f"{offered.bubblewrap}; confines sessions in namespaces of their own"
-        yield Finding("bubblewrap", "ok", said)
+        summary = f"{offered.bubblewrap}; confines sessions in namespaces of their own"
+        yield Finding("bubblewrap", "ok", summary)
     else:
         reason = offered.bubblewrap_reason or "cannot be had"
         mend = "install bubblewrap and allow user namespaces"
         yield Finding("bubblewrap", "warning", reason, mend)
     if not offered.has_landlock:
-        said = f"ABI {offered.landlock} is too old" if offered.landlock else "the kernel has none"
+        summary = (
+            f"ABI {offered.landlock} is too old" if offered.landlock else "the kernel has none"
+        )
         yield Finding(
-            "landlock", "warning", said, "use Linux 6.2 or later, with Landlock switched on"
+            "landlock", "warning", summary, "use Linux 6.2 or later, with Landlock switched on"
         )
     elif offered.landlock < SIGNALS_ABI:
-        said = f"ABI {offered.landlock}; keeps no signals from processes outside"
-        yield Finding("landlock", "warning", said, "use Linux 6.12 or later, or bubblewrap")
+        summary = f"ABI {offered.landlock}; keeps no signals from processes outside"
+        yield Finding("landlock", "warning", summary, "use Linux 6.12 or later, or bubblewrap")
     else:
-        said = f"ABI {offered.landlock}; confines sessions where there is no bubblewrap"
-        yield Finding("landlock", "ok", said)
+        summary = f"ABI {offered.landlock}; confines sessions where there is no bubblewrap"
+        yield Finding("landlock", "ok", summary)
     settings = load_settings(paths, os.environ).settings
     asked = settings.session_sandbox
-    said = f"guardrail: {settings.policy_profile} · boundary: {asked if asked != 'any' else 'the best of these'}"
-    yield Finding("safety", "ok", said)
+    summary = f"guardrail: {settings.policy_profile} · boundary: {asked if asked != 'any' else 'the best of these'}"
+    yield Finding("safety", "ok", summary)
     yield from asked_sandbox(
         settings.session_sandbox,
         {"bubblewrap": offered.bubblewrap is not None, "landlock": offered.has_landlock},
@@ -322,8 +324,8 @@ def disordered(workspaces: Iterable[str]) -> Iterator[Finding]:
 
 def asked_sandbox(asked: str, given: Mapping[str, bool]) -> Iterator[Finding]:
     if asked != "none" and not given.get(asked, any(given.values())):
-        said = f"session.sandbox is {asked!r}, which this machine cannot give: no session opens"
-        yield Finding("sandbox", "broken", said, "see above, or set session.sandbox to another")
+        summary = f"session.sandbox is {asked!r}, which this machine cannot give: no session opens"
+        yield Finding("sandbox", "broken", summary, "see above, or set session.sandbox to another")
 
 
 def _shells() -> Iterator[Finding]:
@@ -357,10 +359,10 @@ def _shells() -> Iterator[Finding]:
 def _version(path: str) -> tuple[int, ...]:
     import re
 
-    said = subprocess.run(  # noqa: S603 - the shells that are installed here
+    output = subprocess.run(  # noqa: S603 - the shells that are installed here
         [path, "--version"], capture_output=True, text=True, timeout=5, check=False
     ).stdout
-    found = re.search(r"(\d+)\.(\d+)", said)
+    found = re.search(r"(\d+)\.(\d+)", output)
     return (int(found[1]), int(found[2])) if found else ()
 
 
@@ -373,14 +375,14 @@ def _terminal() -> Iterator[Finding]:
     term = os.environ.get("TERM", "")
     abilities = abilities_of(os.environ)
     cols, rows = os.get_terminal_size(1)
-    said = f"{term or 'TERM is not set'}, {cols}x{rows}, {abilities.depth.name.lower()} colour"
+    summary = f"{term or 'TERM is not set'}, {cols}x{rows}, {abilities.depth.name.lower()} colour"
     if not term or term == "dumb":
-        yield Finding("terminal", "warning", said, "attach needs a terminal with cursor control")
+        yield Finding("terminal", "warning", summary, "attach needs a terminal with cursor control")
     elif int(abilities.depth) < 256:
         mend = "if it knows more colours: export COLORTERM=truecolor"
-        yield Finding("terminal", "warning", said, mend)
+        yield Finding("terminal", "warning", summary, mend)
     else:
-        yield Finding("terminal", "ok", said)
+        yield Finding("terminal", "ok", summary)
     encoding = (sys.stdout.encoding or "").lower()
     if "utf" not in encoding:
         mend = "export LANG=C.UTF-8"

@@ -114,8 +114,8 @@ def _are_capabilities(value: object) -> bool:
 def _is_client(value: object) -> bool:
     if not _is_object(value):
         return False
-    told = cast("Json", value)
-    return {"name", "version"} <= told.keys() and all(isinstance(x, str) for x in told.values())
+    fields = cast("Json", value)
+    return {"name", "version"} <= fields.keys() and all(isinstance(x, str) for x in fields.values())
 
 
 def _is_object(value: object) -> bool:

@@ -184,9 +184,9 @@ def _inserted(
     after = _skip(text, end)
     comma = text[after] == ","
     at = after + 1 if comma else end
-    said = _LINE_REST.match(text, at)  # a remark on the same line is about what stands before it
-    assert said is not None
-    return f"{text[:at]}{'' if comma else ','}{said.group()}\n{indent}{new}{text[said.end() :]}"
+    rest = _LINE_REST.match(text, at)  # a remark on the same line is about what stands before it
+    assert rest is not None
+    return f"{text[:at]}{'' if comma else ','}{rest.group()}\n{indent}{new}{text[rest.end() :]}"
 
 
 def _removed(text: str, members: list[_Member], at: int, open_: int) -> str:

@@ -20,7 +20,7 @@ class Kept:
 
     kind: Kind
     path: Path
-    said: str
+    summary: str
     can_restore: bool
     can_discard: bool
 
@@ -81,7 +81,7 @@ def _settings(paths: Paths) -> Iterator[Kept]:
             name=paths.config_file.name,
             kind="settings",
             path=paths.config_file,
-            said=f"{error.message}. No server starts with it: mend it by hand",
+            summary=f"{error.message}. No server starts with it: mend it by hand",
             can_restore=False,
             can_discard=False,
         )
@@ -97,7 +97,7 @@ def _databases(paths: Paths) -> Iterator[Kept]:
             name=path.name,
             kind="database",
             path=path,
-            said=f"{what}. A new one is in use; history, sessions and tokens that can still be read come back by restoring",
+            summary=f"{what}. A new one is in use; history, sessions and tokens that can still be read come back by restoring",
             can_restore=True,
             can_discard=True,
         )
@@ -109,7 +109,7 @@ def _choices(paths: Paths) -> Iterator[Kept]:
             name=path.name,
             kind="choices",
             path=path,
-            said="What was accepted of other MCP servers could not be read, so it is asked again. Mend the JSON by hand and restore, or discard",
+            summary="What was accepted of other MCP servers could not be read, so it is asked again. Mend the JSON by hand and restore, or discard",
             can_restore=True,
             can_discard=True,
         )
@@ -127,7 +127,7 @@ def _journals(paths: Paths) -> Iterator[Kept]:
                     name=f"{directory.name}/{path.name}",
                     kind="journal",
                     path=path,
-                    said="A part of what a session printed is not what was written; nothing else has those bytes. "
+                    summary="A part of what a session printed is not what was written; nothing else has those bytes. "
                     "Recordings and output show what can be read"
                     + ("" if newest else "; discarding it leaves a gap"),
                     can_restore=False,

@@ -67,7 +67,7 @@ def parse_recording(lines: Iterable[bytes], *, idle_s: float | None = None) -> R
     cols = fields.get("width") if version == 2 else term.get("cols")
     rows = fields.get("height") if version == 2 else term.get("rows")
     events: list[Event] = []
-    told_s = now_s = 0.0
+    before_s = now_s = 0.0
     for number, text in enumerate(texts[1:], 2):
         event = _json(text, number)
         if not (isinstance(event, list) and len(cast("list[Any]", event)) >= 3):
@@ -75,8 +75,8 @@ def parse_recording(lines: Iterable[bytes], *, idle_s: float | None = None) -> R
         when, code, payload = cast("list[Any]", event)[:3]
         if not isinstance(when, int | float) or not math.isfinite(when):
             raise BadRecording(f"line {number} has no time")
-        pause_s = float(when) if version == 3 else float(when) - told_s
-        told_s = float(when)
+        pause_s = float(when) if version == 3 else float(when) - before_s
+        before_s = float(when)
         now_s += max(0.0, pause_s if idle_s is None else min(pause_s, idle_s))
         if code == "o":
             events.append(Event(now_s, str(payload).encode("utf-8", "replace")))

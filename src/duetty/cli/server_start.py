@@ -50,9 +50,9 @@ class SpawnedServer:
                 )
             self._process = _start(self._instance)
         elif self._process.poll() is not None:
-            said = self._let_go()
-            if f"[{InstanceBusy.code}]" not in said:
-                raise _unreachable(said)
+            printed = self._let_go()
+            if f"[{InstanceBusy.code}]" not in printed:
+                raise _unreachable(printed)
             self._again_s = time.monotonic() + AGAIN_S
 
     def came_up(self) -> None:
@@ -86,7 +86,8 @@ def _start(instance: str) -> subprocess.Popen[bytes]:
     )
 
 
-def _unreachable(said: str) -> ServerUnreachable:
+def _unreachable(reason: str) -> ServerUnreachable:
     return ServerUnreachable(
-        f"a server could not be started: {said or 'it did not answer'}", hint="try `duetty server`"
+        f"a server could not be started: {reason or 'it did not answer'}",
+        hint="try `duetty server`",
     )

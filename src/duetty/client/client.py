@@ -215,8 +215,8 @@ def _answer(response: http.client.HTTPResponse, content: bytes, path: Path | Hub
 
 
 def _remote_error(status: int, answer: object) -> RemoteError:
-    told: dict[str, Any] = answer.get("error", {}) if isinstance(answer, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
-    return RemoteError(status, told)  # pyright: ignore[reportUnknownArgumentType] - JSON
+    fields: dict[str, Any] = answer.get("error", {}) if isinstance(answer, dict) else {}  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
+    return RemoteError(status, fields)  # pyright: ignore[reportUnknownArgumentType] - JSON
 
 
 def raise_refusal(

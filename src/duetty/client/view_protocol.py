@@ -35,10 +35,10 @@ class Snapshot:
     data: bytes
 
 
-Told = dict[str, Any]
+JsonMessage = dict[str, Any]
 """A JSON message: `type` says which."""
 
-Message = Output | Snapshot | Told
+Message = Output | Snapshot | JsonMessage
 
 
 class Viewing:
@@ -144,4 +144,4 @@ def _parse(message: str | bytes) -> Message | None:
         parsed: object = json.loads(message)
     except ValueError as error:
         raise ConnectionLost("the server sent something that is not JSON") from error
-    return cast("Told", parsed) if isinstance(parsed, dict) and "type" in parsed else None
+    return cast("JsonMessage", parsed) if isinstance(parsed, dict) and "type" in parsed else None

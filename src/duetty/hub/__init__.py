@@ -17,7 +17,7 @@ from duetty.hub.joined_node import (
     packed,
     unpacked,
 )
-from duetty.hub.links import Answer, Asking, NodeSocket, SocketRefused, Told
+from duetty.hub.links import Answer, Aside, Asking, NodeSocket, SocketRefused
 from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
@@ -41,6 +41,7 @@ __all__ = [
     "Address",
     "Announced",
     "Answer",
+    "Aside",
     "Asking",
     "Channel",
     "Claim",
@@ -67,7 +68,6 @@ __all__ = [
     "Rooms",
     "Share",
     "SocketRefused",
-    "Told",
     "Users",
     "claim_room",
     "find_remote",

@@ -406,14 +406,14 @@ class Directory:
             running.scope.cancel()
 
     def _on_evict(self, message: bytes) -> None:
-        told = _parse(message)
-        claim = self._claims.get(str(told.get("id")))
-        if claim is not None and claim.epoch < cast("int", told.get("epoch", 0)):
+        fields = _parse(message)
+        claim = self._claims.get(str(fields.get("id")))
+        if claim is not None and claim.epoch < cast("int", fields.get("epoch", 0)):
             self._evict(claim)
 
     async def _say_moved(self, place: Place) -> None:
-        told = {"id": place.id, "replica": place.replica, "epoch": place.epoch}
-        await self._bus.publish(_MOVED, json.dumps(told).encode())
+        fields = {"id": place.id, "replica": place.replica, "epoch": place.epoch}
+        await self._bus.publish(_MOVED, json.dumps(fields).encode())
 
     def _on_moved(self, message: bytes) -> None:
         id_ = str(_parse(message).get("id"))
@@ -613,14 +613,14 @@ class Directory:
                 raise _Elsewhere(was_sent=True)
 
     async def _cancel(self, place: Place, command: Command) -> None:
-        told = {"id": place.id, "user": command.user, "command_id": command.command_id}
+        fields = {"id": place.id, "user": command.user, "command_id": command.command_id}
         with suppress(EngineUnavailable):
-            await self._bus.publish(joined("cancel", place.replica), json.dumps(told).encode())
+            await self._bus.publish(joined("cancel", place.replica), json.dumps(fields).encode())
 
     def _on_cancel(self, message: bytes) -> None:
-        told = _parse(message)
-        claim = self._claims.get(str(told.get("id")))
-        key = (cast("str | None", told.get("user")), str(told.get("command_id")))
+        fields = _parse(message)
+        claim = self._claims.get(str(fields.get("id")))
+        key = (cast("str | None", fields.get("user")), str(fields.get("command_id")))
         if claim is not None and (running := claim.running.get(key)) is not None:
             self._leave(running)
 
@@ -716,8 +716,8 @@ class Directory:
     def is_revoked(self, token: str) -> bool:
         return token in self._revoked
 
-    def on_revoked(self, told: Callable[[str], None]) -> None:
-        self._on_revoked.append(told)
+    def on_revoked(self, subscriber: Callable[[str], None]) -> None:
+        self._on_revoked.append(subscriber)
 
     def _on_revocation(self, _key: str, held: Held | None) -> None:
         if held is not None:
@@ -726,8 +726,8 @@ class Directory:
     def _revoke(self, token: str) -> None:
         if token not in self._revoked:
             self._revoked[token] = None
-            for told in self._on_revoked:
-                told(token)
+            for subscriber in self._on_revoked:
+                subscriber(token)
 
     def end_calls(self, user: str | None) -> None:
         """Commands of a user who was revoked end now."""
@@ -811,16 +811,16 @@ def _parse(message: bytes) -> dict[str, Any]:
 
 
 def _parse_place(text: bytes) -> Place | None:
-    told = _parse(text)
+    fields = _parse(text)
     try:
         return Place(
-            id=told["id"],
-            user=told["user"],
-            node=told["node"],
-            replica=told["replica"],
-            epoch=told["epoch"],
-            claim=told["claim"],
-            about=told["about"],
+            id=fields["id"],
+            user=fields["user"],
+            node=fields["node"],
+            replica=fields["replica"],
+            epoch=fields["epoch"],
+            claim=fields["claim"],
+            about=fields["about"],
         )
     except KeyError:
         return None

@@ -98,8 +98,8 @@ async def _identity(node: RemoteNode, address: Address, network: Network, ip: st
 
 def _parsed(body: bytes) -> Identity:
     try:
-        told = cast("dict[str, Any]", json.loads(body))
-        hostname, server_id = told["hostname"], told["server_id"]
+        fields = cast("dict[str, Any]", json.loads(body))
+        hostname, server_id = fields["hostname"], fields["server_id"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ServerUnavailable("it does not answer as a server of ours does") from error
     if not isinstance(hostname, str) or not _NAME.fullmatch(hostname):
@@ -107,5 +107,5 @@ def _parsed(body: bytes) -> Identity:
     if not isinstance(server_id, str) or not 0 < len(server_id) <= 100:
         raise NotOurs("it has no id")
     return Identity(
-        hostname=hostname, server_id=server_id, version=str(told.get("version", ""))[:100]
+        hostname=hostname, server_id=server_id, version=str(fields.get("version", ""))[:100]
     )

@@ -157,7 +157,7 @@ class Joining:
         """Raises:
         ServerUnavailable: if the hub does not take us.
         """
-        challenge = await _told(socket)
+        challenge = await _received(socket)
         self._changed = anyio.Event()
         hello = {
             "node": self._key.public,
@@ -169,7 +169,7 @@ class Joining:
             "epoch": self._epoch,
         }
         await socket.send(json.dumps(hello))
-        answer = await _told(socket)
+        answer = await _received(socket)
         if "welcome" not in answer:
             refused = answer.get("refused")
             message = refused.get("message") if isinstance(refused, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - JSON
@@ -332,7 +332,7 @@ class _Lateness:
         return took_ms - self._quickest_ms >= left
 
 
-async def _told(socket: ClientConnection) -> dict[str, Any]:
+async def _received(socket: ClientConnection) -> dict[str, Any]:
     message: str | bytes = ""
     with anyio.move_on_after(HELLO_S):
         message = await socket.recv()
@@ -346,7 +346,7 @@ async def _told(socket: ClientConnection) -> dict[str, Any]:
 def _refusal(error: InvalidStatus) -> str:
     status = error.response.status_code
     try:
-        told = json.loads(error.response.body or b"")["error"]
-        return f"the hub refuses this machine ({status}): {str(told['message'])[:300]}"
+        fields = json.loads(error.response.body or b"")["error"]
+        return f"the hub refuses this machine ({status}): {str(fields['message'])[:300]}"
     except (ValueError, KeyError, TypeError, RecursionError):
         return f"the hub refuses this machine ({status})"

@@ -83,11 +83,11 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
     with anyio.move_on_after(HELLO_S):
         message = await channel.receive()
     try:
-        told = cast("dict[str, Any]", json.loads(message or ""))
-        public, signature = str(told["node"]), str(told["signature"])
-        protocols = [each for each in told["protocols"] if isinstance(each, int)]
-        hostname, version = str(told["hostname"]), str(told.get("version", ""))[:100]
-        epoch = max(0, int(told.get("epoch", 0)))
+        fields = cast("dict[str, Any]", json.loads(message or ""))
+        public, signature = str(fields["node"]), str(fields["signature"])
+        protocols = [each for each in fields["protocols"] if isinstance(each, int)]
+        hostname, version = str(fields["hostname"]), str(fields.get("version", ""))[:100]
+        epoch = max(0, int(fields.get("epoch", 0)))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise JoinRefused("invalid_request", "the first message is no hello of a node") from error
     if PROTOCOL not in protocols:
@@ -105,7 +105,7 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
         hostname=hostname,
         version=version,
         protocol=PROTOCOL,
-        sessions=listed(told.get("sessions")),
+        sessions=listed(fields.get("sessions")),
         epoch=epoch,
     )
 
@@ -132,7 +132,7 @@ class JoinedLink:
     def _opened(self, head: dict[str, object], asking: Asking) -> tuple[Stream, dict[str, object]]:
         if len(self.streams) >= MAX_STREAMS:
             raise ServerUnavailable(f"{MAX_STREAMS} calls to it are under way already")
-        told = {
+        fields = {
             **head,
             "caller": asking.caller,
             "command_id": asking.command_id,
@@ -140,9 +140,9 @@ class JoinedLink:
             "sent_ms": int(self._clock.monotonic_s() * 1000),
             "dialect": asking.dialect,
             "mode": asking.mode,
-            "hears": asking.told is not None,
+            "hears": asking.aside is not None,
         }
-        return self.streams.open(), told
+        return self.streams.open(), fields
 
     @asynccontextmanager
     async def request(
@@ -172,8 +172,8 @@ class JoinedLink:
                 await stream.send(Kind.OPEN, begin)
                 await stream.send(Kind.DATA, body or b"", end=True)
             frame = await _head_of(stream, asking)
-            told, first = unpacked(frame.payload)
-            yield _JoinedAnswer(stream, told, first, is_whole=frame.end)
+            fields, first = unpacked(frame.payload)
+            yield _JoinedAnswer(stream, fields, first, is_whole=frame.end)
         finally:
             await stream.close()
 
@@ -184,10 +184,10 @@ class JoinedLink:
         try:
             await stream.send(Kind.OPEN, packed(opening, b""))
             frame = await _head_of(stream, asking)
-            told, first = unpacked(frame.payload)
-            status = _status(told)
+            fields, first = unpacked(frame.payload)
+            status = _status(fields)
             if status != 101:
-                answer = _JoinedAnswer(stream, told, first, is_whole=frame.end)
+                answer = _JoinedAnswer(stream, fields, first, is_whole=frame.end)
                 raise SocketRefused(status, await answer.body())
             yield JoinedSocket(stream)
         finally:
@@ -212,23 +212,23 @@ def unpacked(payload: bytes) -> tuple[dict[str, Any], bytes]:
 
 async def _head_of(stream: Stream, asking: Asking) -> Frame:
     """The head of the answer; what the node says before it is told to the caller."""
-    if asking.told is None:
+    if asking.aside is None:
         while (frame := await stream.receive()).kind is not Kind.HEAD:
             pass
         return frame
-    hear = asking.told
+    hear = asking.aside
 
-    async def tell(said: dict[str, Any]) -> None:
-        answer = await hear(said)
+    async def tell(fields: dict[str, Any]) -> None:
+        answer = await hear(fields)
         if answer is not None:
-            await stream.send_json(Kind.TOLD, {"id": said.get("id"), "answer": answer})
+            await stream.send_json(Kind.ASIDE, {"id": fields.get("id"), "answer": answer})
 
     found: list[Frame] = []
     failed: list[Exception] = []
     async with anyio.create_task_group() as tasks:
         try:
             while (frame := await stream.receive()).kind is not Kind.HEAD:
-                if frame.kind is Kind.TOLD:
+                if frame.kind is Kind.ASIDE:
                     tasks.start_soon(tell, frame.json())
             found.append(frame)
         except (ServerUnavailable, LinkBroken) as error:  # a task group would wrap it
@@ -239,8 +239,8 @@ async def _head_of(stream: Stream, asking: Asking) -> Frame:
     return found[0]
 
 
-def _status(told: Mapping[str, Any]) -> int:
-    status = told.get("status")
+def _status(fields: Mapping[str, Any]) -> int:
+    status = fields.get("status")
     if not isinstance(status, int) or not 100 <= status <= 599:
         raise ServerUnavailable("its answer has no status")
     return status
@@ -248,10 +248,10 @@ def _status(told: Mapping[str, Any]) -> int:
 
 class _JoinedAnswer:
     def __init__(
-        self, stream: Stream, told: Mapping[str, Any], first: bytes, *, is_whole: bool
+        self, stream: Stream, fields: Mapping[str, Any], first: bytes, *, is_whole: bool
     ) -> None:
-        self.status = _status(told)
-        headers = told.get("headers")
+        self.status = _status(fields)
+        headers = fields.get("headers")
         self.headers: dict[str, str] = (
             {
                 str(name).lower(): str(value)
@@ -302,9 +302,12 @@ class JoinedSocket:
             except ServerUnavailable as error:
                 raise anyio.EndOfStream from error
             if frame.kind is Kind.CLOSE:
-                told = frame.json()
-                code = told.get("code")
-                self.ended = (code if isinstance(code, int) else 1011, str(told.get("reason", "")))
+                fields = frame.json()
+                code = fields.get("code")
+                self.ended = (
+                    code if isinstance(code, int) else 1011,
+                    str(fields.get("reason", "")),
+                )
                 raise anyio.EndOfStream
             if frame.kind not in (Kind.DATA, Kind.TEXT):
                 continue

@@ -24,7 +24,7 @@ from duetty.hub.network import Network
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Of a node's WebSocket: a snapshot of ten thousand wide rows stays below."""
 
-Told = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+Aside = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 """Takes what a node says beside its answer (progress, a question), and gives the answer to it."""
 
 
@@ -41,7 +41,7 @@ class Asking:
 
     dialect: str = ""
     mode: str = "interactive"
-    told: Told | None = None
+    aside: Aside | None = None
 
 
 class Answer(Protocol):

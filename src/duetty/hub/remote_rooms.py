@@ -38,8 +38,8 @@ class RemoteRoom:
         """Raises:
         DuettyError: if its replica does not answer.
         """
-        told = await self._ask(f"describe {self._place.claim}", {}, DESCRIBE_S)
-        return parse_announcement(cast("dict[str, Any]", told))
+        fields = await self._ask(f"describe {self._place.claim}", {}, DESCRIBE_S)
+        return parse_announcement(cast("dict[str, Any]", fields))
 
     async def _ask(self, command_id: str, body: Mapping[str, Any], within_s: float) -> Any:
         answer = json.loads(
@@ -52,7 +52,7 @@ class RemoteRoom:
             )
         )
         if "error" in answer:
-            raise _told(answer["error"])
+            raise _error_of(answer["error"])
         return answer["result"]
 
 
@@ -100,13 +100,13 @@ class _HeldRoom:
         self._room = room
 
     async def call(self, command: Command) -> bytes:
-        told = cast("dict[str, Any]", json.loads(command.body))
+        fields = cast("dict[str, Any]", json.loads(command.body))
         try:
             result = (
                 await self._room.call(
-                    command.command_id, told["tool"], told["args"], within_s=command.within_s
+                    command.command_id, fields["tool"], fields["args"], within_s=command.within_s
                 )
-                if told
+                if fields
                 else _description(self._room.announced)
             )
             answer: dict[str, Any] = {"result": result}
@@ -149,9 +149,9 @@ def _classes(kind: type[DuettyError]) -> dict[str, type[DuettyError]]:
     return found
 
 
-def _told(told: Mapping[str, Any]) -> DuettyError:
+def _error_of(fields: Mapping[str, Any]) -> DuettyError:
     """The error that the other replica met, as if it had been met here."""
-    kind = _classes(DuettyError).get(told["code"], DuettyError)
+    kind = _classes(DuettyError).get(fields["code"], DuettyError)
     error = kind.__new__(kind)
-    DuettyError.__init__(error, told["message"], hint=told["hint"], details=told["details"])
+    DuettyError.__init__(error, fields["message"], hint=fields["hint"], details=fields["details"])
     return error

@@ -241,14 +241,14 @@ class Replicas:
 
     async def _on_open(self, message: bytes, remaining_s: float) -> bytes:
         """Another replica opens a stream to a node of ours."""
-        told, frame = unpacked(message)
-        node = self._find(str(told["node"]))
-        if node is None or node.owner != told["user"] or node.health != "healthy":
+        fields, frame = unpacked(message)
+        node = self._find(str(fields["node"]))
+        if node is None or node.owner != fields["user"] or node.health != "healthy":
             return b"-"
-        id_ = bytes.fromhex(str(told["link"]))
+        id_ = bytes.fromhex(str(fields["link"]))
         link = self._theirs.get(id_)
         if link is None:
-            link = self._theirs[id_] = _TheirLink(self, id_, str(told["from"]))
+            link = self._theirs[id_] = _TheirLink(self, id_, str(fields["from"]))
         link.node, link.left_s = node, remaining_s
         link.streams.take(frame)
         return b"+"
@@ -352,14 +352,14 @@ class _OurLink(JoinedLink):
             if message[0] != Kind.OPEN:
                 await self._bus.publish(joined("link", place.replica), self.id + message)
                 return
-            told = {
+            fields = {
                 "link": self.id.hex(),
                 "from": self._bus.name,
                 "node": place.id,
                 "user": place.user,
             }
             taken = await self._bus.request(
-                joined("open", place.replica), packed(told, message), within_s=OPEN_S
+                joined("open", place.replica), packed(fields, message), within_s=OPEN_S
             )
         except EngineUnavailable as error:
             raise ServerUnavailable(error.message) from error

@@ -63,15 +63,15 @@ class Announced:
     key: str = ""
 
 
-def parse_announcement(told: Mapping[str, Any]) -> Announced:
+def parse_announcement(fields: Mapping[str, Any]) -> Announced:
     """Raises:
     BadArguments: if it is none.
     """
-    if told.get("type") != "announce":
+    if fields.get("type") != "announce":
         raise BadArguments("the first message must be of the type announce")
-    if told.get("protocol", PROTOCOL) != PROTOCOL:
+    if fields.get("protocol", PROTOCOL) != PROTOCOL:
         raise BadArguments(f"protocol: this hub speaks version {PROTOCOL}")
-    listed = told.get("tools", [])
+    listed = fields.get("tools", [])
     if not isinstance(listed, list) or len(cast("list[object]", listed)) > MAX_TOOLS:
         raise BadArguments(f"tools: a list of at most {MAX_TOOLS}")
     tools = [_tool(each) for each in cast("list[object]", listed)]
@@ -80,16 +80,16 @@ def parse_announcement(told: Mapping[str, Any]) -> Announced:
         raise BadArguments("tools: two have one name")
     return Announced(
         tools=by_name,
-        title=_text(told.get("title")),
-        document_name=_text(told.get("documentName")),
-        file_key=_text(told.get("fileKey")),
-        room=_text(told.get("sessionId")),
-        key=_text(told.get("key")),
+        title=_text(fields.get("title")),
+        document_name=_text(fields.get("documentName")),
+        file_key=_text(fields.get("fileKey")),
+        room=_text(fields.get("sessionId")),
+        key=_text(fields.get("key")),
     )
 
 
-def _tool(told: object) -> Tool:
-    given = cast("dict[str, Any]", told if isinstance(told, dict) else {})
+def _tool(value: object) -> Tool:
+    given = cast("dict[str, Any]", value if isinstance(value, dict) else {})
     name, schema = given.get("name"), given.get("inputSchema", {"type": "object"})
     if not isinstance(name, str) or not 0 < len(name) <= MAX_NAME_CHARS or not name.isprintable():
         raise BadArguments("tools: each has a name")
@@ -169,14 +169,14 @@ class Room:
             if len(self._calls) >= CALLS_EACH:
                 raise RoomBusy(CALLS_EACH)
             call = self._calls[command_id] = _Call(digest, progress=progress)
-            told = {
+            message = {
                 "type": "call",
                 "commandId": command_id,
                 "tool": tool,
                 "args": args,
                 "leftMs": int(within_s * 1000),
             }
-            await self._send(json.dumps(told))
+            await self._send(json.dumps(message))
         call.waiting += 1
         try:
             with anyio.move_on_after(within_s):
@@ -220,24 +220,24 @@ class Room:
 
     # --- the host's side ----------------------------------------------------------
 
-    async def take(self, told: Mapping[str, Any]) -> None:
+    async def take(self, fields: Mapping[str, Any]) -> None:
         """Raises:
         BadArguments: if it is no message of a host.
         """
-        match told:
+        match fields:
             case {"type": "announce"}:
-                self.announced = parse_announcement(told)
+                self.announced = parse_announcement(fields)
             case {"type": "result" | "error", "commandId": str(command_id)}:
                 call = self._calls.pop(command_id, None)
                 if call is not None:
-                    call.answer = told
+                    call.answer = fields
                     call.done.set()
                     self._keep(command_id, call)
             case {"type": "progress", "commandId": str(command_id), "progress": progress}:
                 call = self._calls.get(command_id)
                 if call is None or call.progress is None or not isinstance(progress, int | float):
                     return
-                total, message = told.get("total"), _text(told.get("message")) or None
+                total, message = fields.get("total"), _text(fields.get("message")) or None
                 await call.progress(
                     float(progress),
                     float(total) if isinstance(total, int | float) else None,
@@ -268,9 +268,9 @@ class Room:
 
 
 def _fail(error: object) -> NoReturn:
-    told = cast("dict[str, Any]", error if isinstance(error, dict) else {})
+    fields = cast("dict[str, Any]", error if isinstance(error, dict) else {})
     raise ToolFailed(
-        _text(told.get("message")) or "the tool host gave no reason", _text(told.get("code"))
+        _text(fields.get("message")) or "the tool host gave no reason", _text(fields.get("code"))
     )
 
 

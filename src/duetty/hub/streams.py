@@ -49,7 +49,7 @@ class Kind(IntEnum):
     CREDIT = 7
     """So many bytes were taken."""
 
-    TOLD = 8
+    ASIDE = 8
     """JSON beside the body: progress, a question, its answer."""
 
 

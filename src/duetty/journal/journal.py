@@ -459,15 +459,19 @@ class Journal:
     @property
     def damage(self) -> str | None:
         """What of it was changed or lost since it was written; None if nothing is known to be."""
-        told: list[str] = []
+        sentences: list[str] = []
         if self.repairs.damaged:
-            told.append(f"{len(self.repairs.damaged)} segments cannot be read")
+            sentences.append(f"{len(self.repairs.damaged)} segments cannot be read")
         if self._changed:
             names = ", ".join(sorted(path.name for path in self._changed))
-            told.append(f"not what was written: {names}")
+            sentences.append(f"not what was written: {names}")
         if self.repairs.cut_bytes:
-            told.append(f"{self.repairs.cut_bytes} bytes are missing")
-        return f"the journal in {self.directory} is damaged: {'; '.join(told)}" if told else None
+            sentences.append(f"{self.repairs.cut_bytes} bytes are missing")
+        return (
+            f"the journal in {self.directory} is damaged: {'; '.join(sentences)}"
+            if sentences
+            else None
+        )
 
     def look_for_damage(self) -> None:
         """Compare every segment that is complete with its checksum, once; for a worker thread."""

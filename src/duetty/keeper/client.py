@@ -113,7 +113,7 @@ class KeeperClient:
         self._pending: dict[int, OnReply] = {}
         self._last_request = 0
         self._lost = False
-        self._told_backlog = False
+        self._announced_backlog = False
         self.keeper_pid = 0
         self.sessions: tuple[KeptSession, ...] = ()
         """As of `connect`, with the statuses nobody has collected."""
@@ -252,9 +252,9 @@ class KeeperClient:
             on_reply(parse_error(message))
 
     def _tell_backlog(self) -> None:
-        if self._channel.has_backlog != self._told_backlog:
-            self._told_backlog = self._channel.has_backlog
-            self.on_backlog(self._told_backlog)
+        if self._channel.has_backlog != self._announced_backlog:
+            self._announced_backlog = self._channel.has_backlog
+            self.on_backlog(self._announced_backlog)
 
     def _check_lost(self) -> None:
         if self._channel.lost is None or self._lost:
@@ -353,19 +353,19 @@ def start_keeper(
             _launch(socket_path, log_path, python, ready_end=ready_end, orphan_s=orphan_s)
         finally:
             os.close(ready_end)
-        told = parse_message(_read_until(ready, deadline_s))
+        message = parse_message(_read_until(ready, deadline_s))
     finally:
         os.close(ready)
-    if told is None:
+    if message is None:
         raise KeeperUnavailable("the keeper ended before it answered", hint=f"see {log_path}")
-    if told.get("error") == InstanceBusy.code:
+    if message.get("error") == InstanceBusy.code:
         return _pid_of_other(socket_path, deadline_s)
-    if "error" in told:
-        hint = told.get("hint")
+    if "error" in message:
+        hint = message.get("hint")
         raise KeeperUnavailable(
-            str(told.get("message")), hint=hint if isinstance(hint, str) else None
+            str(message.get("message")), hint=hint if isinstance(hint, str) else None
         )
-    return fields.number(told, "pid", low=1, high=1 << 30)
+    return fields.number(message, "pid", low=1, high=1 << 30)
 
 
 def start_keeper_ahead(socket_path: Path, log_path: Path) -> Callable[[], None]:

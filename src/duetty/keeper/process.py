@@ -590,10 +590,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _lock, listener = claim(options.socket)
         _settle_down(options)
     except (DuettyError, OSError) as error:
-        told = error if isinstance(error, DuettyError) else DuettyError(str(error))
-        sys.stderr.write(f"duetty keeper: {told.message}\n")
+        failure = error if isinstance(error, DuettyError) else DuettyError(str(error))
+        sys.stderr.write(f"duetty keeper: {failure.message}\n")
         _announce(
-            options, {"error": told.code, "message": told.message, "hint": told.hint, "pid": 0}
+            options,
+            {"error": failure.code, "message": failure.message, "hint": failure.hint, "pid": 0},
         )
         return 1
     adopt_orphans()

@@ -107,12 +107,12 @@ async def mentioned(door: Door, session: str, text: str) -> list[tuple[str, str]
     for found in list(_MENTION.finditer(text))[:MAX_MENTIONS]:
         name = found[0][1:]
         try:
-            told = await _named(door, session, found)
+            content = await _named(door, session, found)
         except DuettyError as error:
             if found["path"] is not None and not _looks_like_a_path(found["path"]):
                 continue  # a word that happens to follow an @
-            told = f"(cannot be read: {error.message} [{error.code}])"
-        pieces.append((f"@{name}", shortened(told, MENTION_CHARS)))
+            content = f"(cannot be read: {error.message} [{error.code}])"
+        pieces.append((f"@{name}", shortened(content, MENTION_CHARS)))
     return pieces
 
 

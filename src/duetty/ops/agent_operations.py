@@ -236,9 +236,9 @@ async def _status(params: AgentStatusParams, services: Services, actor: Actor) -
             working=working,
         )
     info = _info(conversation, services)
-    told = info.doing or info.reason or "it has answered"
+    doing = info.doing or info.reason or "it has answered"
     return AgentStatus(
-        state=info.state, model=model, message=told, conversation=info, working=working
+        state=info.state, model=model, message=doing, conversation=info, working=working
     )
 
 

@@ -82,7 +82,7 @@ def outcome_of(result: Any) -> ToolOutcome:
         case Written(after=RunResult() as after):
             return _ran(after)
         case ToolResult():
-            return _upstream_said(result)
+            return _upstream_outcome(result)
         case _:
             return ToolOutcome(text=_json(result))
 
@@ -116,7 +116,7 @@ def _ran(result: RunResult) -> ToolOutcome:
     )
 
 
-def _upstream_said(result: ToolResult) -> ToolOutcome:
+def _upstream_outcome(result: ToolResult) -> ToolOutcome:
     texts = [
         str(each["text"]) if each.get("type") == "text" else f"[{each.get('type')}]"
         for each in result.content

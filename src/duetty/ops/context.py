@@ -162,9 +162,9 @@ def _written(
     since_ns = min((at_ns for at_ns, _ in parts), default=None) if truncated else None
     if sees_trail:
         filters = Filters(session=session.name, since_ns=since_ns)
-        told = records(services.trail.directory, filters, limit=MAX_CALLS)
-        truncated |= len(told) == MAX_CALLS
-        parts += [(each.at_ns, text) for each in told for text in _call(each)]
+        written = records(services.trail.directory, filters, limit=MAX_CALLS)
+        truncated |= len(written) == MAX_CALLS
+        parts += [(each.at_ns, text) for each in written for text in _call(each)]
     head = [
         f"# Session {session.name}",
         f"`{session.profile.command}` since {time_text(session.profile.created_at_ns)}",
@@ -212,16 +212,16 @@ def _call(record: Record) -> Iterator[str]:
         return
     actor: Any = fields.get("actor") or {}
     decision: Any = fields.get("decision") or {}
-    told = [f"- {time_text(record.at_ns)} {record.kind} `{fields.get('operation')}`"]
-    said = {
+    lines = [f"- {time_text(record.at_ns)} {record.kind} `{fields.get('operation')}`"]
+    details = {
         "event": fields.get("event"),
         "by": fields.get("by") or actor.get("name"),
         "decision": decision.get("decision"),
         "rule": decision.get("rule"),
         "outcome": fields.get("outcome"),
     }
-    told += [f"{name} {value}" for name, value in said.items() if isinstance(value, str)]
-    yield ", ".join(told).replace("\n", " ")
+    lines += [f"{name} {value}" for name, value in details.items() if isinstance(value, str)]
+    yield ", ".join(lines).replace("\n", " ")
 
 
 def _fenced(text: str, kind: str = "") -> str:

@@ -122,9 +122,9 @@ class Dispatcher:
             keep_confined(call.actor, operation, params, self._services, elsewhere=elsewhere)
         except DuettyError as error:
             if operation.malformed is not None and isinstance(error, Refused):
-                told = operation.malformed(error)
-                deciding.refused(call, operation, told)
-                raise told from error
+                refusal = operation.malformed(error)
+                deciding.refused(call, operation, refusal)
+                raise refusal from error
             deciding.refused(call, operation, error)
             raise
         if call.actor.user is not None and operation.everywhere and node is None:

@@ -183,7 +183,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
         elements.write(kind.find(elements, params.id), writes=writes_of(params.writes))
         return Done()
 
-    noun, told = kind.noun, kind.summaries
+    noun, described = kind.noun, kind.summaries
     an = "an overlay" if noun == "overlay" else "a panel"
     every = f"/sessions/{{session}}/{noun}"
     one = f"{every}/{{id}}"
@@ -191,7 +191,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
     return (
         Operation(
             name=f"{noun}.create",
-            summary=told.create,
+            summary=described.create,
             effect=Effect.DISPLAY,
             judged=PLAIN,
             params=kind.create,
@@ -202,7 +202,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
         ),
         Operation(
             name=f"{noun}.list",
-            summary=told.list,
+            summary=described.list,
             effect=Effect.READ,
             judged=PLAIN,
             params=SessionParams,
@@ -212,7 +212,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
         ),
         Operation(
             name=f"{noun}.get",
-            summary=told.get,
+            summary=described.get,
             effect=Effect.READ,
             judged=PLAIN,
             params=ElementParams,
@@ -223,7 +223,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
         ),
         Operation(
             name=f"{noun}.update",
-            summary=told.update,
+            summary=described.update,
             effect=Effect.DISPLAY,
             judged=PLAIN,
             params=kind.update,
@@ -245,7 +245,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
         ),
         Operation(
             name=f"{noun}.delete",
-            summary=told.delete,
+            summary=described.delete,
             effect=Effect.DISPLAY,
             judged=PLAIN,
             params=ElementParams,

@@ -39,7 +39,7 @@ _KEPT = frozenset(
 )  # fmt: skip
 _LINKED = ("objects", "refs", "packed-refs", "reftable", "shallow", "info")
 
-Told = TypeVar("Told")
+Listed = TypeVar("Listed")
 Change = Literal["added", "modified", "deleted", "type_changed", "renamed", "copied", "unmerged"]
 _CHANGES: dict[str, Change] = {
     "A": "added",
@@ -153,12 +153,12 @@ async def _status(program: str, repository: Repository, stand_in: Path) -> Statu
         env["XDG_CONFIG_HOME"] = directory
     # A file that is named is read as it is: nothing that it includes, and nothing is run.
     listing = [program, "config", "--null", "--list", "--no-includes", "--file"]
-    told, _ = await _output([*listing, str(repository.common / "config")], env)
+    config, _ = await _output([*listing, str(repository.common / "config")], env)
     excludes, _ = await _output(
         [program, "config", "--null", "--global", "--path", "core.excludesfile"],
         {key: value for key, value in env.items() if key != "GIT_CONFIG_GLOBAL"},
     )
-    await anyio.to_thread.run_sync(_make, stand_in, repository, told or "", excludes or "")
+    await anyio.to_thread.run_sync(_make, stand_in, repository, config or "", excludes or "")
     env |= {
         "GIT_DIR": str(stand_in),
         "GIT_WORK_TREE": repository.top,
@@ -292,8 +292,8 @@ def _tracked(status: Status, states: str, path: str) -> None:
             _add(status, changes, (path, _CHANGES[state]))
 
 
-def _add(status: Status, told: list[Told], each: Told) -> None:
-    if len(told) < MAX_ENTRIES:
-        told.append(each)
+def _add(status: Status, entries: list[Listed], each: Listed) -> None:
+    if len(entries) < MAX_ENTRIES:
+        entries.append(each)
     else:
         status.truncated = True

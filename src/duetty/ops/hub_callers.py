@@ -19,12 +19,12 @@ NEVER = frozenset({Scope.ADMIN, Scope.JOIN})
 """What no hub can have of a node."""
 
 
-def hub_actor(told: object, *, hub: str, allowed: frozenset[Scope]) -> Actor:
+def hub_actor(value: object, *, hub: str, allowed: frozenset[Scope]) -> Actor:
     """The hub's caller as this node knows it: `ann@hub`, with no more than the node lets the hub have.
 
     Without the scope `approve` nobody who comes through the hub counts as a person.
     """
-    caller = cast("dict[str, object]", told if isinstance(told, dict) else {})
+    caller = cast("dict[str, object]", value if isinstance(value, dict) else {})
     given = caller.get("scopes")
     names = cast("list[object]", given) if isinstance(given, list) else []
     scopes = frozenset(scope for scope in Scope if scope.value in names) & (allowed - NEVER)
@@ -81,9 +81,9 @@ class HubCall:
 
         return ask
 
-    def hear(self, said: Mapping[str, Any]) -> None:
-        waiting = self._waiting.get(str(said.get("id")))
-        answer = said.get("answer")
+    def hear(self, message: Mapping[str, Any]) -> None:
+        waiting = self._waiting.get(str(message.get("id")))
+        answer = message.get("answer")
         if waiting is not None and isinstance(answer, dict):
             waiting[1].append(cast("Mapping[str, Any]", answer))
             waiting[0].set()

@@ -65,8 +65,8 @@ async def serve_node(services: Services, actor: Actor, channel: Channel) -> None
         if claim is not None:
             await claim.claim.release()
         services.metrics.refused(refused.code)
-        told = {"code": refused.code, "message": refused.message}
-        await channel.send(json.dumps({"refused": told}))
+        refusal = {"code": refused.code, "message": refused.message}
+        await channel.send(json.dumps({"refused": refusal}))
         raise LinkClosed(4403, refused.message[:100]) from refused
     try:
         welcome = {"protocol": hello.protocol, "user": actor.user, "epoch": node.epoch}
@@ -91,18 +91,18 @@ async def _converse(
         try:
             if isinstance(message, bytes):
                 link.streams.take(message)
-            elif _told(node, message) and claim is not None:
+            elif _take_sessions(node, message) and claim is not None:
                 await claim.describe(node.sessions.items())
         except LinkBroken as error:
             log.warning("node_broke_protocol", extra={"node": node.id, "reason": str(error)})
             raise LinkClosed(*NOT_OURS) from error
 
 
-def _told(node: RemoteNode, message: str) -> bool:
+def _take_sessions(node: RemoteNode, message: str) -> bool:
     """Whether its sessions changed."""
     with suppress(ValueError, RecursionError):
-        told = json.loads(message)
-        if isinstance(told, dict) and "sessions" in told:
-            node.sessions = dict(listed(told["sessions"]))  # pyright: ignore[reportUnknownArgumentType] - JSON
+        fields = json.loads(message)
+        if isinstance(fields, dict) and "sessions" in fields:
+            node.sessions = dict(listed(fields["sessions"]))  # pyright: ignore[reportUnknownArgumentType] - JSON
             return True
     return False

@@ -83,9 +83,9 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
         if params.command is None
         else analyse_whole(params.command, params.cwd, workspace=judged.workspace)
     )
-    said = to_json(decision)
+    fields = to_json(decision)
     return PolicyWhy(
-        decision=said["decision"],  # type: ignore[arg-type]  # one of the three words
+        decision=fields["decision"],  # type: ignore[arg-type]  # one of the three words
         reason=decision.reason,
         rule=decision.rule,
         profile=made.profile.value,
@@ -95,7 +95,7 @@ async def _why(params: PolicyWhyParams, services: Services, actor: Actor) -> Pol
         question=question_about(judged, decision) if isinstance(decision, Ask) else None,
         can_ask=services.approvals.attendance.can_ask(),
         shown=None if params.command is None else visible(params.command),
-        runs_as=cast("str | None", said.get("canonical")) if made.is_rebuilt else None,
+        runs_as=cast("str | None", fields.get("canonical")) if made.is_rebuilt else None,
         rules=[
             RuleMatch(
                 name=rule.name,

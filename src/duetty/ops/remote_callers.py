@@ -8,16 +8,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from duetty.approvals import HostAsk
 from duetty.calls import Actor
-from duetty.hub import Told
+from duetty.hub import Aside
 from duetty.store import ApprovalRecord
 from duetty.upstreams import Progress
 
-MAX_TOLD_CHARS = 1_000
+MAX_ASIDE_CHARS = 1_000
 
 
 def plain_text(text: str) -> str:
     """What a node says, without what could move a cursor, and not too long."""
-    return "".join(char if char.isprintable() else "\ufffd" for char in text[:MAX_TOLD_CHARS])
+    return "".join(char if char.isprintable() else "\ufffd" for char in text[:MAX_ASIDE_CHARS])
 
 
 def caller_of(actor: Actor) -> dict[str, object]:
@@ -42,11 +42,11 @@ class Hearing:
     progress: Progress | None = None
 
     @property
-    def told(self) -> Told | None:
-        return None if self.host is None and self.progress is None else self._told
+    def aside(self) -> Aside | None:
+        return None if self.host is None and self.progress is None else self._take_aside
 
-    async def _told(self, said: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        match said:
+    async def _take_aside(self, question: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        match question:
             case {"progress": [float() | int() as done, total, message]} if self.progress:
                 await self.progress(
                     float(done),

@@ -148,7 +148,7 @@ async def _result(
     async with _exchange(node, call, operation, params, hearing) as answer:
         body = await answer.body()
         if answer.status >= 400:
-            raise told_error(node, answer.status, body)
+            raise error_of_reply(node, answer.status, body)
         return _shaped(node, operation, body)
 
 
@@ -172,7 +172,7 @@ def _exchange(
             deadline_s=_answer_s(operation, params),
             dialect=call.dialect,
             mode=call.mode,
-            told=hearing.told,
+            aside=hearing.aside,
         ),
     )
 
@@ -250,12 +250,12 @@ def _of(node: RemoteNode, info: SessionInfo) -> SessionInfo:
     return info.model_copy(update={"server": node.name})
 
 
-def told_error(node: RemoteNode, status: int, body: bytes) -> DuettyError:
+def error_of_reply(node: RemoteNode, status: int, body: bytes) -> DuettyError:
     """A node's refusal, as if it had been ours; what concerns our credential there is not."""
     try:
-        told = json.loads(body)["error"]
-        code, message, hint = str(told["code"]), str(told["message"]), told.get("hint")
-        details = told.get("details")
+        fields = json.loads(body)["error"]
+        code, message, hint = str(fields["code"]), str(fields["message"]), fields.get("hint")
+        details = fields.get("details")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return node.unavailable(f"it answered with status {status} and no reason")
     if code in (AuthRequired.code, AuthInvalid.code):
@@ -300,7 +300,7 @@ async def _document(
                 _exchange(node, call, operation, params, hearing)
             )
             if answer.status >= 400:
-                raise told_error(node, answer.status, await answer.body())
+                raise error_of_reply(node, answer.status, await answer.body())
             media = answer.headers.get("content-type", "")
             known = [kind for kind in operation.route.media if media.startswith(kind)]
             if not known:

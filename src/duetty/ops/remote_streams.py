@@ -13,7 +13,7 @@ from duetty.calls import Actor, Call, Scope
 from duetty.errors import ScopeMissing, ServerUnavailable
 from duetty.hub import Answer, Asking, NodeSocket, RemoteNode, SocketRefused
 from duetty.ops.permits import permit
-from duetty.ops.remote_calls import ANSWER_S, caller_of, recorded, refuse_denied, told_error
+from duetty.ops.remote_calls import ANSWER_S, caller_of, error_of_reply, recorded, refuse_denied
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
 from duetty.wire.params import WriteParams
@@ -50,7 +50,7 @@ async def relayed_socket(
             with services.users.held(actor.user, actor.session_id, socket.drop):
                 yield socket
     except SocketRefused as error:
-        raise told_error(node, error.status, error.body) from error
+        raise error_of_reply(node, error.status, error.body) from error
     except ServerUnavailable as error:
         raise node.unavailable(error.message) from error
 
@@ -88,7 +88,7 @@ async def relayed_events(
         async with asked as answer:
             if answer.status != 200:
                 with anyio.move_on_after(ANSWER_S):
-                    raise told_error(node, answer.status, await answer.body())
+                    raise error_of_reply(node, answer.status, await answer.body())
                 raise node.unavailable("it did not answer in time")
             yield _bounded(answer)
     except ServerUnavailable as error:

@@ -113,15 +113,15 @@ async def _call(params: RoomCallParams, services: Services, actor: Actor) -> Roo
     return RoomResult(command_id=command_id, result=result)
 
 
-def room_info(room: str, told: Announced) -> RoomInfo:
+def room_info(room: str, announced: Announced) -> RoomInfo:
     return RoomInfo(
         session_id=room,
-        title=told.title or told.document_name,
-        document_name=told.document_name or None,
-        file_key=told.file_key or None,
+        title=announced.title or announced.document_name,
+        document_name=announced.document_name or None,
+        file_key=announced.file_key or None,
         tools=[
             RoomTool(name=each.name, description=each.description, input_schema=dict(each.schema))
-            for each in told.tools.values()
+            for each in announced.tools.values()
         ],
     )
 

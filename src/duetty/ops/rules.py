@@ -38,7 +38,7 @@ from duetty.wire.rules import (
 TRIED_RECORDS = 500
 """Of the trail, to tell which lines a new text would decide otherwise."""
 
-TOLD_LINES = 50
+MAX_LINES_SHOWN = 50
 
 CONDITIONS = ("operation", "actor", "dialect", "tag", "mode", "cwd", "command", "tool")
 
@@ -257,7 +257,7 @@ def _decided_otherwise(services: Services, judged: Judgement) -> list[LineChange
             found[call.command_line, call.cwd] = LineChange(
                 command_line=call.command_line, cwd=call.cwd, before=before, after=after, rule=rule
             )
-    return list(found.values())[:TOLD_LINES]
+    return list(found.values())[:MAX_LINES_SHOWN]
 
 
 def _word(call: Judged, rules: RuleSet, services: Services) -> tuple[Decide, str]:

@@ -106,7 +106,7 @@ async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ende
         for wanted in mine:
             if wanted == session.profile.id and session.is_exited:
                 found.append(_ended_session(session))
-                services.registry.told_end(session)
+                services.registry.end_was_reported(session)
             elif block := next((each for each in session.recent if each.id == wanted), None):
                 found.append(
                     Ended(

@@ -46,7 +46,7 @@ class Candidate:
         """For an error's details, in the words of the bridge's contract; whatever a program wrote is
         short and without what moves a cursor or hides.
         """
-        told: dict[str, object] = {
+        fields: dict[str, object] = {
             "sessionId": self.session_id,
             "name": clean(self.name),
             "title": clean(self.title),
@@ -56,7 +56,7 @@ class Candidate:
             "cwd": clean(self.cwd),
             "lastActivityMs": self.last_activity_ms,
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in fields.items() if value is not None}
 
     @property
     def label(self) -> str:

@@ -37,7 +37,7 @@ SAMPLING, ELICITATION = "sampling/createMessage", "elicitation/create"
 ASK_S = 600.0
 """How long an upstream's question waits for anybody."""
 
-NOBODY = Actor(kind="agent", name="upstream")
+UPSTREAM_ITSELF = Actor(kind="agent", name="upstream")
 """In whose name an upstream asks that nobody has called."""
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -95,7 +95,7 @@ def answering_unowned(
     """Answers what an upstream asks for in no call, or while several callers use it: at the page only."""
 
     async def answer(upstream: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        return await _answer(upstream, method, params, services=services, actor=NOBODY)
+        return await _answer(upstream, method, params, services=services, actor=UPSTREAM_ITSELF)
 
     return answer
 
@@ -127,7 +127,7 @@ async def _answer(
         async with services.deciding.passing(call, doing, request, services.host, _nothing):
             if method == SAMPLING:
                 return await _completion(upstream, params, services, actor)
-            return await _said(upstream, params, services, actor)
+            return await _elicited(upstream, params, services, actor)
     except PolicyDenied:
         if method == ELICITATION:
             return {"action": "decline"}
@@ -151,8 +151,8 @@ async def _completion(
 ) -> dict[str, Any]:
     request = {key: params[key] for key in _PASSED_ON if key in params}
     request["messages"] = visible(params.get("messages"))
-    said = shown(str(params.get("systemPrompt") or ""))
-    request["systemPrompt"] = f"{mark_of(upstream)} {said}".strip()
+    prompt = shown(str(params.get("systemPrompt") or ""))
+    request["systemPrompt"] = f"{mark_of(upstream)} {prompt}".strip()
     client = services.client
     needed = "sampling.tools" if request.get("tools") else "sampling"
     if client is not None and needed not in client.abilities:
@@ -172,7 +172,7 @@ async def _completion(
     return answer
 
 
-async def _said(
+async def _elicited(
     upstream: str, params: Mapping[str, Any], services: Services, actor: Actor
 ) -> dict[str, Any]:
     is_address = params.get("mode") == "url"
@@ -222,7 +222,7 @@ async def _first(
 
             async def page() -> None:
                 nonlocal answer
-                asker = "" if actor is NOBODY else actor.client or actor.name
+                asker = "" if actor is UPSTREAM_ITSELF else actor.client or actor.name
                 answer = await services.upstreams.questions.ask(upstream, kind, params, asker=asker)
                 tasks.cancel_scope.cancel()
 

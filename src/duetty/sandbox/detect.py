@@ -80,6 +80,6 @@ def _bubblewrap() -> tuple[str | None, str | None]:
     except (OSError, subprocess.TimeoutExpired) as error:
         return None, f"{path} does not run: {error}"
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace").strip()[:200]
-        return None, f"{path} may not make namespaces here: {said}"
+        stderr = done.stderr.decode(errors="replace").strip()[:200]
+        return None, f"{path} may not make namespaces here: {stderr}"
     return path, None

@@ -17,7 +17,7 @@ from duetty.sandbox.git_config import parse_named
 from duetty.sandbox.protected_files import MAX_CONFIG_BYTES, repositories
 from duetty.sandbox.stat_checks import is_directory, stat_of
 
-MAX_TOLD = 5
+MAX_NAMED = 5
 _HEAD = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}")
 
 
@@ -41,7 +41,7 @@ def disorders(workspaces: Iterable[Path]) -> list[Disorder]:
             found.append(
                 Disorder(path=workspace, reason=f"cannot be looked through: {error.message}")
             )
-    return found[:MAX_TOLD]
+    return found[:MAX_NAMED]
 
 
 def _of_git(git: Path) -> Iterator[Disorder]:

@@ -231,7 +231,7 @@ def _tried(began: Sequence[str], look: Callable[[], Mounts]) -> Mounts:
     Raises:
         SandboxUnavailable: if it cannot, with what it says.
     """
-    said = ""
+    stderr = ""
     for _ in range(TRIES):
         mounts = look()
         try:
@@ -243,13 +243,13 @@ def _tried(began: Sequence[str], look: Callable[[], Mounts]) -> Mounts:
                 env=OWN_ENVIRONMENT,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            said = str(error)
+            stderr = str(error)
             continue
         if done.returncode == 0:
             return mounts
-        said = done.stderr.decode(errors="replace").strip()[:300]
+        stderr = done.stderr.decode(errors="replace").strip()[:300]
     raise SandboxUnavailable(
-        f"bubblewrap could not make the sandbox: {said}",
+        f"bubblewrap could not make the sandbox: {stderr}",
         hint="choose other workspaces, or the sandbox landlock; nothing was started",
         details={"asked": "bubblewrap"},
     )

@@ -55,7 +55,7 @@ class Chronicle:
         self.open_block = Block(
             id=block_id(self._profile.id, opened.number),
             number=opened.number,
-            command_line=self._line.told_as
+            command_line=self._line.recorded_as
             or opened.command_line
             or self._line.text
             or self._typed(opened),
@@ -82,7 +82,7 @@ class Chronicle:
         block = Block(
             id=block_id(self._profile.id, closed.number),
             number=closed.number,
-            command_line=self._line.told_as
+            command_line=self._line.recorded_as
             or command_line
             or (begun.command_line if begun else None),
             cwd=(begun.cwd if begun else closed.cwd) or self._profile.cwd,

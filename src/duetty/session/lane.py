@@ -102,9 +102,9 @@ class _Member:
     intake: Intake
     read_s: float
     """When it last printed."""
-    told: int
+    announced: int
     """The loop was told of everything below this offset."""
-    told_s: float
+    announced_s: float
     is_parked: bool = False
     """Not read: the loop has to take something first."""
     is_quiet: bool = False
@@ -140,7 +140,9 @@ class Lane:
         if self._thread is None:
             self._start()
         now = monotonic()
-        member = _Member(fd=fd, taker=taker, intake=intake, read_s=now, told=intake.end, told_s=now)
+        member = _Member(
+            fd=fd, taker=taker, intake=intake, read_s=now, announced=intake.end, announced_s=now
+        )
         self._members = {**self._members, fd: member}
         self._queue.append(member)
         self._register(fd)
@@ -289,7 +291,7 @@ class Lane:
         members = self._members.values()
         if not members:
             return None
-        return LULL_S if any(each.told < each.intake.end for each in members) else QUIET_S
+        return LULL_S if any(each.announced < each.intake.end for each in members) else QUIET_S
 
     def _read(self, member: _Member, now: float) -> None:
         intake = member.intake
@@ -298,8 +300,8 @@ class Lane:
         if intake.end > before:
             member.read_s = now
             member.is_quiet = False
-            if before == member.told:
-                member.told_s = now
+            if before == member.announced:
+                member.announced_s = now
         if outcome in (ReadEnd.FULL, ReadEnd.OVER, ReadEnd.FAILED):
             with self._leaving:
                 # A member that has left may have closed its descriptor, and another have its number.
@@ -310,14 +312,14 @@ class Lane:
             self._ring()
 
     def _tell(self, member: _Member, now: float) -> None:
-        untold = member.intake.end - member.told
-        if untold:
+        unannounced = member.intake.end - member.announced
+        if unannounced:
             if (
-                untold >= RING_BYTES
-                or now - member.told_s >= RING_S
+                unannounced >= RING_BYTES
+                or now - member.announced_s >= RING_S
                 or now - member.read_s >= LULL_S
             ):
-                member.told = member.intake.end
+                member.announced = member.intake.end
                 self._ring()
         elif now - member.read_s >= QUIET_S:
             member.is_quiet = True

@@ -32,8 +32,8 @@ class Line:
         "half_ahead",
         "half_typed",
         "is_touched",
+        "recorded_as",
         "text",
-        "told_as",
     )
 
     def __init__(self, clock: Clock) -> None:
@@ -51,7 +51,7 @@ class Line:
         self.text: str | None = None
         """The line a run is typing: bash tells a line's text only when it has ended."""
 
-        self.told_as: str | None = None
+        self.recorded_as: str | None = None
         """What its block is called, where a run types more than it was asked to run."""
 
         self.entered_at_ns: int | None = None
@@ -122,7 +122,7 @@ class Line:
             case MarkKind.DONE:
                 self.half_typed = self._ahead = False
             case MarkKind.PROMPT:
-                self.text = self.told_as = None
+                self.text = self.recorded_as = None
                 if before is not Phase.DONE:  # the line was empty, abandoned or refused
                     self.half_typed = False
             case MarkKind.INPUT if self._ahead:

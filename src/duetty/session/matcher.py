@@ -180,8 +180,8 @@ def _compiled(pattern: str) -> _Pattern:
     return compiled
 
 
-def _refusal(told: bytes | str) -> BadArguments:
-    reason = told.decode("utf-8", "replace") if isinstance(told, bytes) else told
+def _refusal(answer: bytes | str) -> BadArguments:
+    reason = answer.decode("utf-8", "replace") if isinstance(answer, bytes) else answer
     kind, _, what = reason.partition(": ")
     feature = _LACKING.get(what[:3])
     if feature is None and kind == "invalid escape sequence":

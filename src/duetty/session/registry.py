@@ -583,7 +583,7 @@ class Registry:
         log.warning("session_took_too_much_memory", extra={"session": session.profile.id})
         self._tasks.start_soon(partial(self.close, session, first=Signals.SIGKILL, grace_s=0))
 
-    def told_end(self, session: Session) -> None:
+    def end_was_reported(self, session: Session) -> None:
         """Whoever left it running knows of its end; nobody is told again."""
         session.profile.bounds = replace(session.profile.bounds, is_background=False)
         self._save(session)

@@ -158,9 +158,9 @@ async def recall_blocks(session: Session, store: Store, whose: Whose) -> None:
         if record is not None:
             session.recent[place] = replace(block, actor=recorded_actor(record))
         elif session.chronicle.on_closed is not None:
-            told = replace(block, actor=actors.get(block.id) or block.actor)
-            session.recent[place] = told
-            session.chronicle.on_closed(told)
+            restored = replace(block, actor=actors.get(block.id) or block.actor)
+            session.recent[place] = restored
+            session.chronicle.on_closed(restored)
 
 
 def _actor_of(block: Block, runs: list[RecordedRun]) -> Actor | None:

@@ -145,7 +145,7 @@ class Run:
         self._begin()
         text = self._text()
         if self.fed_from is not None:
-            session.line.told_as = text
+            session.line.recorded_as = text
             text = session.profile.shell_kind.read_from(text, self.fed_from)
         pieces = [text]
         if self._by_line(text):
@@ -302,9 +302,9 @@ class Run:
         """The shell cannot read while it draws its prompt: typed now, the echo would be doubled."""
         session = self.session
         while session.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
-            is_told = await session.pulse.nap(PROMPT_READY_S)
+            is_woken = await session.pulse.nap(PROMPT_READY_S)
             # One that takes this long to draw may never end; fish that was interrupted draws none.
-            if not is_told and (session.phase is Phase.PROMPT or await session.is_at_rest()):
+            if not is_woken and (session.phase is Phase.PROMPT or await session.is_at_rest()):
                 return
             await self._wait_reader()  # somebody may have typed ahead
 
@@ -623,10 +623,10 @@ class Run:
         left = list(LEAVES_EDITOR.finditer(shown))
         if not left:
             return nothing
-        said = self._render([(self._offset + left[-1].end(), end)], limit)
-        if said is None or is_announced:
-            return said
-        return replace(said, text=said.text.rpartition("\n")[0])  # behind it, the prompt
+        text = self._render([(self._offset + left[-1].end(), end)], limit)
+        if text is None or is_announced:
+            return text
+        return replace(text, text=text.text.rpartition("\n")[0])  # behind it, the prompt
 
     def _own_start(self, start: int) -> int:
         """Behind the echo of what was typed into a program that announces nothing."""

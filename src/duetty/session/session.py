@@ -83,7 +83,7 @@ _AT_PROMPT = frozenset({Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATIO
 
 TerminalMode = Literal["raw", "no_echo"]
 
-NOBODY = Actor(kind="person", name="unknown")
+UNKNOWN_PERSON = Actor(kind="person", name="unknown")
 
 
 class Session:
@@ -117,7 +117,7 @@ class Session:
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
-        self.actor = NOBODY
+        self.actor = UNKNOWN_PERSON
         """Who wrote last: the next block is theirs."""
 
         self.left: dict[str, str] = {}
@@ -155,8 +155,8 @@ class Session:
         self._replies: Replies | None = None
         self._probe: Probe | None = None
         self._probe_generation = -1
-        self._told_state: State | None = None
-        self._told_degraded: str | None = None
+        self._announced_state: State | None = None
+        self._announced_degraded: str | None = None
         self._pressed_again_s = -SETTLE_S
         """When Ctrl-C was last pressed for somebody whose own one seemed to be lost."""
 
@@ -665,8 +665,8 @@ class Session:
             self._tell_state()
         if self.journal.wants_snapshot:
             self.turn_over()
-        if self.journal.degraded != self._told_degraded:
-            self._told_degraded = self.journal.degraded
+        if self.journal.degraded != self._announced_degraded:
+            self._announced_degraded = self.journal.degraded
             self.log.append(Degraded(part="journal", reason=self.journal.degraded))
 
     def _can_be_read(self) -> bool:
@@ -716,8 +716,8 @@ class Session:
 
     def _tell_state(self) -> None:
         state = self.state()
-        if state != self._told_state:
-            self._told_state = state
+        if state != self._announced_state:
+            self._announced_state = state
             self.log.append(StateChanged(state=state.word, known_by=state.known_by))
             self.pulse.fire()
 

@@ -43,7 +43,7 @@ class Child:
 
     process: Process
     sandbox: Level
-    said: "ErrorOutput"
+    stderr: "ErrorOutput"
 
     @property
     def pid(self) -> int:
@@ -55,15 +55,15 @@ class Child:
         code = await self.process.wait()
         # Its last words may still be on their way.
         with anyio.move_on_after(0.5):
-            await self.said.closed.wait()
-        return ended(code, self.said)
+            await self.stderr.closed.wait()
+        return ended(code, self.stderr)
 
 
-def ended(code: int, said: "ErrorOutput") -> UpstreamUnavailable:
+def ended(code: int, stderr: "ErrorOutput") -> UpstreamUnavailable:
     how = f"with exit code {code}" if code < 128 else f"by {_signal_name(code - 128)}"
-    if code == 127 and not said.last:
+    if code == 127 and not stderr.last:
         how = "before it began"
-    last = f"; it said: {said.last[-1]}" if said.last else ""
+    last = f"; it said: {stderr.last[-1]}" if stderr.last else ""
     return UpstreamUnavailable(f"it ended {how}{last}", details={"exit_code": code})
 
 
@@ -97,8 +97,8 @@ class ErrorOutput:
         self._keep(f"[duetty: {text}]\n".encode())
 
     def _remember(self, lines: list[bytes]) -> None:
-        told = [_plain(line) for line in lines[-LAST_LINES:] if line.strip()]
-        self.last = (self.last + told)[-LAST_LINES:]
+        kept = [_plain(line) for line in lines[-LAST_LINES:] if line.strip()]
+        self.last = (self.last + kept)[-LAST_LINES:]
 
     def _keep(self, data: bytes) -> None:
         """Two files in turn: the older one goes when the newer is full."""
@@ -130,17 +130,17 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
         process, level = await _open(name, program, around)
     assert process is not None
     assert process.stderr is not None
-    said = ErrorOutput(around.logs / f"{name}.log")
-    said.note(f"started, process {process.pid}")
+    stderr = ErrorOutput(around.logs / f"{name}.log")
+    stderr.note(f"started, process {process.pid}")
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(said.follow, process.stderr)
+        tasks.start_soon(stderr.follow, process.stderr)
         try:
-            yield Child(process=process, sandbox=level, said=said)
+            yield Child(process=process, sandbox=level, stderr=stderr)
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process)
                 with anyio.move_on_after(CLOSE_S):
-                    await said.closed.wait()
+                    await stderr.closed.wait()
             tasks.cancel_scope.cancel()
 
 

@@ -62,7 +62,7 @@ MAX_ROUNDS = 10
 """How often one call may be answered with a question."""
 
 FIRST_LEVEL = "info"
-MAX_TOLD = 1_000
+MAX_REASON_CHARS = 1_000
 MAX_DATA = 16_384
 
 RESPONSES: Any = TypeAdapter(t.InputResponses)
@@ -108,12 +108,12 @@ async def _program(
             async with link.following(), _telling_roots(client, order, around):
                 yield link
     except (MCPError, BaseExceptionGroup) as error:
-        told = _coded_reason(error)
+        reason = _coded_reason(error)
         if lost.event.is_set() and (
-            type(told) is UpstreamUnavailable or not isinstance(told, DuettyError)
+            type(reason) is UpstreamUnavailable or not isinstance(reason, DuettyError)
         ):
-            told = await _why_ended(child, lost)  # more is known than that it is gone
-        raise told from error
+            reason = await _why_ended(child, lost)  # more is known than that it is gone
+        raise reason from error
 
 
 def _client(transport: Any, order: UpstreamOrder, around: Surroundings, hears: Hears) -> Client:
@@ -192,8 +192,8 @@ async def _filled_in(asked: Asked, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _refused(error: DuettyError | ValidationError) -> t.ErrorData:
     """The upstream hears that it got nothing, and nothing of ours besides."""
-    told = error.message if isinstance(error, DuettyError) else "the answer was none"
-    return t.ErrorData(code=REJECTED, message=told)
+    reason = error.message if isinstance(error, DuettyError) else "the answer was none"
+    return t.ErrorData(code=REJECTED, message=reason)
 
 
 @asynccontextmanager
@@ -611,16 +611,16 @@ def _with_level(request: Any, level: str) -> Any:
     return request.model_copy(update={"params": request.params.model_copy(update={"meta": meta})})
 
 
-def _poll_s(told_ms: object) -> float:
+def _poll_s(poll_ms: object) -> float:
     """As it asks for, within reason."""
-    wanted_s = told_ms / 1000 if isinstance(told_ms, int | float) else 1.0
+    wanted_s = poll_ms / 1000 if isinstance(poll_ms, int | float) else 1.0
     return min(max(wanted_s, 0.05), 10.0)
 
 
 def _forwarded(tell: Progress) -> ProgressFnT:
 
     async def forward(progress: float, total: float | None, message: str | None) -> None:
-        await tell(progress, total, None if message is None else shown(message)[:MAX_TOLD])
+        await tell(progress, total, None if message is None else shown(message)[:MAX_REASON_CHARS])
 
     return forward
 
@@ -635,10 +635,10 @@ def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
             f"it refused us (HTTP {answers.refused})", hint="check the token in its table"
         )
     return UpstreamFault(
-        f"it answered with an error: {shown(error.error.message)[:MAX_TOLD]}",
+        f"it answered with an error: {shown(error.error.message)[:MAX_REASON_CHARS]}",
         details={
             "rpc_code": error.code,
-            "rpc_message": shown(error.error.message)[:MAX_TOLD],
+            "rpc_message": shown(error.error.message)[:MAX_REASON_CHARS],
             **_data_of(error),
         },
     )
@@ -665,8 +665,8 @@ def _coded_reason(error: BaseException, answers: Answers | None = None) -> BaseE
     if isinstance(error, BaseExceptionGroup):
         wrapped = cast("BaseExceptionGroup[BaseException]", error).exceptions
         inner = [_coded_reason(each, answers) for each in wrapped]
-        told = [each for each in inner if isinstance(each, DuettyError)]
-        return told[0] if told else inner[0]
+        coded = [each for each in inner if isinstance(each, DuettyError)]
+        return coded[0] if coded else inner[0]
     match error:
         case MCPError():
             return _fault(error, answers)

@@ -118,7 +118,7 @@ async def _read(
                 message = _message(line)
                 if message is None:
                     garbage += 1
-                    child.said.note(
+                    child.stderr.note(
                         f"no message of MCP on its standard output, {_length(line)} bytes"
                     )
                     if garbage > MAX_GARBAGE:
@@ -137,10 +137,10 @@ def _message(line: bytes | TooLong) -> SessionMessage | None:
         if found is None:
             return None
         number = int(found[1]) if found[1].isdigit() else found[1][1:-1].decode("utf-8", "replace")
-        told = ErrorData(
+        error = ErrorData(
             code=INTERNAL_ERROR, message=f"its answer has more than {MAX_MESSAGE_BYTES} bytes"
         )
-        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=told))
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValueError:

@@ -96,8 +96,8 @@ class Pins:
         off = set(kept.off)
         if tool is not None:
             (off.discard if on else off.add)(tool)
-        said = on if tool is None else kept.on
-        self._write(upstream, replace(kept, on=said, off=off))
+        is_on = on if tool is None else kept.on
+        self._write(upstream, replace(kept, on=is_on, off=off))
 
     # --- what is listed of many -----------------------------------------------------
 

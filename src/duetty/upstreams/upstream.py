@@ -130,8 +130,8 @@ class Upstream:
 
     @property
     def is_on(self) -> bool:
-        said = self._pins.is_on(self.name)
-        return self.order.enabled if said is None else said
+        pinned = self._pins.is_on(self.name)
+        return self.order.enabled if pinned is None else pinned
 
     @property
     def fingerprint(self) -> str | None:
@@ -140,8 +140,8 @@ class Upstream:
     @property
     def instructions(self) -> str | None:
         """How it wants to be used, in its own words, with everything that hides made visible."""
-        said = None if self.link is None else self.link.instructions
-        return shown(said)[:MAX_INSTRUCTIONS] if said else None
+        instructions = None if self.link is None else self.link.instructions
+        return shown(instructions)[:MAX_INSTRUCTIONS] if instructions else None
 
     @property
     def may_ask(self) -> list[Literal["sampling", "elicitation"]]:

@@ -225,9 +225,9 @@ def named_tables(document: Mapping[str, object], where: str) -> dict[str, object
     if isinstance(mcp, dict):
         servers = cast("dict[str, object]", mcp).get("servers", {})
     found: dict[str, object] = {}
-    for said, tables in (("upstreams", document.get("upstreams", {})), ("mcp.servers", servers)):
+    for place, tables in (("upstreams", document.get("upstreams", {})), ("mcp.servers", servers)):
         if not isinstance(tables, dict):
-            raise BadSetting(f"{where}: {said} must be tables", hint=f"write [{said}.NAME]")
+            raise BadSetting(f"{where}: {place} must be tables", hint=f"write [{place}.NAME]")
         for name, table in cast("dict[str, object]", tables).items():
             if name in found:
                 raise BadSetting(

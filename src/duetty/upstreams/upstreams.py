@@ -87,7 +87,7 @@ class Upstreams:
         accepted: Accepted | None = None,
     ) -> None:
         self.accepted = accepted
-        self.answer_unowned: Unowned = self._nobody
+        self.answer_unowned: Unowned = self._refuse_unowned
         """Answers what an upstream asks for outside of any call, or of several callers' calls."""
 
         self._pins = pins
@@ -130,7 +130,9 @@ class Upstreams:
     ) -> dict[str, Any]:
         return await self.answer_unowned(name, method, params)
 
-    async def _nobody(self, name: str, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def _refuse_unowned(
+        self, name: str, method: str, params: Mapping[str, Any]
+    ) -> dict[str, Any]:
         raise UpstreamMayNotAsk("nobody can be asked")
 
     @asynccontextmanager
@@ -203,9 +205,11 @@ class Upstreams:
 
     # --- what they log ----------------------------------------------------------------
 
-    def _note_log(self, name: str, level: str, logger: str | None, said: object) -> None:
+    def _note_log(self, name: str, level: str, logger: str | None, message: object) -> None:
         self._log_seq += 1
-        text = said if isinstance(said, str) else dumps(said, ensure_ascii=False, default=str)
+        text = (
+            message if isinstance(message, str) else dumps(message, ensure_ascii=False, default=str)
+        )
         self._logs.append(
             LogMessage(
                 seq=self._log_seq,

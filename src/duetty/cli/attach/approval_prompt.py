@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
-from duetty.client.view_protocol import Told
+from duetty.client.view_protocol import JsonMessage
 
 SETTLE_S = 0.5
 """A key that was on its way when the question appeared is not meant for it."""
@@ -57,15 +57,15 @@ class Asking:
         self._offered: dict[str, dict[str, Any]] = {}
         """The ways to say yes that are shown, by their keys."""
 
-    def tell(self, told: Told, now_s: float) -> None:
+    def tell(self, message: JsonMessage, now_s: float) -> None:
         """`approvals` are all that wait, `approval` is one that was asked or settled."""
         before = self._current
-        if told["type"] == "approvals":
-            self._waiting = {each["id"]: each for each in told["approvals"]}
-        elif told["approval"]["state"] == "pending":
-            self._waiting[told["approval"]["id"]] = told["approval"]
+        if message["type"] == "approvals":
+            self._waiting = {each["id"]: each for each in message["approvals"]}
+        elif message["approval"]["state"] == "pending":
+            self._waiting[message["approval"]["id"]] = message["approval"]
         else:
-            self._waiting.pop(told["approval"]["id"], None)
+            self._waiting.pop(message["approval"]["id"], None)
         shown = self._current
         if shown is not None and (before is None or before["id"] != shown["id"]):
             self._since_s = now_s
@@ -116,8 +116,8 @@ class Asking:
         shown = self._current
         if shown is None or cols < 20:
             return []
-        said = self._question_lines(shown)
-        made = [row for text in said for row in _wrapped(text, cols)]
+        lines = self._question_lines(shown)
+        made = [row for text in lines for row in _wrapped(text, cols)]
         keys = self._keys()
         self._is_whole = len(made) + 1 < rows
         if not self._is_whole:
@@ -144,15 +144,15 @@ class Asking:
     def _question_lines(self, shown: dict[str, Any]) -> list[str]:
         where = f" in session {shown['session']}" if shown["session"] else ""
         more = f" (1 of {len(self._waiting)})" if len(self._waiting) > 1 else ""
-        said = [f"{shown['actor']} asks for {shown['operation']}{where}{more}"]
+        lines = [f"{shown['actor']} asks for {shown['operation']}{where}{more}"]
         if shown["cwd"]:
-            said.append(f"directory: {shown['cwd']}")
+            lines.append(f"directory: {shown['cwd']}")
         if shown["shown"] is not None:
-            said.append(f"$ {shown['shown']}")
-        said.append(f"because: {shown['reason']}")
+            lines.append(f"$ {shown['shown']}")
+        lines.append(f"because: {shown['reason']}")
         if shown["suggestion"]:
-            said.append(f"safer: {shown['suggestion']}")
-        return said
+            lines.append(f"safer: {shown['suggestion']}")
+        return lines
 
     def _keys(self) -> str:
         if not self._can_answer:

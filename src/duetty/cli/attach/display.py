@@ -101,7 +101,7 @@ class Showing:
         """Modes of the terminal; changing screens, remember what the other one shows."""
         if wishes == self._wishes:
             return b""
-        said = modes.switch(self._wishes, wishes)
+        switches = modes.switch(self._wishes, wishes)
         if wishes.alternate and not self._wishes.alternate:
             self._primary = self._painter.shown
             self._painter.forget()
@@ -110,7 +110,7 @@ class Showing:
             # Where the cursor is and how it looks is one thing for both screens: say it anew.
             self._painter.assume(None if shown is None else shown._replace(cursor_shape=-1))
         self._wishes = wishes
-        return said
+        return switches
 
     def end(self) -> None:
         """The terminal as it was, with the program's last screen above the next prompt.

@@ -23,7 +23,7 @@ from duetty.cli.attach.paint import Abilities
 from duetty.cli.attach.scene import Size, Surface
 from duetty.client.client import RemoteError
 from duetty.client.hub_address import HubAddress
-from duetty.client.view_protocol import Message, Output, Snapshot, Told
+from duetty.client.view_protocol import JsonMessage, Message, Output, Snapshot
 from duetty.errors import ServerUnreachable
 from duetty.platform.short_turns import ask_short_turns
 
@@ -265,7 +265,7 @@ class Attachment:
             self._has_gap = False
             self._offset = message.offset
         else:
-            self._take_told(message)
+            self._take_json(message)
         self._want_paint(time.monotonic())
 
     def _take_output(self, output: Output) -> None:
@@ -289,32 +289,32 @@ class Attachment:
             and not self._mirror.is_within_sequence
         )
 
-    def _take_told(self, told: Told) -> None:
-        match told["type"]:
+    def _take_json(self, message: JsonMessage) -> None:
+        match message["type"]:
             case "opened":
-                self._opened(told["session"])
+                self._opened(message["session"])
             case "size":
                 size = Size(
-                    **{name: told[name] for name in ("cols", "rows", "program_rows", "top")}
+                    **{name: message[name] for name in ("cols", "rows", "program_rows", "top")}
                 )
                 self._surface.tell_size(size)
                 self._mirror.resize(cols=size.cols, rows=size.program_rows)
             case "elements":
-                self._take_elements(told)
+                self._take_elements(message)
             case "approvals" | "approval":
-                self._asking.tell(told, time.monotonic())
-            case "event" if told["event"] == "exit":
+                self._asking.tell(message, time.monotonic())
+            case "event" if message["event"] == "exit":
                 self._last_output_s = time.monotonic()
-                self._exit = Ending(reason="exited", exit_code=told.get("exit_code"))
+                self._exit = Ending(reason="exited", exit_code=message.get("exit_code"))
             case "gap":
                 self._has_gap = True
             case "ended" if self._exit is None:
-                code = told.get("exit_code")
-                reason = "exited" if code is not None else told["reason"]
+                code = message.get("exit_code")
+                reason = "exited" if code is not None else message["reason"]
                 self._exit = Ending(reason=reason, exit_code=code)
                 self._offset = self._offset or 0
             case "error":
-                self._take_error(told["error"])
+                self._take_error(message["error"])
             case _:
                 pass  # something that a newer server says
 
@@ -334,9 +334,9 @@ class Attachment:
         if self._exit is None:
             self._tell(str(error.get("message", "refused")), for_s=HINT_S)
 
-    def _take_elements(self, told: Told) -> None:
+    def _take_elements(self, message: JsonMessage) -> None:
         before = self._surface.input_mode
-        self._surface.tell_elements(told)
+        self._surface.tell_elements(message)
         mode = self._surface.input_mode
         if before != mode and self._options.hints:
             taken = "keys go to the agent · Ctrl+\\ takes them back"

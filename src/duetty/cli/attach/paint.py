@@ -107,15 +107,15 @@ class Painter:
         return BEGIN + painted + END if painted else b""
 
     def _cursor(self, before: Frame, frame: Frame, *, moved: bool) -> bytes:
-        said = b""
+        sequence = b""
         place = (frame.cursor_row, frame.cursor_col)
         if moved or place != (before.cursor_row, before.cursor_col):
-            said += _place(*place)
+            sequence += _place(*place)
         if before.cursor_shape != frame.cursor_shape:
-            said += b"\x1b[%d q" % frame.cursor_shape
+            sequence += b"\x1b[%d q" % frame.cursor_shape
         if before.cursor_visible != frame.cursor_visible or before.cursor_shape < 0:
-            said += b"\x1b[?25h" if frame.cursor_visible else b"\x1b[?25l"
-        return said
+            sequence += b"\x1b[?25h" if frame.cursor_visible else b"\x1b[?25l"
+        return sequence
 
     def _scroll(self, out: list[bytes], rows: list[CellRow], scroll: Scroll) -> None:
         """Write what is about to leave where it leaves, then let the terminal scroll it away."""

@@ -57,13 +57,13 @@ class Surface:
         return str(self._elements.get("input_mode", "passthrough"))
 
     def _set_scene(self) -> Scene:
-        told = self._elements
+        elements = self._elements
         return set_scene(
-            [overlay_from(each, made=at) for at, each in enumerate(told.get("overlays", ()))],
-            [panel_from(each, made=at) for at, each in enumerate(told.get("panels", ()))],
+            [overlay_from(each, made=at) for at, each in enumerate(elements.get("overlays", ()))],
+            [panel_from(each, made=at) for at, each in enumerate(elements.get("panels", ()))],
             cols=self.size.cols,
             rows=self.size.rows,
-            screen_mode=told.get("screen_mode", "normal"),
+            screen_mode=elements.get("screen_mode", "normal"),
         )
 
     def frame(

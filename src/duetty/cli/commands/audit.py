@@ -126,8 +126,8 @@ def _verified_alone(paths: Paths) -> dict[str, Any]:
             remembered = _nothing
         found = verify(paths.audit, remembered)
     if found.half_line_bytes:
-        said = f"{found.half_line_bytes} bytes of half a line stand at the end"
-        print(f"{said}: a crash leaves that, and the next start cuts it off.", file=sys.stderr)
+        sentence = f"{found.half_line_bytes} bytes of half a line stand at the end"
+        print(f"{sentence}: a crash leaves that, and the next start cuts it off.", file=sys.stderr)
     answer = {**asdict(found), "intact": found.intact}
     del answer["half_line_bytes"]
     return answer
@@ -158,8 +158,8 @@ def _running(arguments: argparse.Namespace) -> Client | None:
     client = Client(paths.server_socket)
     if paths.server_socket.exists() and client.is_up():
         return client
-    said = f"no server runs for instance {paths.instance!r}"
-    print(f"({said}: read from {paths.audit})", file=sys.stderr)
+    sentence = f"no server runs for instance {paths.instance!r}"
+    print(f"({sentence}: read from {paths.audit})", file=sys.stderr)
     return None
 
 

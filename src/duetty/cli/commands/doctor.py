@@ -36,6 +36,6 @@ def _show(finding: Finding) -> None:
     sign, colour = _SIGNS[finding.verdict]
     if wants_colour():
         sign = f"\033[{colour}m{sign}\033[m"
-    print(f"{sign} {finding.what:<12} {finding.said}")
+    print(f"{sign} {finding.what:<12} {finding.summary}")
     if finding.mend:
         print(f"  {'':<12} → {finding.mend}")

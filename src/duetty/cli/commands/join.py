@@ -29,30 +29,30 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.leave:
         if arguments.url:
             raise BadArguments("--leave takes no address")
-        told = reach(arguments).delete("/server/hub")
+        status = reach(arguments).delete("/server/hub")
     elif arguments.url:
         token = token_for(arguments.url, arguments.token_file)
         client = reach_or_spawn(arguments)
         client.post("/server/hub", {"address": arguments.url, "token": token})
         client.put("/server/persist", {"persistent": True})
         deadline_s = time.monotonic() + JOIN_S
-        while (told := client.get("/server/hub"))["state"] == "connecting":
+        while (status := client.get("/server/hub"))["state"] == "connecting":
             if time.monotonic() > deadline_s:
                 break
             time.sleep(0.02)
-        if told["state"] != "joined":
+        if status["state"] != "joined":
             raise ServerUnavailable(
-                f"not joined: {told['reason'] or 'the hub has not answered yet'}",
+                f"not joined: {status['reason'] or 'the hub has not answered yet'}",
                 hint="it is tried again as long as the server runs; `duetty join --leave` ends that",
             )
     else:
-        told = reach(arguments).get("/server/hub")
+        status = reach(arguments).get("/server/hub")
     if arguments.json:
-        as_json(told)
-    elif told["hub"] is None:
+        as_json(status)
+    elif status["hub"] is None:
         print("This server has joined no hub.")
     else:
-        whose = f" as a machine of {told['user']}" if told["user"] else ""
-        reason = f": {told['reason']}" if told["reason"] else ""
-        print(f"{told['hub']}: {told['state']}{whose}{reason}")
+        whose = f" as a machine of {status['user']}" if status["user"] else ""
+        reason = f": {status['reason']}" if status["reason"] else ""
+        print(f"{status['hub']}: {status['state']}{whose}{reason}")
     return 0

@@ -310,10 +310,10 @@ def _statements(text: str) -> Iterator[str]:
 def _is_only_of(text: str, name: str) -> bool:
     """Whether all that this says is about one server."""
     try:
-        said = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return False
-    return list(said) == ["mcp_servers"] and list(_toml_servers(text)) == [name]
+    return list(document) == ["mcp_servers"] and list(_toml_servers(text)) == [name]
 
 
 # --- the file -----------------------------------------------------------------------

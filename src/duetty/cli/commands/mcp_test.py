@@ -116,8 +116,10 @@ def run(arguments: argparse.Namespace) -> int:
         if "wsh_run_command" in tools:
             _try_session(host, steps)
         if "run_command" in tools:
-            said = host.call("run_command", command="echo hello")
-            _expect(said["stdout"] == "hello\n" and said["exit_code"] == 0, "run_command", said)
+            answer = host.call("run_command", command="echo hello")
+            _expect(
+                answer["stdout"] == "hello\n" and answer["exit_code"] == 0, "run_command", answer
+            )
             steps.done("run_command: echo hello")
     finally:
         host.close()
@@ -138,6 +140,6 @@ def _try_session(host: _Host, steps: _Steps) -> None:
     steps.done("session ended")
 
 
-def _expect(is_so: bool, tool: str, said: dict[str, Any]) -> None:
+def _expect(is_so: bool, tool: str, answer: dict[str, Any]) -> None:
     if not is_so:
-        raise HostTestFailed(f"{tool} did not answer as it should: exit code {said['exit_code']}")
+        raise HostTestFailed(f"{tool} did not answer as it should: exit code {answer['exit_code']}")

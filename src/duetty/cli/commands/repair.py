@@ -31,14 +31,14 @@ def run(arguments: argparse.Namespace) -> int:
     each = found(paths, arguments.name)
     _check(each, arguments.action, paths)
     if arguments.action == "restore":
-        said = restore(each, paths)
+        sentence = restore(each, paths)
     else:
         discard(each)
-        said = f"{each.path} is gone"
+        sentence = f"{each.path} is gone"
     if arguments.json:
-        as_json({"name": each.name, "done": said})
+        as_json({"name": each.name, "done": sentence})
     else:
-        print(said)
+        print(sentence)
     return 0
 
 
@@ -47,7 +47,7 @@ def _list(all_kept: list[Kept], *, json: bool) -> None:
         as_json([{**asdict(each), "path": str(each.path)} for each in all_kept])
         return
     for each in all_kept:
-        print(f"{each.name}\n    {each.said}.")
+        print(f"{each.name}\n    {each.summary}.")
         ways = [("restore", each.can_restore), ("discard", each.can_discard)]
         for action in (action for action, possible in ways if possible):
             print(f"    duetty repair {action} {each.name}")
@@ -59,7 +59,7 @@ def _check(each: Kept, action: str, paths: Paths) -> None:
     from duetty.startup.instance_lock import is_locked
 
     if not (each.can_restore if action == "restore" else each.can_discard):
-        raise BadArguments(f"{each.name} cannot be {action}ed: {each.said}")
+        raise BadArguments(f"{each.name} cannot be {action}ed: {each.summary}")
     if (action == "restore" or each.kind == "journal") and is_locked(paths):
         raise InstanceBusy(
             "a server uses this state", hint="`duetty stop --keep-sessions` first; programs go on"

@@ -124,8 +124,8 @@ def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
     if settings.session_sandbox == "none":
         safety += " (`duetty mcp install HOST --sandbox` sets one for an agent)"
     server.run(
-        announce=lambda said: (
-            None if arguments.quiet else _announce(said, arguments.instance, safety)
+        announce=lambda announcement: (
+            None if arguments.quiet else _announce(announcement, arguments.instance, safety)
         )
     )
     return 0
@@ -146,23 +146,25 @@ def _replace(paths: Paths) -> None:
         time.sleep(0.01)
 
 
-def _announce(said: Announcement, instance: str, safety: str) -> None:
+def _announce(announcement: Announcement, instance: str, safety: str) -> None:
     command = " ".join(duetty_words())
     entry = host_entry(instance).model_dump(exclude_defaults=True)
     block = {"mcpServers": {"duetty": {name: value for name, value in entry.items() if value}}}
     lines = [
-        f"Duetty is running at {said.url}",
+        f"Duetty is running at {announcement.url}",
         safety,
         "",
-        f"  In a browser (works once):  {said.link}",
+        f"  In a browser (works once):  {announcement.link}",
         f"  Token for HTTP clients:     {command} token",
         f"  Run a command:              {command} run -- echo hello",
         "",
         "MCP configuration for an agent's host:",
         json.dumps(block, indent=2),
     ]
-    if said.restored:
-        lines.insert(1, f"{said.restored} sessions were taken back.")
-    if said.warnings:
-        print("\n".join(f"WARNING: {warning}" for warning in said.warnings), file=sys.stderr)
+    if announcement.restored:
+        lines.insert(1, f"{announcement.restored} sessions were taken back.")
+    if announcement.warnings:
+        print(
+            "\n".join(f"WARNING: {warning}" for warning in announcement.warnings), file=sys.stderr
+        )
     print("\n".join(lines), flush=True)

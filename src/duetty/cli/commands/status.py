@@ -49,7 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _safety(status: dict[str, Any]) -> str:
     """Which of the two is on: what judges lines, and what holds."""
-    said = f"guardrail: {status['guardrail']} · boundary: {status['boundary']}"
+    sentence = f"guardrail: {status['guardrail']} · boundary: {status['boundary']}"
     if status["boundary"] == "none" and status["confined_sessions"]:
-        return f"{said} ({status['confined_sessions']} of {status['sessions']} sessions have one)"
-    return said
+        return (
+            f"{sentence} ({status['confined_sessions']} of {status['sessions']} sessions have one)"
+        )
+    return sentence

@@ -246,12 +246,14 @@ def _print_result(upstream: dict[str, Any] | None, arguments: argparse.Namespace
 
 
 def _sentence(upstream: dict[str, Any]) -> str:
-    told = f"{upstream['name']} is {upstream['state']}"
+    sentence = f"{upstream['name']} is {upstream['state']}"
     if upstream["error"] is not None:
-        told += f": {visible(upstream['error']['message'])}"
+        sentence += f": {visible(upstream['error']['message'])}"
     if upstream["waiting"]:
-        told += f"; {upstream['waiting']} tools wait: `duetty upstreams trust {upstream['name']}`"
-    return told
+        sentence += (
+            f"; {upstream['waiting']} tools wait: `duetty upstreams trust {upstream['name']}`"
+        )
+    return sentence
 
 
 def _settled(client: Client, name: str) -> dict[str, Any] | None:
@@ -343,8 +345,8 @@ def _block(block: dict[str, Any]) -> str:
     if block.get("type") == "text":
         return harmless(str(block.get("text")))
     size = len(block.get("data") or "")
-    told = f", {size} characters of base64" if size else ""
-    return f"[{visible(str(block.get('type')))} {visible(str(block.get('mimeType') or block.get('uri') or ''))}{told}]"
+    size_text = f", {size} characters of base64" if size else ""
+    return f"[{visible(str(block.get('type')))} {visible(str(block.get('mimeType') or block.get('uri') or ''))}{size_text}]"
 
 
 # --- the settings file ------------------------------------------------------------

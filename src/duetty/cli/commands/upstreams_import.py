@@ -41,17 +41,17 @@ def found_servers(source: str) -> tuple[Tables, list[str]]:
         raise BadArguments(f"{file}: it names no MCP servers", hint="they stand at mcpServers")
     tables: Tables = {}
     problems: list[str] = []
-    for said, entry in servers.items():
-        name = sanitised(said)
+    for original, entry in servers.items():
+        name = sanitised(original)
         if name is None or name in tables:
-            problems.append(f"{said!r}: no name for an upstream can be made of it")
+            problems.append(f"{original!r}: no name for an upstream can be made of it")
             continue
         try:
             table = _table(entry)
             parse_order(name, table, where=str(file))
             tables[name] = table
         except (BadArguments, BadSetting) as error:
-            problems.append(f"{said!r}: {error.message}")
+            problems.append(f"{original!r}: {error.message}")
     return tables, problems
 
 

@@ -75,40 +75,40 @@ class _Watch:
         self._names[stream] = name
         self._viewing.send("open", stream=stream, session=name, mode="none")
 
-    def _take(self, told: dict[str, Any]) -> None:
-        match told["type"]:
+    def _take(self, message: dict[str, Any]) -> None:
+        match message["type"]:
             case "sessions" if not self._only:
-                for session in told["sessions"]:
+                for session in message["sessions"]:
                     if session["state"] != "exited":
                         self._follow(session["name"])
                     self._say(
                         {"session": session["name"], "event": "listed", "state": session["state"]}
                     )
             case "session":
-                self._changed(told)
+                self._changed(message)
             case "event":
-                self._say({"session": self._names.get(told["stream"], "?"), **_without(told)})
+                self._say({"session": self._names.get(message["stream"], "?"), **_without(message)})
             case "error":
-                self._say({"event": "error", **cast("dict[str, Any]", told["error"])})
+                self._say({"event": "error", **cast("dict[str, Any]", message["error"])})
             case _:
                 pass
 
-    def _changed(self, told: dict[str, Any]) -> None:
-        name, old_name = told["name"], told.get("old_name")
+    def _changed(self, message: dict[str, Any]) -> None:
+        name, old_name = message["name"], message.get("old_name")
         if self._only and not {name, old_name} & set(self._only):
             return
-        if told["change"] == "renamed":
+        if message["change"] == "renamed":
             self._names = {
                 stream: name if known == old_name else known
                 for stream, known in self._names.items()
             }
             self._only = [name if each == old_name else each for each in self._only]
-        if told["change"] == "created" and not self._only:
+        if message["change"] == "created" and not self._only:
             self._follow(name)
         # Its own event has told a person already, with the exit code.
-        is_news = told["change"] not in ("updated", "exited")
+        is_news = message["change"] not in ("updated", "exited")
         if is_news or self._is_json:
-            self._say({"session": name, "event": told["change"], "old_name": old_name})
+            self._say({"session": name, "event": message["change"], "old_name": old_name})
 
     def _say(self, event: dict[str, Any]) -> None:
         if self._is_json:
@@ -156,5 +156,5 @@ class _Watch:
                 return str(word), "0"
 
 
-def _without(told: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in told.items() if name not in ("type", "stream")}
+def _without(message: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in message.items() if name not in ("type", "stream")}

@@ -75,9 +75,9 @@ def _page(described: Json, prefix: str) -> Iterator[str]:
         f'For programs: <a href="{escape(prefix)}/openapi.json">openapi.json</a>, '
         f'<a href="{escape(prefix)}/openapi.yaml">openapi.yaml</a>.</p>'
     )
-    told = {tag["name"]: tag["description"] for tag in described["tags"]}
+    descriptions = {tag["name"]: tag["description"] for tag in described["tags"]}
     for noun, operations in by_noun.items():
-        yield f'<section id="{escape(noun)}"><h2>{escape(noun)}</h2><p>{escape(told[noun])}</p>'
+        yield f'<section id="{escape(noun)}"><h2>{escape(noun)}</h2><p>{escape(descriptions[noun])}</p>'
         for method, path, operation in operations:
             yield from _operation(method, path, operation, described["components"]["schemas"])
         yield "</section>"
@@ -144,8 +144,8 @@ def _answers(responses: Json, schemas: Json) -> Iterator[str]:
     else:
         yield f'<p class="note">Answers {status} with no body.</p>'
     yield '<details><summary>Errors</summary><table class="errors">'
-    for code, told in list(responses.items())[1:]:
-        yield f"<tr><td>{code}</td><td>{_marked(told['description'])}</td></tr>"
+    for code, response in list(responses.items())[1:]:
+        yield f"<tr><td>{code}</td><td>{_marked(response['description'])}</td></tr>"
     yield "</table></details>"
 
 
@@ -161,7 +161,7 @@ def _table(title: str, rows: list[tuple[str, Json, bool, str]]) -> Iterator[str]
     if not rows:
         return
     yield (f"<h4>{title}</h4>" if title else "") + "<table>"
-    for name, schema, required, told in rows:
+    for name, schema, required, description in rows:
         must = ' <span class="must">needed</span>' if required and title else ""
         default = schema.get("default")
         given = (
@@ -169,7 +169,7 @@ def _table(title: str, rows: list[tuple[str, Json, bool, str]]) -> Iterator[str]
         )
         yield (
             f"<tr><td><code>{escape(name)}</code>{must}</td>"
-            f'<td><span class="kind">{escape(_kind(schema) + given)}</span> {_marked(told)}</td></tr>'
+            f'<td><span class="kind">{escape(_kind(schema) + given)}</span> {_marked(description)}</td></tr>'
         )
     yield "</table>"
 

@@ -89,8 +89,8 @@ class HubRequests:
         except DuettyError as error:
             body = error_body(error.code, error.message, hint=error.hint, details=error.details)
             answer = packed({"status": 409}, body)
-        told, body = unpacked(answer)
-        await _answered(opening.stream, told, body, end=True)
+        reply, body = unpacked(answer)
+        await _answered(opening.stream, reply, body, end=True)
 
     def _scope(self, opening: Opening, kind: Literal["http", "websocket"]) -> dict[str, Any]:
         head = opening.head
@@ -179,13 +179,13 @@ class _Exchange:
             await app(scope, self._receive, self._send)
             tasks.cancel_scope.cancel()
 
-    async def _say(self, said: Mapping[str, object]) -> None:
-        await self._stream.send_json(Kind.TOLD, said)
+    async def _say(self, message: Mapping[str, object]) -> None:
+        await self._stream.send_json(Kind.ASIDE, message)
 
     async def _hear(self, call: HubCall) -> None:
         while True:
             frame = await self._stream.receive()
-            if frame.kind is Kind.TOLD:
+            if frame.kind is Kind.ASIDE:
                 call.hear(frame.json())
 
     async def _rest(self) -> bytes:
@@ -248,9 +248,9 @@ class _Kept(_Exchange):
     def answer(self) -> bytes:
         return packed(self._head or {"status": 500}, bytes(self._gathered))
 
-    async def _say(self, said: Mapping[str, object]) -> None:
+    async def _say(self, message: Mapping[str, object]) -> None:
         with suppress(ServerUnavailable):  # it goes on without the link
-            await super()._say(said)
+            await super()._say(message)
 
     async def _hear(self, call: HubCall) -> None:
         with suppress(ServerUnavailable):

@@ -196,8 +196,8 @@ def _stream(stream: StreamRoute) -> Json:
     codes: dict[int, list[str]] = {}
     for kind in errors:
         codes.setdefault(status_of(kind.__new__(kind)), []).append(kind.code)
-    told = [{"$ref": REF.format(model=name)} for name in stream.told]
-    shapes: Json = {"oneOf": told} if told else {}
+    messages = [{"$ref": REF.format(model=name)} for name in stream.messages]
+    shapes: Json = {"oneOf": messages} if messages else {}
     success: Json = (
         {"101": {"description": "the connection is a WebSocket from here on"}}
         if is_socket
@@ -284,11 +284,11 @@ def _parameters(operation: Operation[Any, Any], schemas: Json) -> Iterator[Json]
 
 def _parameter(name: str, schema: Json, *, place: str, required: bool) -> Json:
     schema = {key: value for key, value in schema.items() if key != "title"}
-    told = schema.pop("description", None)
+    description = schema.pop("description", None)
     if place == "query":
         schema = _without_null(schema)
     parameter: Json = {"name": name, "in": place, "required": required, "schema": schema}
-    return parameter | ({"description": told} if told else {})
+    return parameter | ({"description": description} if description else {})
 
 
 def _without_null(schema: Json) -> Json:

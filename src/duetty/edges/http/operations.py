@@ -78,8 +78,8 @@ def _endpoint(
             else:
                 result = await call
         except Malformed as error:
-            told = error if operation.malformed is None else operation.malformed(error)
-            return error_response(told)
+            refusal = error if operation.malformed is None else operation.malformed(error)
+            return error_response(refusal)
         except ServerStopping as error:
             cut_off = operation.cut_off
             return error_response(error if cut_off is None else cut_off(given, error.message))

@@ -20,7 +20,7 @@ from duetty.calls import Actor
 from duetty.calls import Scope as ActorScope
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.websocket.feed import TOLD_EVENTS, Feed, Wanted, parse_wanted
+from duetty.edges.http.websocket.feed import LOG_EVENTS, Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.socket import Doors, encoded
 from duetty.errors import BadArguments, DuettyError
 from duetty.ops import (
@@ -40,7 +40,7 @@ SEND_S = 30.0
 COMMENT_S = 15.0
 """Between two lines that say nothing, so that proxies keep the stream and dead clients are found."""
 
-USUAL_EVENTS = ",".join(sorted({"approval", *TOLD_EVENTS.values()} - {"input"}))
+USUAL_EVENTS = ",".join(sorted({"approval", *LOG_EVENTS.values()} - {"input"}))
 """Of a session, unless others are asked for: what happens, not every line of it."""
 
 
@@ -194,12 +194,12 @@ async def _feed_approvals(
 ) -> None:
     """What waits for an answer, then each question as it is asked and settled."""
     with dispatcher.approval_feed(actor) as asked, suppress(anyio.EndOfStream):
-        told = asked.pending()
+        changes = asked.pending()
         while True:
-            for each in told:
+            for each in changes:
                 await stream.send("approval", approval_shape(each), id_=watch.seq)
             changed = await asked.receive()
-            told = asked.pending() if changed is None else [changed]
+            changes = asked.pending() if changed is None else [changed]
 
 
 class _Stream:

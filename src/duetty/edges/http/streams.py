@@ -81,7 +81,7 @@ class StreamRoute:
     path: str
     kind: Literal["websocket", "events"]
     summary: str
-    told: tuple[str, ...]
+    messages: tuple[str, ...]
     """Schemas of what comes from the server; none where it is bytes."""
 
     asked: tuple[str, ...] = ()
@@ -113,14 +113,14 @@ STREAMS = (
         path="/events",
         kind="events",
         summary="Every change of the list of sessions, and questions to a person, as they happen.",
-        told=("ServerEvent",),
+        messages=("ServerEvent",),
     ),
     StreamRoute(
         name="stream.session_events",
         path="/sessions/{session}/events",
         kind="events",
         summary="What happens in a session, as it happens.",
-        told=("SessionEvent", "Lagged"),
+        messages=("SessionEvent", "Lagged"),
         query=_SUBSCRIPTION,
     ),
     StreamRoute(
@@ -128,14 +128,14 @@ STREAMS = (
         path="/ws/view",
         kind="websocket",
         summary="Sessions as a page or an attached terminal shows them (docs/viewing.md).",
-        told=(),
+        messages=(),
     ),
     StreamRoute(
         name="stream.json",
         path="/ws/json",
         kind="websocket",
         summary="Every operation as a method, events of any session, changes of their list.",
-        told=("SocketAnswer", "SessionEvent", "ServerEvent", "Lagged"),
+        messages=("SocketAnswer", "SessionEvent", "ServerEvent", "Lagged"),
         asked=("SocketRequest",),
     ),
     StreamRoute(
@@ -143,7 +143,7 @@ STREAMS = (
         path="/sessions/{session}/ws/json",
         kind="websocket",
         summary="Methods and events of one session.",
-        told=("SocketAnswer", "SessionEvent", "Lagged"),
+        messages=("SocketAnswer", "SessionEvent", "Lagged"),
         asked=("SocketRequest",),
     ),
     StreamRoute(
@@ -151,7 +151,7 @@ STREAMS = (
         path="/sessions/{session}/ws/raw",
         kind="websocket",
         summary="A session's screen and then its bytes; what is sent is typed.",
-        told=(),
+        messages=(),
         query=(("flow", {"enum": ["none", "ack"], "default": "none"}),),
     ),
     StreamRoute(
@@ -159,7 +159,7 @@ STREAMS = (
         path="/ws/node",
         kind="websocket",
         summary="A machine that joins this hub, and serves what is asked of it.",
-        told=(),
+        messages=(),
         needs="Needs the scope `join`.",
         is_relayed=False,
     ),
@@ -168,7 +168,7 @@ STREAMS = (
         path="/ws/room",
         kind="websocket",
         summary="A program that announces tools, and is called (docs/rooms.md).",
-        told=(),
+        messages=(),
         needs="Needs the scope `join`.",
         is_relayed=False,
     ),

@@ -26,9 +26,9 @@ def check_of(schema: Mapping[str, Any]) -> Check:
     def check(arguments: dict[str, Any]) -> dict[str, Any]:
         if fits(arguments):
             return arguments
-        told = [_sentence(problem, known) for problem in _problems(schema, arguments)]
-        if told:
-            raise BadArguments("; ".join(told))
+        sentences = [_sentence(problem, known) for problem in _problems(schema, arguments)]
+        if sentences:
+            raise BadArguments("; ".join(sentences))
         return _with_whole_numbers(schema, arguments)
 
     return check
@@ -95,8 +95,8 @@ def _sentence(problem: _Problem, known: frozenset[str]) -> str:
             return f"missing: {', '.join(missing)}"
         case "additionalProperties" if not problem.absolute_path:
             unknown = sorted(set(problem.instance) - known)
-            told = f"unknown: {', '.join(unknown)}; known: {', '.join(sorted(known))}"
-            return told.encode("utf-8", "replace").decode()
+            sentence = f"unknown: {', '.join(unknown)}; known: {', '.join(sorted(known))}"
+            return sentence.encode("utf-8", "replace").decode()
         case "type":
             rule = f"must be of type {wanted}"
         case "enum":

@@ -43,13 +43,13 @@ class Batch:
         await stream.end()
 
     async def _serve_one(self, serve: Serve, body: bytes, scope: Scope, stream: "_Merged") -> None:
-        is_told = False
+        is_given = False
 
         async def receive() -> Message:
-            nonlocal is_told
-            if is_told:
+            nonlocal is_given
+            if is_given:
                 return await self._receive()
-            is_told = True
+            is_given = True
             return {"type": "http.request", "body": body, "more_body": False}
 
         headers = [each for each in scope["headers"] if each[0] != b"content-length"]

@@ -632,7 +632,7 @@ class Core:
             places = resource.match(uri)
             if places is None:
                 continue
-            with missing_told(context):
+            with missing_by_era(context):
                 found = await guarded(resource.read(self._reading(context), places))
             return t.ReadResourceResult(contents=[contents_of(uri, resource, found)], ttl_ms=0)
         code = missing_code(context)
@@ -754,7 +754,7 @@ def missing_code(context: Context) -> int:
 
 
 @contextmanager
-def missing_told(context: Context) -> Generator[None]:
+def missing_by_era(context: Context) -> Generator[None]:
     """What a read names does not exist, here or at an upstream: told by the code of the client's era."""
     try:
         yield

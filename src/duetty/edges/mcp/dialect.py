@@ -112,13 +112,13 @@ class Answer:
 def failed(error: DuettyError, **known: object) -> Answer:
     """A failure that the model should reason about, with what is known besides."""
     message = shortened(error.message)
-    told: Json = {"code": error.code, "message": message}
+    fields: Json = {"code": error.code, "message": message}
     if error.hint:
-        told["hint"] = error.hint
+        fields["hint"] = error.hint
     besides = {name: value for name, value in error.details.items() if name not in _OF_THE_CALL}
-    content = {"error": told, **besides, **known}
+    content = {"error": fields, **besides, **known}
     # The message stands before it.
-    without = {name: value for name, value in told.items() if name != "message"}
+    without = {name: value for name, value in fields.items() if name != "message"}
     news = {name: value for name, value in content.items() if value not in (None, False, [])}
     return Answer(content=content, text=news | {"error": without}, failure=message)
 

@@ -88,8 +88,8 @@ def host_by_task(task: Task, abilities: frozenset[Ability]) -> HostClient:
 
     async def send(method: Method, params: Mapping[str, Any], within_s: float) -> dict[str, Any]:
         with anyio.move_on_after(within_s):
-            (said,) = await task.ask({"method": method, "params": dict(params)})
-            return said
+            (answer,) = await task.ask({"method": method, "params": dict(params)})
+            return answer
         raise HostUnavailable(f"the host did not answer within {within_s:g} s")
 
     return HostClient(actor=task.actor, abilities=abilities, send=send)
@@ -119,10 +119,10 @@ def by_request(context: Context) -> HostAsk:
     """Asks over the connection, as the handshake era does."""
 
     async def ask(record: ApprovalRecord) -> Answer | None:
-        said = await context.session.elicit_form(
+        answer = await context.session.elicit_form(
             question(record), schema(record), related_request_id=context.request_id
         )
-        return _answer(record, said.action, said.content)
+        return _answer(record, answer.action, answer.content)
 
     return ask
 
@@ -132,8 +132,8 @@ def by_task(task: Task) -> HostAsk:
 
     async def ask(record: ApprovalRecord) -> Answer | None:
         params = {"mode": "form", "message": question(record), "requestedSchema": schema(record)}
-        (said,) = await task.ask({"method": "elicitation/create", "params": params})
-        return _answer(record, said.get("action"), said.get("content"))
+        (answer,) = await task.ask({"method": "elicitation/create", "params": params})
+        return _answer(record, answer.get("action"), answer.get("content"))
 
     return ask
 

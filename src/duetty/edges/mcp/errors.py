@@ -41,20 +41,20 @@ JSON_RPC_CODES: Mapping[type[DuettyError], int | None] = {
 
 
 def json_rpc_code(error: DuettyError) -> int | None:
-    if isinstance(error, UpstreamFault) and isinstance(told := error.details.get("rpc_code"), int):
-        return told  # as the upstream said it
+    if isinstance(error, UpstreamFault) and isinstance(code := error.details.get("rpc_code"), int):
+        return code  # as the upstream said it
     return next(JSON_RPC_CODES[kind] for kind in type(error).__mro__ if kind in JSON_RPC_CODES)
 
 
 def protocol_error(error: DuettyError) -> MCPError:
     """The error as a JSON-RPC one, with the message that the HTTP edge gives."""
-    told: dict[str, object] = {"code": error.code}
+    fields: dict[str, object] = {"code": error.code}
     if error.hint:
-        told["hint"] = _sayable(error.hint)
+        fields["hint"] = _sayable(error.hint)
     if isinstance(error, UpstreamFault) and "rpc_data" in error.details:
-        told["data"] = error.details["rpc_data"]  # the upstream's own
+        fields["data"] = error.details["rpc_data"]  # the upstream's own
     code = json_rpc_code(error) or INTERNAL_ERROR
-    return MCPError(code=code, message=_sayable(error.message), data=told)
+    return MCPError(code=code, message=_sayable(error.message), data=fields)
 
 
 def _sayable(text: str) -> str:

@@ -104,8 +104,8 @@ class Lines:
         try:
             await self.served_for(names)
         except DuettyError as error:
-            told = f"{error.message}; {error.hint}"
-            return _refusal(t.INVALID_PARAMS, told, message.id)
+            reason = f"{error.message}; {error.hint}"
+            return _refusal(t.INVALID_PARAMS, reason, message.id)
         return SessionMessage(t.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={}))
 
     async def _write(self, messages: MemoryObjectReceiveStream[Out]) -> None:
@@ -321,14 +321,14 @@ def _not_a_message(line: bytes) -> SessionMessage:
         return _refusal(t.PARSE_ERROR, "Parse error: the line is not JSON")
     known = None
     match parsed:
-        case {"id": str() | int() as given} if not isinstance(given, bool) and _can_be_said(given):
+        case {"id": str() | int() as given} if not isinstance(given, bool) and _is_encodable(given):
             known = given
         case _:
             pass
     return _refusal(t.INVALID_REQUEST, "Invalid request: not a JSON-RPC message", known)
 
 
-def _can_be_said(given: str | int) -> bool:
+def _is_encodable(given: str | int) -> bool:
     """Half a character is in no answer."""
     try:
         str(given).encode()

@@ -21,7 +21,7 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
-from duetty.edges.mcp.core import Core, Use, guarded, missing_told
+from duetty.edges.mcp.core import Core, Use, guarded, missing_by_era
 from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, LogsWanted, Offered
 from duetty.edges.mcp.elicitation import abilities_of
 from duetty.edges.mcp.sdk import (
@@ -177,7 +177,7 @@ class LiveCore(Core):
     async def _read_resource(
         self, context: Context, params: t.ReadResourceRequestParams
     ) -> t.ReadResourceResult:
-        with missing_told(context):
+        with missing_by_era(context):
             found = await guarded(self._live.read(self._theirs(context), str(params.uri)))
         if found is None:
             return await super()._read_resource(context, params)
@@ -264,13 +264,13 @@ class LiveCore(Core):
     async def _with_their_words(self, context: Context, result: HandlerResult) -> HandlerResult:
         """What a client is told of the server at the beginning, with what others say of theirs."""
         with suppress(DuettyError):
-            said = await self._live.instructions(self._theirs(context))
-            if said and isinstance(result, (t.InitializeResult, t.DiscoverResult)):
-                told = "\n\n".join(filter(None, (result.instructions, said)))
-                return result.model_copy(update={"instructions": told})
-            if said and isinstance(result, dict):
-                told = "\n\n".join(filter(None, (result.get("instructions"), said)))
-                return {**result, "instructions": told}
+            theirs = await self._live.instructions(self._theirs(context))
+            if theirs and isinstance(result, (t.InitializeResult, t.DiscoverResult)):
+                instructions = "\n\n".join(filter(None, (result.instructions, theirs)))
+                return result.model_copy(update={"instructions": instructions})
+            if theirs and isinstance(result, dict):
+                instructions = "\n\n".join(filter(None, (result.get("instructions"), theirs)))
+                return {**result, "instructions": instructions}
         return result
 
     async def _observe(self, ctx: Context, call_next: CallNext) -> HandlerResult:

@@ -50,13 +50,13 @@ class ProtectedResource:
             await Response(status_code=405, headers={"Allow": "GET, HEAD"})(scope, receive, send)
             return
         dialect = request.path_params.get("dialect")
-        told = {
+        document = {
             "resource": f"{_base(request)}{self._prefix}/mcp{f'/{quote(dialect)}' if dialect else ''}",
             "resource_name": "Duetty",
             "bearer_methods_supported": ["header"],
             "scopes_supported": [str(permit.value) for permit in Permit],
         }
-        await JSONResponse(told)(scope, receive, send)
+        await JSONResponse(document)(scope, receive, send)
 
 
 def _base(request: Request) -> str:

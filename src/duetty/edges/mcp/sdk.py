@@ -197,10 +197,10 @@ async def send_log(context: Context, message: Mapping[str, Any]) -> None:
 
 def client_name(context: Context) -> str | None:
     """What the client calls itself, short and fit to be shown."""
-    told = context.session.client_params
-    if told is None:
+    parameters = context.session.client_params
+    if parameters is None:
         return None
-    name = told.client_info.name[:CLIENT_CHARS]
+    name = parameters.client_info.name[:CLIENT_CHARS]
     return "".join(each if each.isprintable() else "\ufffd" for each in name) or None
 
 

@@ -83,12 +83,12 @@ async def _asked(calls: Calls, error: MultipleSessions) -> str | None:
         },
     }
     try:
-        said = await calls.client.elicit(request, within_s=ASK_S)
+        answer = await calls.client.elicit(request, within_s=ASK_S)
     except HostUnavailable:
         return None
-    content: Any = said.get("content") or {}
+    content: Any = answer.get("content") or {}
     chosen: str | None = content.get("session")
-    return chosen if said.get("action") == "accept" and chosen in ids else None
+    return chosen if answer.get("action") == "accept" and chosen in ids else None
 
 
 def _label(candidate: Json) -> str:

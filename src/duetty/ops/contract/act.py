@@ -55,10 +55,10 @@ async def _act(params: TerminalParams, services: Services, actor: Actor) -> Term
         failure = failure_of(error, cwd_field=_cwd_field(request), timeout_ms=timeout_ms)
         if isinstance(failure, Internal):
             log.warning("terminal_call_failed", extra={"trace_id": trace_id, "code": error.code})
-        told = failure.with_metadata(
+        answer = failure.with_metadata(
             _metadata(given.get("action"), bridged, request, trace_id, approved)
         )
-        raise told from (None if failure is error else error)
+        raise answer from (None if failure is error else error)
     except Exception as error:
         # The last resort: what happened is for the log, not for the caller.
         log.exception("terminal_call_crashed", extra={"trace_id": trace_id})

@@ -153,10 +153,10 @@ def _with_intent(parts: dict[str, Any], alias: str, problems: dict[str, str]) ->
 def _shape(parts: Mapping[str, Any], *, is_alias: bool) -> Literal["canonical", "flat"]:
     """Whoever uses an alias may use its call shape; others have to say that they do."""
     compat = parts.get("compat")
-    said = cast("dict[str, Any]", compat).get("shape") if isinstance(compat, dict) else None
-    if said == "canonical" or not any(name in LIFTED for name in parts):
+    shape = cast("dict[str, Any]", compat).get("shape") if isinstance(compat, dict) else None
+    if shape == "canonical" or not any(name in LIFTED for name in parts):
         return "canonical"
-    return "flat" if is_alias or said == "flat" else "canonical"
+    return "flat" if is_alias or shape == "flat" else "canonical"
 
 
 def _lift(

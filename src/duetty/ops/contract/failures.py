@@ -297,12 +297,12 @@ def _invalid(error: DuettyError, cwd_field: str) -> InvalidPayload:
         place = cwd_field
     fields = error.details.get("fields")
     if place is not None:
-        told = {place: error.message}
+        problems = {place: error.message}
     elif isinstance(fields, Mapping):
-        told = {str(name): str(problem) for name, problem in fields.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # made by dispatch
+        problems = {str(name): str(problem) for name, problem in fields.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # made by dispatch
     else:
-        told = {"request": error.message}
-    return InvalidPayload(error.message, hint=error.hint, fields=told)
+        problems = {"request": error.message}
+    return InvalidPayload(error.message, hint=error.hint, fields=problems)
 
 
 def _blocked(error: DuettyError) -> Blocked:

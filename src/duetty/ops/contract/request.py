@@ -135,14 +135,14 @@ def mode_of(given: Mapping[str, Any]) -> Mode:
         InvalidMode: if it is none of the two.
     """
     invocation = given.get("invocation")
-    said = cast("dict[str, Any]", invocation).get("mode") if isinstance(invocation, dict) else None
-    if isinstance(said, str) and said not in MODES and is_whole(said):
+    mode = cast("dict[str, Any]", invocation).get("mode") if isinstance(invocation, dict) else None
+    if isinstance(mode, str) and mode not in MODES and is_whole(mode):
         raise InvalidMode(
             "this mode is not known",
             fields={"invocation.mode": f"one of {', '.join(MODES)}"},
             allowed=MODES,
         )
-    return "headless" if said == "headless" else "interactive"
+    return "headless" if mode == "headless" else "interactive"
 
 
 def checked(bridged: Bridged) -> Request:

@@ -411,7 +411,7 @@ class Deciding:
         ):
             without = decide(decided.judged, decided.rules, decided.profile, can_ask=False)
             refusal = without if isinstance(without, Deny) else as_deny(decided.decision)
-            raise denied(refusal, decided.judged, nobody=True)
+            raise denied(refusal, decided.judged, unattended=True)
         granted = await self._approvals.obtain(
             question, call=call_id, host=host, patience_s=patience_s
         )

@@ -65,13 +65,13 @@ class Decided:
         )
         return replace(self, decision=decision, besides="")
 
-    def also_about(self, what: str, told: str = "") -> "Decided":
+    def also_about(self, what: str, fact: str = "") -> "Decided":
         """A question that says this too, and whose answer is for this and nothing else."""
         decision = self.decision
         if not isinstance(decision, Ask):
             return self
-        if told:
-            decision = replace(decision, detail=f"{decision.detail}; {told}")
+        if fact:
+            decision = replace(decision, detail=f"{decision.detail}; {fact}")
         besides = sha256(f"{self.besides}\n{what}".encode("utf-8", "surrogatepass")).hexdigest()
         return replace(self, decision=decision, besides=besides)
 
@@ -107,17 +107,17 @@ def excerpt(text: str) -> str:
     return f"{text[:HEAD_CHARS]}{left_out}{text[-TAIL_CHARS:]}"
 
 
-def denied(decision: Deny, judged: Judged, *, nobody: bool = False) -> PolicyDenied:
-    where = " and nobody can be asked" if nobody else ""
+def denied(decision: Deny, judged: Judged, *, unattended: bool = False) -> PolicyDenied:
+    where = " and nobody can be asked" if unattended else ""
     return PolicyDenied(
         f"not run: {decision.detail}{where}",
-        hint=_ways_on(decision, judged, nobody=nobody),
+        hint=_ways_on(decision, judged, unattended=unattended),
         details={
             "reason": decision.reason,
             "rule": decision.rule,
             "classes": list(decision.classes),
             "operation": judged.operation,
-            "nobody_to_ask": nobody,
+            "nobody_to_ask": unattended,
         },
     )
 
@@ -127,10 +127,10 @@ _IN_WORKSPACE = frozenset(
 )
 
 
-def _ways_on(decision: Deny, judged: Judged, *, nobody: bool) -> str | None:
+def _ways_on(decision: Deny, judged: Judged, *, unattended: bool) -> str | None:
     """What the caller itself can do, and how a person could be reached."""
     ways = [decision.instead] if decision.instead else []
-    if nobody:
+    if unattended:
         if judged.workspace and not _IN_WORKSPACE.isdisjoint(decision.classes):
             ways.append(f"paths inside the workspace {judged.workspace} need no answer")
         if decision.reason == "destructive" and not judged.sandbox:

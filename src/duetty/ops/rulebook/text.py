@@ -238,9 +238,9 @@ def _without_rules(document: dict[str, object]) -> dict[str, object]:
 
 
 def _syntax(text: str, error: tomllib.TOMLDecodeError) -> Problem:
-    said = str(error)
-    found = _PLACE.search(said)
-    message = _PLACE.sub("", said).replace("(at end of document)", "").strip()
+    reason = str(error)
+    found = _PLACE.search(reason)
+    message = _PLACE.sub("", reason).replace("(at end of document)", "").strip()
     if found:
         return Problem(line=int(found[1]), column=int(found[2]), message=message)
     rows = text.splitlines() or [""]

@@ -205,7 +205,7 @@ def _tee(scanner: Scanner, use: Use) -> None:
     empties = ("<", "/dev/null") in use.simple.redirects and not use.has("a", "--append")
     for path in use.operands():
         scanner.written(path, use, empties=empties)
-        scanner.makes(path, "\n".join(said_to(use.simple)))
+        scanner.makes(path, "\n".join(fed_texts(use.simple)))
 
 
 def _in_place(scanner: Scanner, use: Use) -> None:
@@ -614,7 +614,7 @@ def _netcat(scanner: Scanner, use: Use) -> None:
     """A shell on the other end, and what a server is told in its own words."""
     if any(each.words and program_name(each.words[0]) in SHELLS for each in use.simple.producers):
         scanner.find("remote_shell", use.what)
-    for text in said_to(use.simple):
+    for text in fed_texts(use.simple):
         if _WIPES.search(text):
             scanner.find("database", text)
         if _HTTP_DELETE.match(text):
@@ -631,20 +631,22 @@ def _shell(scanner: Scanner, use: Use) -> None:
 
 
 def _ftp(scanner: Scanner, use: Use) -> None:
-    if any(map(_FTP_DELETES.search, (*use.values("-c", "-e", "--command"), *said_to(use.simple)))):
+    if any(
+        map(_FTP_DELETES.search, (*use.values("-c", "-e", "--command"), *fed_texts(use.simple)))
+    ):
         scanner.find("remote_delete", use.what)
 
 
-def said_to(simple: Simple) -> list[str]:
+def fed_texts(simple: Simple) -> list[str]:
     """Texts that a command is given to read, where they are written on the line."""
-    said = [*simple.bodies]
+    texts = [*simple.bodies]
     for each in simple.producers[-1:]:
-        said += each.bodies
+        texts += each.bodies
         if each.words and each.words[0] in ("echo", "printf"):
-            said.append(
+            texts.append(
                 " ".join(word for word in each.words[1:] if word not in ("-n", "-e", "-ne"))
             )
-    return said
+    return texts
 
 
 def _container(scanner: Scanner, use: Use) -> None:
@@ -655,10 +657,10 @@ def _container(scanner: Scanner, use: Use) -> None:
 
 
 def _ansible(scanner: Scanner, use: Use) -> None:
-    for said in use.values("-a", "--args"):
-        if "state=absent" in said:
+    for text in use.values("-a", "--args"):
+        if "state=absent" in text:
             scanner.find("recursive_delete", use.what)
-        scanner.tried(said, use.place._replace(is_elsewhere=True), use.depth)
+        scanner.tried(text, use.place._replace(is_elsewhere=True), use.depth)
 
 
 # --- git, make and the rest -------------------------------------------------------------------

@@ -14,7 +14,7 @@ from duetty.policy.scanning.findings import PIPED, UNKNOWN, Simple, program_name
 from duetty.policy.scanning.interpreters import sql_is_destructive
 from duetty.policy.scanning.patterns import BY_PROGRAM, matching
 from duetty.policy.scanning.places import Place
-from duetty.policy.scanning.programs import NETWORK, UNPACKED, Use, names_all, said_to
+from duetty.policy.scanning.programs import NETWORK, UNPACKED, Use, fed_texts, names_all
 from duetty.policy.scanning.reader import decode_ansi
 from duetty.policy.scanning.wrappers import (
     ELSEWHERE,
@@ -266,9 +266,9 @@ def _fed_shell(scanner: Scanner, use: Use) -> None:
         started(scanner, use, target, kind="shell")
     if not simple.producers or simple.bodies:
         return
-    said = _said_by(simple.producers)
-    if said is not None:
-        _given_text(scanner, said, use._replace(simple=simple.producers[-1], name=""))
+    text = _printed_by(simple.producers)
+    if text is not None:
+        _given_text(scanner, text, use._replace(simple=simple.producers[-1], name=""))
         return
     names = programs_of(simple.producers)
     if names & NETWORK:
@@ -298,7 +298,7 @@ def printed(words: Sequence[str]) -> str:
     return decode_ansi(text) if "\\" in text else text
 
 
-def _said_by(producers: Sequence[Simple]) -> str | None:
+def _printed_by(producers: Sequence[Simple]) -> str | None:
     """What one literal `echo`, `printf` or `cat <<EOF` pipes on; None where that is not all."""
     if len(producers) != 1 or not producers[0].words:
         return None
@@ -346,13 +346,13 @@ def _interpreter(scanner: Scanner, use: Use) -> None:
 def _fed_code(scanner: Scanner, simple: Simple) -> list[str]:
     if simple.bodies or not simple.producers:
         return simple.bodies
-    said = _said_by(simple.producers)
+    text = _printed_by(simple.producers)
     names = programs_of(simple.producers)
-    if said is None and names & NETWORK:
+    if text is None and names & NETWORK:
         scanner.find("remote_code", "runs what was downloaded")
-    elif said is None and names & _DECODERS - {"printf", "sed", "head", "tail", "cut"}:
+    elif text is None and names & _DECODERS - {"printf", "sed", "head", "tail", "cut"}:
         scanner.find("hidden_code", "runs text that was decoded or assembled")
-    return [] if said is None else [said]
+    return [] if text is None else [text]
 
 
 def _project_script(scanner: Scanner, use: Use) -> None:
@@ -398,7 +398,7 @@ def _awk_program(words: Sequence[str]) -> tuple[list[str], bool]:
 
 
 def _client(scanner: Scanner, use: Use) -> None:
-    for text in (*use.words[1:], *said_to(use.simple)):
+    for text in (*use.words[1:], *fed_texts(use.simple)):
         for command in _SHELL_OF_SQL.finditer(text):
             scanner.tried(command[1], use.place, use.depth)
         if sql_is_destructive(text) or sql_is_destructive(_ATTACHED.sub("", text)):

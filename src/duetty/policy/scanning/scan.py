@@ -37,7 +37,7 @@ from duetty.policy.scanning.interpreters import (
 )
 from duetty.policy.scanning.patterns import BY_PROGRAM, globbed, matching
 from duetty.policy.scanning.places import IMPORTANT, OWN, Place, place_of, written_class
-from duetty.policy.scanning.programs import NETWORK, SENDERS, SPECIAL, Use, said_to, sends_secrets
+from duetty.policy.scanning.programs import NETWORK, SENDERS, SPECIAL, Use, fed_texts, sends_secrets
 from duetty.policy.scanning.reader import read
 from duetty.policy.scanning.runners import (
     FISH,
@@ -92,7 +92,7 @@ _OWN_SERVER = re.compile(
 _HOLDS_COMMAND = re.compile(
     r"(?:^|[=!;|&(]|spawn |\bexec:)[\s\[\"']*((?:sudo |env )?(?:/(?:usr/)?s?bin/)?(?P<program>[a-z][\w.-]*)[ \t]+[^\n]+)"
 )
-_SQL_TOLD = re.compile(r"\s*(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
+_SQL_STATEMENT = re.compile(r"\s*(?:drop|truncate|delete|update|alter)\s", re.IGNORECASE)
 _ONLY_CHECKS = frozenset(["perl -c", "ruby -c", "php -l", "node --check", "bash -n", "sh -n"])
 _OUTPUT = re.compile("-(?:o|O|of|w|-out.*)")
 _NAMES = re.compile(r"[^\s(){}|'\"<>&;:-][^\s(){}|'\"<>&;]*")
@@ -385,7 +385,7 @@ class _Scanner:
                 if found["program"] in SWEPT or found["program"] in SHELLS:
                     for text in {found[1], found[1].rstrip("\"'])}")}:
                         self.tried(text, use.place._replace(is_elsewhere=elsewhere), use.depth)
-            if use.name not in WRAPPERS and _SQL_TOLD.match(word) and sql_is_destructive(word):
+            if use.name not in WRAPPERS and _SQL_STATEMENT.match(word) and sql_is_destructive(word):
                 self.find("database", word)
 
     def _started(self, use: Use, kind: str) -> None:
@@ -420,7 +420,7 @@ class _Scanner:
         if programs_of([use.simple, *use.simple.producers]) & NETWORK:
             self.downloads(path)
         elif use.name == "cat":
-            self.makes(path, "\n".join(said_to(use.simple)))
+            self.makes(path, "\n".join(fed_texts(use.simple)))
         elif use.name in ("echo", "printf"):
             self.makes(path, self.made.get(path, "") + printed(use.words) + "\n")
 

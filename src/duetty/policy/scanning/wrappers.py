@@ -110,14 +110,14 @@ a shell, options whose value a shell `reads` (or `only` these run anything), a p
 
 
 def _wrapper(valued: str, how: str) -> Wrapper:
-    said = {words[0]: words[1:] for part in how.split(",") if (words := part.split())}
+    options = {words[0]: words[1:] for part in how.split(",") if (words := part.split())}
     return Wrapper(
         frozenset(valued.split()),
-        int(said.get("skips", ["0"])[0]),
-        "text" in said,
-        frozenset(said.get("reads", ())),
-        "only" not in said,
-        frozenset(said.get("after", ())),
+        int(options.get("skips", ["0"])[0]),
+        "text" in options,
+        frozenset(options.get("reads", ())),
+        "only" not in options,
+        frozenset(options.get("after", ())),
     )
 
 

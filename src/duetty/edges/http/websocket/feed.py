@@ -20,7 +20,7 @@ from duetty.ops import ApprovalFeed, Entry, Lagged, View, entry_shape
 SCREEN_EVENTS = frozenset({"lines", "chars", "cursor", "mode", "diffs"})
 """What is found by looking at the screen and the bytes."""
 
-TOLD_EVENTS: dict[str, str] = {
+LOG_EVENTS: dict[str, str] = {
     "input": "input",
     "elements": "overlay",
     "state": "state",
@@ -33,7 +33,7 @@ TOLD_EVENTS: dict[str, str] = {
 }
 """Event of the log, and the word by which it is asked for."""
 
-EVENT_WORDS = (*sorted(SCREEN_EVENTS), "activity", "approval", *sorted(set(TOLD_EVENTS.values())))
+EVENT_WORDS = (*sorted(SCREEN_EVENTS), "activity", "approval", *sorted(set(LOG_EVENTS.values())))
 
 _PARAMETERS = frozenset(
     {"events", "format", "interval_ms", "idle_timeout_ms", "quiesce_ms", "session", "server"}
@@ -212,7 +212,7 @@ class Feed:
             case "elements":
                 if "overlay" in wanted.events:
                     await self._tell({**shape, "event": "overlay", **self._view.elements()})
-            case word if TOLD_EVENTS.get(word) in wanted.events:
+            case word if LOG_EVENTS.get(word) in wanted.events:
                 await self._tell(shape)
             case _:
                 pass
@@ -325,13 +325,13 @@ class Feed:
         """Those of this session: what waits, then each as it is asked and settled."""
         id_ = self._view.info().id
         with scope, suppress(anyio.EndOfStream), self._asked() as asked:
-            told = asked.pending()
+            changes = asked.pending()
             while True:
-                for each in told:
+                for each in changes:
                     if each.session_id == id_:
                         await self._tell({"event": "approval", "approval": each})
                 changed = await asked.receive()
-                told = asked.pending() if changed is None else [changed]
+                changes = asked.pending() if changed is None else [changed]
 
     # --- activity -----------------------------------------------------------------
 

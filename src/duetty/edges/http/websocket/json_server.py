@@ -72,12 +72,12 @@ class _Connection:
             suppress(anyio.EndOfStream),
         ):
             task_status.started()
-            told = asked.pending()
+            changes = asked.pending()
             while True:
-                for each in told:
+                for each in changes:
                     await self._socket.send_json(approval_shape(each))
                 changed = await asked.receive()
-                told = asked.pending() if changed is None else [changed]
+                changes = asked.pending() if changed is None else [changed]
 
     async def _subscribe(self, request: Request) -> None:
         wanted = parse_wanted(request.params, needs_activity=True)

@@ -147,11 +147,13 @@ class Requests:
         Raises:
             BadArguments: if another is named than the one this connection, or this request, is about.
         """
-        told = {name for name in named if isinstance(name, str)}  # another kind: the operation says
+        names = {
+            name for name in named if isinstance(name, str)
+        }  # another kind: the operation says
         if self._session is None:
-            if len(told) > 1:
+            if len(names) > 1:
                 raise BadArguments("session: the request names two")
-        elif not told <= {self._session(), *self._also()}:
+        elif not names <= {self._session(), *self._also()}:
             raise BadArguments(
                 "session: this connection is about another one",
                 hint="leave it out, or use /ws/json",
@@ -161,8 +163,8 @@ class Requests:
         try:
             is_idle = request.method in SUPERSEDING
             call = self._idle_result(request) if is_idle else self._result(request)
-            told = await self._socket.timed(outcome(call))
-            await self._socket.send_json(request.answer(**told))
+            reply = await self._socket.timed(outcome(call))
+            await self._socket.send_json(request.answer(**reply))
         finally:
             self._waits -= 1
             self._short -= is_short

@@ -33,8 +33,8 @@ async def _serve(doors: Doors, socket: Socket) -> None:
     try:
         room = await doors.dispatcher.join_room(socket.actor, parsed(first), socket.send)
     except (BadArguments, Exhausted, Unavailable, Conflict) as error:
-        told = {"type": "refused", "error": {"code": error.code, "message": error.message}}
-        await socket.send(encoded(told))
+        refusal = {"type": "refused", "error": {"code": error.code, "message": error.message}}
+        await socket.send(encoded(refusal))
         is_key = error.message.startswith("key:")
         return socket.end(Closing(4403 if is_key else 4400, error.message[:100]))
     try:
@@ -60,5 +60,5 @@ async def _converse(socket: Socket, room: Room) -> None:
         try:
             await room.take(parsed(message))
         except BadArguments as error:
-            told = {"type": "refused", "error": {"code": error.code, "message": error.message}}
-            await socket.send(encoded(told))
+            refusal = {"type": "refused", "error": {"code": error.code, "message": error.message}}
+            await socket.send(encoded(refusal))

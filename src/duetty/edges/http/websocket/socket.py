@@ -133,9 +133,9 @@ class Socket:
         if message["type"] == "websocket.disconnect":
             return None
         text = message.get("text")
-        said: str | bytes = text if text is not None else message["bytes"]
-        self._fairness.asked(self.actor.identity, len(said))
-        return said
+        content: str | bytes = text if text is not None else message["bytes"]
+        self._fairness.asked(self.actor.identity, len(content))
+        return content
 
     async def _wait_for_turn(self) -> None:
         if is_free(self.actor) or not self._fairness.owed_s(self.actor.identity):

@@ -46,8 +46,8 @@ class Stream:
         self._was_typed = anyio.Event()
         self._thumb_s = float("-inf")
         self._thumb: object = None
-        self._told_size: ShownSize | None = None
-        self._told_elements: dict[str, Any] | None = None
+        self._sent_size: ShownSize | None = None
+        self._sent_elements: dict[str, Any] | None = None
 
     @property
     def view(self) -> View:
@@ -295,12 +295,12 @@ class Stream:
         await self._tell("gap", skipped=end - start, start=start, end=end)
 
     async def _tell_size(self, view: View) -> None:
-        while (size := view.size()) != self._told_size:
-            self._told_size = size
+        while (size := view.size()) != self._sent_size:
+            self._sent_size = size
             await self._tell("size", **asdict(size))
 
     async def _tell_elements(self, view: View) -> None:
         elements = view.elements()
-        if elements != self._told_elements:
-            self._told_elements = elements
+        if elements != self._sent_elements:
+            self._sent_elements = elements
             await self._tell("elements", **elements)

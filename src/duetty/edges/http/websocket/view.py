@@ -203,9 +203,9 @@ class _Connection:
     async def _answer(self, call: messages.Call) -> None:
         try:
             calling = self._dispatcher.call(self._socket.actor, call.operation, call.arguments)
-            told = await self._socket.timed(outcome(calling))
-            type_ = "error" if "error" in told else "result"
-            await self._socket.send_json({"type": type_, "id": call.id, **told})
+            reply = await self._socket.timed(outcome(calling))
+            type_ = "error" if "error" in reply else "result"
+            await self._socket.send_json({"type": type_, "id": call.id, **reply})
         finally:
             self._calls -= 1
 
@@ -247,8 +247,8 @@ class _Connection:
                             await self._socket.send_json({"type": "approval", "approval": changed})
                         else:
                             waiting = asked.pending()
-                            told = {"type": "approvals", "approvals": waiting}
-                            await self._socket.send_json(told)
+                            message = {"type": "approvals", "approvals": waiting}
+                            await self._socket.send_json(message)
                 except anyio.EndOfStream:
                     tasks.cancel_scope.cancel()
 

@@ -171,8 +171,8 @@ async def _send_message(calls: Calls, arguments: Json) -> Answer:
     try:
         sent: Any = await calls("agent.send", wanted)
     except (AgentNotConfigured, AgentNotInstalled) as error:
-        told = f"{error.message}: {error.hint}"
-        return Answer(content={"state": "not_configured", "message": told}, failure=told)
+        message = f"{error.message}: {error.hint}"
+        return Answer(content={"state": "not_configured", "message": message}, failure=message)
     content = _agent_shape(sent.info)
     if sent.answer is not None:
         content["message"] = sent.answer

@@ -40,12 +40,12 @@ async def _terminal(calls: Calls, arguments: Json) -> Answer:
 
 
 def _failed(error: DuettyError) -> Answer:
-    told: Json = {"code": error.code, "message": error.message}
-    told |= {"hint": error.hint, "details": dict(error.details)}
+    fields: Json = {"code": error.code, "message": error.message}
+    fields |= {"hint": error.hint, "details": dict(error.details)}
     # For a model the message stands before it, and how its request was read is nothing new to it.
     news = {name: value for name, value in error.details.items() if value and name != "metadata"}
     text: Json = {"code": error.code, "hint": error.hint, "details": news}
-    return Answer(content={"error": told}, text={"error": text}, failure=shortened(error.message))
+    return Answer(content={"error": fields}, text={"error": text}, failure=shortened(error.message))
 
 
 def cut_off(arguments: object, message: str) -> Answer:
@@ -93,8 +93,8 @@ def _bound_ms(arguments: Json) -> int | None:
     execution = arguments.get("execution")
     if not isinstance(execution, dict):
         return None
-    said = cast("Json", execution)
-    bound = said.get("timeout", said.get("timeout_ms"))
+    fields = cast("Json", execution)
+    bound = fields.get("timeout", fields.get("timeout_ms"))
     return bound if isinstance(bound, int) else None
 
 

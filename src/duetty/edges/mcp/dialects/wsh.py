@@ -425,12 +425,12 @@ async def _end_of_block(session: str, block: str, calls: Calls) -> Json:
     return {"ended": {"session": session, "block": ended.id, "exit_code": ended.exit_code}}
 
 
-def _telling(
+def _with_ended(
     run: Callable[[Calls, Json], Awaitable[Answer]],
 ) -> Callable[[Calls, Json], Awaitable[Answer]]:
     """The same tool, which also tells what ended that its caller stopped waiting for."""
 
-    async def told(calls: Calls, arguments: Json) -> Answer:
+    async def with_ended(calls: Calls, arguments: Json) -> Answer:
         answer = await run(calls, arguments)
         if isinstance(answer.text, list):
             return answer  # a published array has no place for it
@@ -443,7 +443,7 @@ def _telling(
             text = {**cast("Json", text), **news}
         return replace(answer, content=answer.content | news, text=text)
 
-    return told
+    return with_ended
 
 
 def _ended(result: Any, view: str) -> Json:
@@ -624,7 +624,7 @@ TOOLS = (
         description="List all sessions with what each is doing, or look at one.",
         parameters={"session": text("only this session"), "tag": texts("only with one of these")},
         result={"type": "object", "description": "{sessions: [...]}, or the one session asked for"},
-        run=_telling(_list_sessions),
+        run=_with_ended(_list_sessions),
         is_read_only=True,
     ),
     Tool(
@@ -680,7 +680,7 @@ TOOLS = (
             **_PROGRAM,
         ),
         session_word="session",
-        run=_telling(_send_input),
+        run=_with_ended(_send_input),
         is_destructive=True,
     ),
     Tool(
@@ -732,7 +732,7 @@ TOOLS = (
         },
         result=object_of(["generation"], generation=INTEGER, state=STRING, **_MATCH),
         session_word="session",
-        run=_telling(_await_quiesce),
+        run=_with_ended(_await_quiesce),
         is_read_only=True,
         tail=_tail,
         bound_ms=_bound_ms,
@@ -798,7 +798,7 @@ TOOLS = (
             approved=APPROVED,
         ),
         session_word="session",
-        run=_telling(_run_command),
+        run=_with_ended(_run_command),
         is_destructive=True,
         tail=_tail,
         bound_ms=_bound_ms,

@@ -238,16 +238,16 @@ def _jq(use: Use) -> str | None:
         token = _JQ_TOKEN.match(form, position)
         if token is None:
             return "a jq filter that is not known to only select"
-        said = token[0].strip()
+        text = token[0].strip()
         # Only in an object of its own, and before what follows a key: `{a: if . then 1, env end}` has none.
         is_key = opened[-1:] == ["{"] and before in ("{", ",") and _JQ_KEY.match(form, token.end())
-        if token["name"] and not is_key and said not in _JQ_NAMES:
+        if token["name"] and not is_key and text not in _JQ_NAMES:
             return "a jq filter that is not known to only select"
-        if said in ("{", "(", "[", ".[") or (said == "if" and not is_key):
-            opened.append(said)
-        elif (said in ("}", ")", "]") or (said == "end" and not is_key)) and opened:
+        if text in ("{", "(", "[", ".[") or (text == "if" and not is_key):
+            opened.append(text)
+        elif (text in ("}", ")", "]") or (text == "end" and not is_key)) and opened:
             opened.pop()
-        before = said or before
+        before = text or before
         position = token.end()
     return None
 
