@@ -584,9 +584,7 @@ def _misfit(schema: Any, arguments: Mapping[str, Any]) -> str | None:
     """What is wrong with these arguments; `null` for one that is not required is as good as none."""
     required: object = schema.get("required") if isinstance(schema, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     needed = cast("list[object]", required) if isinstance(required, list) else []
-    said = {
-        name: each for name, each in arguments.items() if each is not None or name in needed
-    }
+    said = {name: each for name, each in arguments.items() if each is not None or name in needed}
     return problem_of(schema, said)
 
 
