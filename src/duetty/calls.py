@@ -32,7 +32,7 @@ class Scope(StrEnum):
 
 EVERY_SCOPE = frozenset(Scope)
 
-DIALECTS = ("wsh", "command", "terminal", "elwood", "gateway")
+DIALECTS = ("wsh", "command", "terminal", "elwood", "gateway", "rooms", "front")
 """The vocabularies in which calls may come, besides our own."""
 
 SCOPE_OF: Mapping[Effect, Scope] = {

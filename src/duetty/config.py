@@ -234,7 +234,7 @@ class Settings:
     )
     mcp_dialects: tuple[str, ...] = _setting(
         ("wsh",),
-        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, elwood, gateway",
+        "vocabularies that an MCP client gets when it asks for none: wsh, command, terminal, elwood, gateway, rooms, front",
     )
 
 

@@ -372,6 +372,8 @@ class Server:
         users = Users(self._paths.users_file, self._clock)
         users.restore()
         replicas = await tasks.start(self._keep_replicas, hub)
+        rooms = Rooms()
+        replicas.on_change = rooms.touch
         self._hub = hub
         self._replicas = replicas
         membership = Membership(
@@ -384,7 +386,7 @@ class Server:
             replicas=replicas,
             metrics=HubMetrics(self._clock),
             membership=membership,
-            rooms=Rooms(),
+            rooms=rooms,
             users=users,
             node=Node(
                 hostname=hub.hostname,
@@ -478,7 +480,7 @@ class Server:
             | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
-                *bridge_routes(dispatcher, guard, self._bridge_secret),
+                *bridge_routes(dispatcher, guard, self._bridge_secret, self._stopping.wait),
                 *websocket_routes(dispatcher, guard, self._stopping.wait),
                 *sse_routes(dispatcher, guard, self._stopping.wait),
                 *probe_routes(dispatcher, guard),

@@ -1,30 +1,19 @@
 """Any program as a tool host in a room (docs/rooms.md): it announces, is called, and answers once."""
 
-import json
-from collections.abc import AsyncGenerator, Iterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import anyio
 import anyio.to_thread
 import httpx
 import pytest
-from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from tests.edges.http.asking import new_token, refusal
 from tests.hub.conftest import Servers
+from tests.hub.room_host import hosting
 
-ECHO = {
-    "name": "echo",
-    "description": "Says it again.",
-    "inputSchema": {
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": False,
-    },
-}
 SECRET = "the-bridge-s-own-secret"
 
 
@@ -32,35 +21,6 @@ SECRET = "the-bridge-s-own-secret"
 def hub() -> Iterator[Servers]:
     with ExitStack() as stack:
         yield Servers(stack, BRIDGE_SECRET=SECRET)
-
-
-class Host:
-    def __init__(self, socket: ClientConnection, welcome: dict[str, Any]) -> None:
-        self.socket = socket
-        self.room = welcome["sessionId"]
-        self.key = welcome["key"]
-        self.calls: list[dict[str, Any]] = []
-
-    async def next(self) -> dict[str, Any]:
-        with anyio.fail_after(30):
-            told = json.loads(await self.socket.recv())
-        self.calls.append(told)
-        return told
-
-    async def answer(self, call: dict[str, Any], result: object) -> None:
-        told = {"type": "result", "commandId": call["commandId"], "result": result}
-        await self.socket.send(json.dumps(told))
-
-
-@asynccontextmanager
-async def hosting(hub: Servers, token: str | None = None, **more: Any) -> AsyncGenerator[Host]:
-    url = f"{hub.hub.url().replace('http', 'ws')}/ws/room"
-    headers = {"Authorization": f"Bearer {token or hub.hub.token()}"}
-    async with connect(url, additional_headers=headers, proxy=None) as socket:
-        said = {"type": "announce", "protocol": 1, "tools": [ECHO], "title": "Home page", **more}
-        await socket.send(json.dumps(said))
-        with anyio.fail_after(30):
-            yield Host(socket, json.loads(await socket.recv()))
 
 
 def post(hub: Servers, room: str, **body: Any) -> httpx.Response:

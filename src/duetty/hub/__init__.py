@@ -1,6 +1,7 @@
 """Other nodes that this one speaks for: those it dials, and those that dialled it."""
 
 from duetty.hub.addresses import Address, IpRules, parse_address
+from duetty.hub.bridge import Bridge
 from duetty.hub.dedupe import Dedupe
 from duetty.hub.directory import Claim
 from duetty.hub.hub import Hub
@@ -23,13 +24,15 @@ from duetty.hub.network import Network
 from duetty.hub.nodes import RemoteNode
 from duetty.hub.remote_rooms import (
     RemoteRoom,
+    announce_again,
     claim_room,
+    error_of,
     find_remote,
     may_return,
     remote_rooms,
 )
 from duetty.hub.replicas import NodeClaim, Replicas, open_replicas
-from duetty.hub.rooms import Announced, Room, Rooms, parse_announcement
+from duetty.hub.rooms import Announced, Room, Rooms, parse_announcement, plain_tool_name
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
 from duetty.hub.users import SCOPES_OF, USER_SCOPES, Share, Users
 
@@ -43,6 +46,7 @@ __all__ = [
     "Answer",
     "Aside",
     "Asking",
+    "Bridge",
     "Channel",
     "Claim",
     "Dedupe",
@@ -69,7 +73,9 @@ __all__ = [
     "Share",
     "SocketRefused",
     "Users",
+    "announce_again",
     "claim_room",
+    "error_of",
     "find_remote",
     "greet",
     "listed",
@@ -79,6 +85,7 @@ __all__ = [
     "packed",
     "parse_address",
     "parse_announcement",
+    "plain_tool_name",
     "remote_rooms",
     "unpacked",
 ]

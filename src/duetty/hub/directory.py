@@ -206,7 +206,7 @@ class Directory:
     ) -> None:
         self.replica = bus.name
         self.is_draining = False
-        self._bus = bus
+        self.bus = self._bus = bus
         self._tasks = tasks
         self.on_change: Callable[[str | None], None] = lambda _user: None
         self.on_replica_gone: Callable[[str], None] = lambda _replica: None

@@ -2,19 +2,25 @@
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager, suppress
 from hashlib import sha256
 from typing import Any, cast
 
-from duetty.errors import DuettyError, RoomNotFound, SessionNotFound
+import anyio
+
+from duetty.errors import DuettyError, EngineUnavailable, RoomNotFound, SessionNotFound
+from duetty.hub.bus import Bus, joined
 from duetty.hub.directory import Claim, Command, Directory, Place
-from duetty.hub.rooms import Announced, Progress, Room, parse_announcement
+from duetty.hub.rooms import MAX_TEXT_CHARS, Announced, Progress, Room, parse_announcement
 
 DESCRIBE_S = 5.0
+TOLD_AHEAD = 64
+"""Messages of progress that wait for their caller; more of them are left out."""
 
 
 class RemoteRoom:
-    """What a `Room` is to a caller. Progress does not come over the bus."""
+    """What a `Room` is to a caller."""
 
     def __init__(self, directory: Directory, place: Place) -> None:
         self._directory = directory
@@ -32,13 +38,18 @@ class RemoteRoom:
     ) -> Any:
         """Raises what `Room.call` does, and what `Directory.call` does."""
         body = {"tool": tool, "args": args}
-        return await self._ask(command_id, body, within_s)
+        if progress is None:
+            return await self._ask(command_id, body, within_s)
+        topic = _topic(self.id, self.owner, command_id)
+        async with _hearing(self._directory.bus, topic, progress):
+            return await self._ask(command_id, {**body, "hears": True}, within_s)
 
     async def announced(self) -> Announced:
         """Raises:
         DuettyError: if its replica does not answer.
         """
-        fields = await self._ask(f"describe {self._place.claim}", {}, DESCRIBE_S)
+        said = self._place.about.get("said", 0)
+        fields = await self._ask(f"describe {self._place.claim} {said}", {}, DESCRIBE_S)
         return parse_announcement(cast("dict[str, Any]", fields))
 
     async def _ask(self, command_id: str, body: Mapping[str, Any], within_s: float) -> Any:
@@ -52,7 +63,7 @@ class RemoteRoom:
             )
         )
         if "error" in answer:
-            raise _error_of(answer["error"])
+            raise error_of(answer["error"])
         return answer["result"]
 
 
@@ -90,21 +101,71 @@ async def may_return(directory: Directory, announced: Announced, user: str | Non
 async def claim_room(directory: Directory, room: Room) -> Claim:
     """Raises what `Directory.claim` does."""
     key = _digest(room.key)
-    return await directory.claim(
-        room.id, user=room.owner, node=key, about={"room": key}, held=_HeldRoom(room)
-    )
+    held = _HeldRoom(room, directory.bus)
+    return await directory.claim(room.id, user=room.owner, node=key, about={"room": key}, held=held)
+
+
+async def announce_again(claim: Claim) -> None:
+    """It announced something else: other replicas ask for it anew."""
+    about = claim.place.about
+    await claim.describe({**about, "said": int(about.get("said", 0)) + 1})
+
+
+@asynccontextmanager
+async def _hearing(bus: Bus, topic: str, progress: Progress) -> AsyncGenerator[None]:
+    """While inside, what is messages under this topic reaches the caller, in order."""
+    messages, waiting = anyio.create_memory_object_stream[bytes](TOLD_AHEAD)
+
+    def hear(message: bytes) -> None:
+        with suppress(anyio.WouldBlock, anyio.ClosedResourceError, anyio.BrokenResourceError):
+            messages.send_nowait(message)
+
+    async def pass_on() -> None:
+        async for message in waiting:
+            await progress(*json.loads(message))
+
+    listening = await bus.subscribe(topic, hear)
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(pass_on)
+            yield
+            messages.close()  # what came before the answer is messages before it
+    finally:
+        messages.close()
+        with anyio.move_on_after(DESCRIBE_S, shield=True), suppress(EngineUnavailable):
+            await listening.close()
+        waiting.close()
+
+
+def _topic(room: str, user: str | None, command_id: str) -> str:
+    whose = sha256(json.dumps([room, user, command_id]).encode()).hexdigest()
+    return joined("progress", whose)
 
 
 class _HeldRoom:
-    def __init__(self, room: Room) -> None:
+    def __init__(self, room: Room, bus: Bus) -> None:
         self._room = room
+        self._bus = bus
+
+    def _progress(self, command: Command) -> Progress:
+        topic = _topic(self._room.id, command.user, command.command_id)
+
+        async def tell(done: float, total: float | None, message: str | None) -> None:
+            with suppress(EngineUnavailable):
+                await self._bus.publish(topic, json.dumps([done, total, message]).encode())
+
+        return tell
 
     async def call(self, command: Command) -> bytes:
         fields = cast("dict[str, Any]", json.loads(command.body))
         try:
             result = (
                 await self._room.call(
-                    command.command_id, fields["tool"], fields["args"], within_s=command.within_s
+                    command.command_id,
+                    fields["tool"],
+                    fields["args"],
+                    within_s=command.within_s,
+                    progress=self._progress(command) if fields.get("hears") else None,
                 )
                 if fields
                 else _description(self._room.announced)
@@ -149,9 +210,15 @@ def _classes(kind: type[DuettyError]) -> dict[str, type[DuettyError]]:
     return found
 
 
-def _error_of(fields: Mapping[str, Any]) -> DuettyError:
-    """The error that the other replica met, as if it had been met here."""
-    kind = _classes(DuettyError).get(fields["code"], DuettyError)
+def error_of(fields: Mapping[str, Any]) -> DuettyError:
+    """The error that another replica or a bridge met, as if it had been met here."""
+    kind = _classes(DuettyError).get(str(fields.get("code")), DuettyError)
     error = kind.__new__(kind)
-    DuettyError.__init__(error, fields["message"], hint=fields["hint"], details=fields["details"])
+    hint, details = fields.get("hint"), fields.get("details")
+    DuettyError.__init__(
+        error,
+        str(fields.get("message"))[:MAX_TEXT_CHARS],
+        hint=hint if isinstance(hint, str) else None,
+        details=cast("Mapping[str, Any]", details) if isinstance(details, dict) else {},
+    )
     return error

@@ -67,6 +67,7 @@ async def open_replicas(
         def changed(user: str | None) -> None:
             replicas.changed(user)
             hub.changed()
+            replicas.on_change()
 
         directory.on_change = changed
         directory.on_replica_gone = replicas.on_replica_gone
@@ -107,6 +108,8 @@ class Replicas:
         self._theirs: dict[bytes, _TheirLink] = {}
         self._elsewhere: dict[str, tuple[Place, RemoteNode]] = {}
         self._lost: dict[str, float] = {}
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when something joined or left another replica, or said something else of itself."""
         self.relaying = 0
         """Streams of other replicas to nodes of ours."""
 

@@ -6,6 +6,7 @@ Knows no sockets: a host's messages come in through `take`, what it is told goes
 import hmac
 import json
 import logging
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
@@ -34,6 +35,9 @@ PROTOCOL = 1
 MAX_TOOLS = 200
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_NAME_CHARS = 128
+PLAIN_CHARS = 58
+"""So that it fits into the 64 of most MCP clients, with what stands before it."""
+
 MAX_TEXT_CHARS = 2_000
 CALLS_EACH = 64
 KEPT_ANSWERS, KEPT_BYTES = 1_000, 64 * 1024
@@ -42,6 +46,11 @@ ROOMS_EACH = 1_000
 
 Send = Callable[[str], Awaitable[None]]
 Progress = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+def plain_tool_name(name: str) -> str:
+    """As an MCP client takes it: a tool can be called by this, too."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:PLAIN_CHARS]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +150,8 @@ class Room:
         self._calls: dict[str, _Call] = {}
         self._kept: OrderedDict[str, _Call] = OrderedDict()
         self._left: str | None = None
+        self.active_s = anyio.current_time()
+        """When it was last called, or said something."""
 
     # --- a caller's side ----------------------------------------------------------
 
@@ -160,7 +171,8 @@ class Room:
             RoomLeft, Deadline: it may have been done.
             ToolFailed: what the host said.
         """
-        self._check(tool, args)
+        tool = self._checked(tool, args)
+        self.active_s = anyio.current_time()
         digest = sha256(json.dumps([tool, args], sort_keys=True).encode()).digest()
         call = self._calls.get(command_id) or self._kept.get(command_id)
         if call is not None and call.digest != digest:
@@ -187,17 +199,21 @@ class Room:
                 await self._cancel(command_id)
         return self._answer(call)
 
-    def _check(self, tool: str, args: Mapping[str, Any]) -> None:
+    def _checked(self, tool: str, args: Mapping[str, Any]) -> str:
+        """The tool's name, as it was announced."""
         if self._left is not None:
             raise RoomNotFound(self.id)
-        known = self.announced.tools.get(tool)
+        tools = self.announced.tools
+        named = (each for each in tools.values() if plain_tool_name(each.name) == tool)
+        known = tools.get(tool) or next(named, None)
         if known is None:
-            raise RoomToolNotFound(tool[:100], sorted(self.announced.tools))
+            raise RoomToolNotFound(tool[:100], sorted(tools))
         problem = problem_of(known.schema, args)
         if problem is not None:
             raise BadArguments(
                 f"args do not fit the schema of {tool!r}: {problem}", details={"executed": False}
             )
+        return known.name
 
     async def _cancel(self, command_id: str) -> None:
         self._calls.pop(command_id, None)
@@ -220,13 +236,17 @@ class Room:
 
     # --- the host's side ----------------------------------------------------------
 
-    async def take(self, fields: Mapping[str, Any]) -> None:
-        """Raises:
-        BadArguments: if it is no message of a host.
+    async def take(self, fields: Mapping[str, Any]) -> bool:
+        """Whether it announced something else than before.
+
+        Raises:
+            BadArguments: if it is no message of a host.
         """
+        self.active_s = anyio.current_time()
         match fields:
             case {"type": "announce"}:
                 self.announced = parse_announcement(fields)
+                return True
             case {"type": "result" | "error", "commandId": str(command_id)}:
                 call = self._calls.pop(command_id, None)
                 if call is not None:
@@ -236,7 +256,7 @@ class Room:
             case {"type": "progress", "commandId": str(command_id), "progress": progress}:
                 call = self._calls.get(command_id)
                 if call is None or call.progress is None or not isinstance(progress, int | float):
-                    return
+                    return False
                 total, message = fields.get("total"), _text(fields.get("message")) or None
                 await call.progress(
                     float(progress),
@@ -244,9 +264,10 @@ class Room:
                     message,
                 )
             case {"type": str()}:
-                return  # of a newer version
+                pass  # of a newer version
             case _:
                 raise BadArguments("a message of a host has a type")
+        return False
 
     def _keep(self, command_id: str, call: _Call) -> None:
         if len(json.dumps(call.answer)) > KEPT_BYTES:
@@ -319,7 +340,7 @@ class Rooms:
                 self._epoch,
             )
         self._rooms[room.id] = room
-        self._tell()
+        self.touch()
         log.info("room_joined", extra={"room": room.id, "tools": len(announced.tools)})
         return room
 
@@ -327,7 +348,7 @@ class Rooms:
         room.leave()
         if self._rooms.get(room.id) is room:
             del self._rooms[room.id]
-            self._tell()
+            self.touch()
             log.info("room_left", extra={"room": room.id})
 
     def of(self, owner: str | None) -> list[Room]:
@@ -345,7 +366,8 @@ class Rooms:
     def __len__(self) -> int:
         return len(self._rooms)
 
-    def _tell(self) -> None:
+    def touch(self) -> None:
+        """What there is has changed, here or at another replica."""
         self.changes += 1
         self._changed.set()
         self._changed = anyio.Event()

@@ -14,6 +14,7 @@ from duetty.hub import (
     RemoteNode,
     Room,
     packed,
+    plain_tool_name,
     unpacked,
 )
 from duetty.ops.access import BROWSER_S, Access, Live
@@ -32,8 +33,10 @@ from duetty.ops.operation import Operation, Route
 from duetty.ops.oversight import Oversight, open_oversight
 from duetty.ops.page_opening import PageOpening
 from duetty.ops.permits import permit
+from duetty.ops.rooms import room_candidates
 from duetty.ops.selection import SESSION_HEADER
 from duetty.ops.services import Node, Services
+from duetty.ops.sessions import selected
 from duetty.ops.shares import Shares
 from duetty.ops.table import OPERATIONS
 from duetty.store import ApprovalRecord
@@ -88,5 +91,8 @@ __all__ = [
     "open_oversight",
     "packed",
     "permit",
+    "plain_tool_name",
+    "room_candidates",
+    "selected",
     "unpacked",
 ]

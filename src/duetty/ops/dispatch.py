@@ -46,7 +46,7 @@ from duetty.ops.permits import REMOVED, keep_within, named_now, permit, permit_c
 from duetty.ops.remote_callers import Hearing
 from duetty.ops.remote_calls import everywhere, forward
 from duetty.ops.remote_streams import begin_typing, relayed_events, relayed_socket
-from duetty.ops.rooms import close_room, open_room
+from duetty.ops.rooms import close_room, hear_room, open_room
 from duetty.ops.sandbox_choice import keep_confined
 from duetty.ops.selection import Candidate
 from duetty.ops.services import Node, Services, Steps
@@ -323,6 +323,14 @@ class Dispatcher:
         BadArguments, Exhausted: if it cannot be one.
         """
         return await open_room(self._services, actor, parse_announcement(announcement), send)
+
+    async def hear_room(self, room: Room, told: Mapping[str, Any]) -> None:
+        """A message of its tool host.
+
+        Raises:
+            BadArguments: if it is none.
+        """
+        await hear_room(self._services, room, told)
 
     async def leave_room(self, room: Room) -> None:
         await close_room(self._services, room)

@@ -1,7 +1,7 @@
 """Operations on rooms: the tool hosts that joined this hub, and calls of their tools."""
 
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -22,22 +22,70 @@ from duetty.hub import (
     Announced,
     RemoteRoom,
     Room,
+    announce_again,
     claim_room,
     find_remote,
     may_return,
+    plain_tool_name,
     remote_rooms,
 )
 from duetty.ops.joined_nodes import RELEASE_S
 from duetty.ops.judgements import PLAIN
 from duetty.ops.operation import Operation, Route
+from duetty.ops.selection import Candidate
 from duetty.ops.services import Services
 from duetty.wire.params import Nothing
-from duetty.wire.rooms import RoomCallParams, RoomInfo, RoomResult, RoomTool
+from duetty.wire.rooms import (
+    RoomCallParams,
+    RoomInfo,
+    RoomResult,
+    RoomTool,
+    RoomTools,
+    RoomToolsParams,
+)
+
+HOW_TO_JOIN = "start a program that joins as a tool host, such as the plugin of a design tool"
 
 
 async def _list(params: Nothing, services: Services, actor: Actor) -> list[RoomInfo]:
-    own = [room_info(room.id, room.announced) for room in services.rooms.of(actor.user)]
-    return [*own, *await _elsewhere(services, actor.user)]
+    return await listed_rooms(services, actor.user)
+
+
+async def listed_rooms(services: Services, user: str | None) -> list[RoomInfo]:
+    now_s = anyio.current_time()
+    own = [
+        room_info(room.id, room.announced, int((now_s - room.active_s) * 1000))
+        for room in services.rooms.of(user)
+    ]
+    return [*own, *await _elsewhere(services, user)]
+
+
+async def _tools(params: RoomToolsParams, services: Services, actor: Actor) -> RoomTools:
+    rooms = services.rooms
+    if params.after is not None and params.wait_ms:
+        with anyio.move_on_after(params.wait_ms / 1000):
+            while rooms.changes <= params.after:
+                await rooms.changed()
+    seq = rooms.changes
+    return RoomTools(seq=seq, rooms=await listed_rooms(services, actor.user))
+
+
+def room_candidates(rooms: Sequence[RoomInfo], tool: str) -> list[Candidate]:
+    """Those that a call of this tool can mean."""
+    return [
+        Candidate(
+            session_id=room.session_id,
+            name=room.session_id,
+            title=room.title,
+            machine="",
+            cwd="",
+            last_activity_ms=room.last_activity_ms,
+            document_name=room.document_name,
+            file_key=room.file_key,
+        )
+        for room in rooms
+        if any(tool in (each.name, plain_tool_name(each.name)) for each in room.tools)
+    ]
 
 
 async def _elsewhere(services: Services, user: str | None) -> list[RoomInfo]:
@@ -90,6 +138,17 @@ async def open_room(
     return room
 
 
+async def hear_room(services: Services, room: Room, told: Mapping[str, Any]) -> None:
+    """Raises:
+    BadArguments: if it is no message of a host.
+    """
+    if await room.take(told):
+        services.rooms.touch()
+        claim = services.room_claims.get(room.id)
+        if claim is not None:
+            await announce_again(claim)
+
+
 async def close_room(services: Services, room: Room) -> None:
     services.rooms.leave(room)
     if not services.rooms.has(room.id):
@@ -113,8 +172,9 @@ async def _call(params: RoomCallParams, services: Services, actor: Actor) -> Roo
     return RoomResult(command_id=command_id, result=result)
 
 
-def room_info(room: str, announced: Announced) -> RoomInfo:
+def room_info(room: str, announced: Announced, last_activity_ms: int = 0) -> RoomInfo:
     return RoomInfo(
+        last_activity_ms=last_activity_ms,
         session_id=room,
         title=announced.title or announced.document_name,
         document_name=announced.document_name or None,
@@ -135,6 +195,17 @@ LIST = Operation(
     result=list[RoomInfo],
     run=_list,
     route=Route(method="GET", path="/rooms"),
+)
+TOOLS = Operation(
+    name="room.tools",
+    summary="The same with the number of the last change; waits for one after it.",
+    effect=Effect.READ,
+    judged=PLAIN,
+    params=RoomToolsParams,
+    result=RoomTools,
+    run=_tools,
+    route=Route(method="GET", path="/rooms/tools"),
+    waits=True,
 )
 CALL = Operation(
     name="room.call",

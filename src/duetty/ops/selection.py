@@ -56,13 +56,15 @@ class Candidate:
             "cwd": clean(self.cwd),
             "lastActivityMs": self.last_activity_ms,
         }
-        return {name: value for name, value in fields.items() if value is not None}
+        return {name: value for name, value in fields.items() if value not in (None, "")}
 
     @property
     def label(self) -> str:
         """By which a person knows it."""
         if self.document_name:
             return clean(self.document_name)
+        if not self.cwd:  # no terminal
+            return clean(self.title)
         return f"{clean(self.name)}: {clean(self.title)} in {clean(self.cwd)}"
 
 
@@ -80,7 +82,12 @@ def candidate_of(session: Session, machine: str) -> Candidate:
 Candidates = Callable[[Actor], Awaitable[Sequence[Candidate]]]
 
 
-def select(candidates: Sequence[Candidate], *, remembered: str | None = None) -> Candidate:
+def select(
+    candidates: Sequence[Candidate],
+    *,
+    remembered: str | None = None,
+    how_to_start: str = HOW_TO_START,
+) -> Candidate:
     """The session that is meant by a call that names none; `remembered` is the id chosen before.
 
     Raises:
@@ -88,7 +95,7 @@ def select(candidates: Sequence[Candidate], *, remembered: str | None = None) ->
         MultipleSessions: if there are several, and none of them was chosen.
     """
     if not candidates:
-        raise NoActiveSession("no session is active", hint=HOW_TO_START)
+        raise NoActiveSession("no session is active", hint=how_to_start)
     if len(candidates) == 1:
         return candidates[0]
     for each in candidates:

@@ -29,8 +29,9 @@ from duetty.errors import (
 from duetty.ids import checked_session_name, checked_tag
 from duetty.ops.judgements import PLAIN, RunsLine
 from duetty.ops.operation import Operation, Route
+from duetty.ops.rooms import HOW_TO_JOIN, listed_rooms, room_candidates
 from duetty.ops.sandbox_choice import sandbox_order
-from duetty.ops.selection import Candidate, candidate_of, select
+from duetty.ops.selection import HOW_TO_START, Candidate, candidate_of, select
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
 from duetty.session import Bounds, OpenRequest, Session
@@ -255,9 +256,20 @@ def _may_be_meant(session: Session, actor: Actor) -> bool:
 
 async def _select(params: SelectParams, services: Services, actor: Actor) -> SelectedSession:
     candidates: Sequence[Candidate] = own_candidates(services, actor)
-    if services.candidates is not None:
+    if params.room_tool is not None:
+        told = await listed_rooms(services, actor.user)
+        candidates = room_candidates(told, params.room_tool)
+    elif services.candidates is not None:
         candidates = await services.candidates(actor)
-    found = select(candidates, remembered=params.remembered)
+    return selected(candidates, params)
+
+
+def selected(candidates: Sequence[Candidate], params: SelectParams) -> SelectedSession:
+    """Raises:
+    NoActiveSession, MultipleSessions: as `select` does.
+    """
+    how = HOW_TO_START if params.room_tool is None else HOW_TO_JOIN
+    found = select(candidates, remembered=params.remembered, how_to_start=how)
     return SelectedSession(
         session=found.name,
         session_id=found.session_id,

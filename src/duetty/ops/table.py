@@ -56,6 +56,7 @@ OPERATIONS: Mapping[str, Operation[Any, Any]] = {
         users.SHARES,
         users.REVOKE,
         rooms.LIST,
+        rooms.TOOLS,
         rooms.CALL,
         tokens.CREATE,
         tokens.LIST,

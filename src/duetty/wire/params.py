@@ -134,6 +134,11 @@ class SelectParams(Params):
     remembered: str | None = Field(
         None, description="id of the session that was chosen before, if it is still active"
     )
+    room_tool: str | None = Field(
+        None,
+        description="of tool hosts in place of terminals: those that announced this tool",
+        max_length=200,
+    )
 
 
 class UpdateParams(SessionParams):

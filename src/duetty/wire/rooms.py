@@ -17,6 +17,11 @@ class RoomCallParams(Params):
     wait_ms: int = Field(30_000, description="for the answer", ge=1, le=600_000)
 
 
+class RoomToolsParams(Params):
+    after: int | None = Field(None, description="wait for a change after this number")
+    wait_ms: int = Field(0, description="how long at most", ge=0, le=600_000)
+
+
 class RoomTool(Result):
     name: str
     description: str
@@ -29,6 +34,12 @@ class RoomInfo(Result):
     document_name: str | None
     file_key: str | None
     tools: list[RoomTool]
+    last_activity_ms: int = Field(0, description="since it was called or said something")
+
+
+class RoomTools(Result):
+    seq: int = Field(description="of the last change")
+    rooms: list[RoomInfo]
 
 
 class RoomResult(Result):

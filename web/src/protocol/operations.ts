@@ -205,12 +205,27 @@ export interface RoomInfo {
   document_name: string | null;
   file_key: string | null;
   tools: RoomTool[];
+  /** since it was called or said something */
+  last_activity_ms: number;
 }
 
 export interface RoomTool {
   name: string;
   description: string;
   input_schema: Record<string, unknown>;
+}
+
+export interface RoomToolsParams {
+  /** wait for a change after this number */
+  after?: number | null;
+  /** how long at most */
+  wait_ms?: number;
+}
+
+export interface RoomTools {
+  /** of the last change */
+  seq: number;
+  rooms: RoomInfo[];
 }
 
 export interface RoomCallParams {
@@ -375,6 +390,8 @@ export interface ListParams {
 export interface SelectParams {
   /** id of the session that was chosen before, if it is still active */
   remembered?: string | null;
+  /** of tool hosts in place of terminals: those that announced this tool */
+  room_tool?: string | null;
 }
 
 export interface SelectedSession {
@@ -2430,6 +2447,8 @@ export interface Operations {
   "share.revoke": { params: ShareParams; result: Done };
   /** The tool hosts that joined this hub: what each shows, and its tools. */
   "room.list": { params: Nothing; result: RoomInfo[] };
+  /** The same with the number of the last change; waits for one after it. */
+  "room.tools": { params: RoomToolsParams; result: RoomTools };
   /** Call a tool of a tool host; the arguments are checked against what it announced. */
   "room.call": { params: RoomCallParams; result: RoomResult };
   /** A token for some scopes, perhaps one session and a time; it is shown this once. */

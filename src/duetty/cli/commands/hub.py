@@ -1,6 +1,7 @@
 """`duetty hub`."""
 
 import argparse
+import os
 import re
 import sys
 from urllib.parse import quote
@@ -8,7 +9,11 @@ from urllib.parse import quote
 from duetty.cli.commands import server
 from duetty.cli.reach import add_instance, reach
 from duetty.cli.show import add_json, as_json, as_table
+from duetty.edges.http import tls_context
 from duetty.errors import BadArguments
+from duetty.hub import Bridge
+
+FRONT_BIND = "127.0.0.1:9321"
 
 EXAMPLES = (
     ("duetty hub", "serve one at 127.0.0.1:9320; put TLS in front, or give --tls-cert"),
@@ -16,6 +21,7 @@ EXAMPLES = (
     ("duetty hub token create ann --scope join", "for a machine: there, `duetty join HUB`"),
     ("duetty hub token create ann", "for an agent: MCP at HUB/mcp, with it as bearer token"),
     ("duetty hub link ann", "a link that signs her browser in, once"),
+    ("BRIDGE_SECRET=… duetty hub front HUB", "MCP here, for rooms of a hub elsewhere"),
     ("duetty hub machines", "the machines of whoever runs the hub"),
     ("duetty hub user remove ann", "her tokens, machines and connections end now"),
 )
@@ -66,6 +72,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     link.set_defaults(act="link")
     machines = actions.add_parser("machines", help="machines that joined")
     machines.set_defaults(act="machines")
+    front = actions.add_parser("front", help="serve MCP here, for rooms of a bridge elsewhere")
+    front.add_argument(
+        "bridge",
+        nargs="?",
+        metavar="URL",
+        help="the bridge (default: DUETTY_BRIDGE, or PARTYKIT_HOST); BRIDGE_SECRET is its secret",
+    )
+    front.add_argument(
+        "--bind", default=FRONT_BIND, metavar="HOST:PORT", help="(default: %(default)s)"
+    )
+    front.add_argument(
+        "--host", action="append", metavar="NAME", help="a further name of this front"
+    )
+    front.add_argument(
+        "--cors-origin", action="append", metavar="ORIGIN", help="a site that may call"
+    )
+    front.add_argument("--tls-cert", metavar="FILE", default="", help="certificate chain, PEM")
+    front.add_argument("--tls-key", metavar="FILE", default="", help="key of the certificate, PEM")
+    front.set_defaults(act="front")
     for each in (user, token, link, machines):
         add_instance(each, hub=False)
         each.set_defaults(instance="hub")
@@ -79,12 +104,40 @@ def run(arguments: argparse.Namespace) -> int:
         "token": _token,
         "link": _link,
         "machines": _machines,
+        "front": _front,
     }
     return acts[arguments.act](arguments)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
     return server.serve(arguments, hub=True)
+
+
+def _front(arguments: argparse.Namespace) -> int:
+    from duetty.front import Front  # with the MCP edge, which no other action needs
+
+    environment = os.environ
+    address = (
+        arguments.bridge or environment.get("DUETTY_BRIDGE") or environment.get("PARTYKIT_HOST")
+    )
+    if not address:
+        raise BadArguments(
+            "which bridge?", hint="name its URL, or set DUETTY_BRIDGE or PARTYKIT_HOST"
+        )
+    bridge = Bridge(
+        address,
+        environment.get(server.BRIDGE_SECRET, ""),
+        ca_file=environment.get("DUETTY_HUB_TLS_CA", ""),
+    )
+    front = Front(
+        bridge,
+        bind=arguments.bind,
+        tls=tls_context(arguments.tls_cert, arguments.tls_key),
+        hosts=arguments.host or (),
+        cors_origins=arguments.cors_origin or (),
+    )
+    front.run(announce=lambda url: print(f"MCP at {url}/mcp, for rooms of {address}", flush=True))
+    return 0
 
 
 def _named(arguments: argparse.Namespace) -> str:

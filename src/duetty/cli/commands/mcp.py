@@ -47,8 +47,8 @@ def _add_common(parser: argparse.ArgumentParser, *, default: str) -> None:
     parser.add_argument(
         "--dialect",
         default=None if default != argparse.SUPPRESS else default,
-        help="vocabulary to speak, or several with commas: wsh, command, terminal, elwood, gateway "
-        "(default: as the server is set)",
+        help="vocabulary to speak, or several with commas: wsh, command, terminal, elwood, gateway, "
+        "rooms, front (default: as the server is set)",
     )
     add_sandbox(parser, default=default if default == argparse.SUPPRESS else None)
 

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 
 from duetty.cli.hub_token import HUB_TOKEN, token_for
 from duetty.cli.reach import add_instance, paths_of
@@ -19,6 +20,8 @@ from duetty.startup.log_files import log_to
 
 BRIDGE_SECRET = "BRIDGE_SECRET"  # noqa: S105 - the name of a variable
 HUB_BIND = "127.0.0.1:9320"
+HUB_DIALECTS = ("wsh", "rooms")
+"""What an MCP client of a hub gets where no setting says otherwise."""
 
 REPLACE_S = 15.0
 """How long the old server gets to hand over."""
@@ -101,6 +104,9 @@ def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
             "hub_engine": arguments.engine if hub else None,
         },
     )
+    settings = loaded.settings
+    if hub and loaded.origins["mcp_dialects"] == "default":
+        settings = replace(settings, mcp_dialects=HUB_DIALECTS)
     make_private(paths.state)
     log_to(paths.log_file)
     if arguments.replace:
@@ -109,17 +115,16 @@ def serve(arguments: argparse.Namespace, *, hub: bool) -> int:
     # Programs in sessions see neither.
     hub_token = environment.pop(HUB_TOKEN, "")
     bridge_secret = environment.pop(BRIDGE_SECRET, "")
-    if loaded.settings.hub_join and not hub_token and not paths.join_file.exists():
-        hub_token = token_for(loaded.settings.hub_join)
+    if settings.hub_join and not hub_token and not paths.join_file.exists():
+        hub_token = token_for(settings.hub_join)
     server = Server(
         paths,
-        loaded.settings,
+        settings,
         environment=environment,
         ephemeral=arguments.ephemeral,
         hub_token=hub_token,
         bridge_secret=bridge_secret,
     )
-    settings = loaded.settings
     safety = f"guardrail: {settings.policy_profile} · boundary: {boundary_of(settings)}"
     if settings.session_sandbox == "none":
         safety += " (`duetty mcp install HOST --sandbox` sets one for an agent)"

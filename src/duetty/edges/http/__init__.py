@@ -4,7 +4,7 @@ Knows requests and answers; what an operation does is none of its business.
 """
 
 from duetty.edges.http.app import make_app
-from duetty.edges.http.auth import Guard
+from duetty.edges.http.auth import Guard, check_origin
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.limits import is_loopback
 from duetty.edges.http.listeners import bound_sockets, tls_context, unix_socket, url_of
@@ -16,6 +16,7 @@ __all__ = [
     "Origins",
     "PeerCheckedProtocol",
     "bound_sockets",
+    "check_origin",
     "error_response",
     "is_loopback",
     "is_own_user",

@@ -106,20 +106,7 @@ class Guard:
         """
         if is_unix(connection) or FROM_HUB in connection.scope.get("state", {}):
             return
-        origins = self.origins()
-        hosts = connection.headers.getlist("host")
-        if len(hosts) != 1 or not origins.is_own_host(hosts[0], connection.scope.get("server")):
-            raise OriginNotAllowed(
-                f"host {', '.join(hosts)[:100]!r} is not a name of this server",
-                hint="use the address that the server printed, or add the name to server.hosts",
-            )
-        for origin in connection.headers.getlist("origin"):
-            if origins.is_own(origin, hosts[0]) or origins.is_listed(origin):
-                continue
-            raise OriginNotAllowed(
-                f"origin {origin[:100]!r} may not call this server",
-                hint="a page of another site must be listed in server.cors_origins",
-            )
+        check_origin(connection, self.origins())
 
     def _by_bearer(self, connection: HTTPConnection) -> Actor | None:
         given = connection.headers.getlist("authorization")
@@ -189,6 +176,25 @@ class Guard:
                 raise OriginNotAllowed(
                     "a change with a cookie needs a JSON or octet-stream content type"
                 )
+
+
+def check_origin(connection: HTTPConnection, origins: Origins) -> None:
+    """Raises:
+    OriginNotAllowed: if it came by another name, or from a page that may not ask.
+    """
+    hosts = connection.headers.getlist("host")
+    if len(hosts) != 1 or not origins.is_own_host(hosts[0], connection.scope.get("server")):
+        raise OriginNotAllowed(
+            f"host {', '.join(hosts)[:100]!r} is not a name of this server",
+            hint="use the address that the server printed, or add the name to server.hosts",
+        )
+    for origin in connection.headers.getlist("origin"):
+        if origins.is_own(origin, hosts[0]) or origins.is_listed(origin):
+            continue
+        raise OriginNotAllowed(
+            f"origin {origin[:100]!r} may not call this server",
+            hint="a page of another site must be listed in server.cors_origins",
+        )
 
 
 def _is_navigation(connection: HTTPConnection) -> bool:

@@ -1,4 +1,4 @@
-"""`POST /rooms/{sessionId}`: the bridge's door, for a front that runs elsewhere (docs/rooms.md).
+"""`POST /rooms` and `POST /rooms/{sessionId}`: the bridge's door, for a front that runs elsewhere (docs/rooms.md).
 
 The secret says that the front may call; the user's own token, which it passes on, says whose
 rooms it reaches.
@@ -6,7 +6,7 @@ rooms it reaches.
 
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, cast
 
 from starlette.requests import ClientDisconnect, Request
@@ -17,7 +17,7 @@ from duetty.calls import Actor, Scope
 from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.operations import encoded_result
+from duetty.edges.http.operations import Stopping, encoded_result, while_wanted
 from duetty.errors import (
     AuthInvalid,
     AuthRequired,
@@ -28,6 +28,8 @@ from duetty.errors import (
     Unavailable,
 )
 from duetty.ops import OPERATIONS, Dispatcher
+from duetty.wire.results import SessionInfo
+from duetty.wire.rooms import RoomTools
 
 MAX_BODY_BYTES = 1024 * 1024
 BRIDGE = Actor(
@@ -36,19 +38,84 @@ BRIDGE = Actor(
 """Who calls with the secret and no user's token."""
 
 
-def bridge_routes(dispatcher: Dispatcher, guard: Guard, secret: str) -> list[Route]:
-    async def called(request: Request) -> Response:
-        try:
-            guard.check_origin(request)
-            body = await _body(request)
-            check_secret(body.get("secret"), secret)
-            actor = guard.admit(request) if "authorization" in request.headers else BRIDGE
-            result = await call_room(dispatcher, actor, request.path_params["room"], body)
-        except DuettyError as error:
-            return error_response(_with_executed(error))
-        return Response(encoded_result(result), media_type="application/json")
+Ask = Callable[[Request, Actor, Mapping[str, Any]], Awaitable[Any]]
 
-    return [Route("/rooms/{room}", called, methods=["POST"])]
+
+def bridge_routes(
+    dispatcher: Dispatcher, guard: Guard, secret: str, stopping: Stopping
+) -> list[Route]:
+    async def called(request: Request, actor: Actor, body: Mapping[str, Any]) -> Any:
+        return await call_room(dispatcher, actor, request.path_params["room"], body)
+
+    async def listed(_request: Request, actor: Actor, body: Mapping[str, Any]) -> Any:
+        return await list_sessions(dispatcher, actor, body)
+
+    def door(ask: Ask) -> Callable[[Request], Awaitable[Response]]:
+        async def answered(request: Request) -> Response:
+            try:
+                guard.check_origin(request)
+                body = await _body(request)
+                check_secret(body.get("secret"), secret)
+                actor = guard.admit(request) if "authorization" in request.headers else BRIDGE
+                asking = ask(request, actor, body)
+                result = await while_wanted(asking, actor, request, guard, stopping)
+            except DuettyError as error:
+                return error_response(_with_executed(error))
+            return Response(encoded_result(result), media_type="application/json")
+
+        return answered
+
+    # The last two are where PartyKit has its rooms.
+    paths = ("/rooms/{room}", "/parties/main/{room}", "/party/{room}")
+    return [
+        Route("/rooms", door(listed), methods=["POST"]),
+        *(Route(path, door(called), methods=["POST"]) for path in paths),
+    ]
+
+
+async def list_sessions(
+    dispatcher: Dispatcher, actor: Actor, body: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The user's active sessions: tool hosts with their tools, and terminals.
+
+    Raises:
+        BadArguments: if `after` or `waitMs` are no numbers.
+    """
+    given = {"after": body.get("after"), "wait_ms": body.get("waitMs", 0)}
+    found: RoomTools = await dispatcher.call(actor, "room.tools", given)
+    terminals: list[SessionInfo] = await dispatcher.call(actor, "session.list", {})
+    hosts = [
+        {
+            "sessionId": room.session_id,
+            "kind": "tool_host",
+            "title": room.title,
+            "documentName": room.document_name,
+            "fileKey": room.file_key,
+            "lastActivityMs": room.last_activity_ms,
+            "tools": [
+                {
+                    "name": tool.name,
+                    "description": tool.description,
+                    "inputSchema": tool.input_schema,
+                }
+                for tool in room.tools
+            ],
+        }
+        for room in found.rooms
+    ]
+    shells = [
+        {
+            "sessionId": each.id,
+            "kind": "terminal",
+            "title": each.title or each.command,
+            "machine": each.server,
+            "cwd": each.cwd,
+            "lastActivityMs": each.last_activity_ms,
+        }
+        for each in terminals
+        if each.state != "exited"
+    ]
+    return {"seq": found.seq, "sessions": hosts + shells}
 
 
 def check_secret(given: object, secret: str) -> None:

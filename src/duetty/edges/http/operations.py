@@ -74,7 +74,7 @@ def _endpoint(
             given = given | where
             call = dispatcher.call(actor, operation.name, given, streaming=True, **_manner(request))
             if operation.waits or operation.effect is not Effect.READ:
-                result = await _while_wanted(call, actor, request, guard, stopping)
+                result = await while_wanted(call, actor, request, guard, stopping)
             else:
                 result = await call
         except Malformed as error:
@@ -136,7 +136,7 @@ def encoded_result(result: object) -> bytes:
     return to_json(result, inf_nan_mode="null")
 
 
-async def _while_wanted(
+async def while_wanted(
     call: Awaitable[Any], actor: Actor, request: Request, guard: Guard, stopping: Stopping
 ) -> Any:
     """A wait ends with its client, its token and the server: an abandoned one would hold up a

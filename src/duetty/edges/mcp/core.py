@@ -28,6 +28,7 @@ from duetty.edges.mcp.dialect import (
     Calls,
     Completing,
     Dialect,
+    Dispatching,
     Json,
     Resource,
     Telling,
@@ -92,7 +93,6 @@ from duetty.edges.mcp.tasks import (
 )
 from duetty.errors import DuettyError, NotFound, ServerStopping
 from duetty.hosts import Ability
-from duetty.ops import Dispatcher
 
 PROGRESS_S = 1.0
 """Between two signs of life of a call that waits, for callers that asked for them."""
@@ -196,7 +196,7 @@ class Core:
 
     takes_plain_calls = True
 
-    def __init__(self, dialect: Dialect, dispatcher: Dispatcher) -> None:
+    def __init__(self, dialect: Dialect, dispatcher: Dispatching) -> None:
         self._dialect = dialect
         self._dispatcher = dispatcher
         self._schemas = {tool.name: tool.input_schema() for tool in dialect.tools}
@@ -480,7 +480,7 @@ class Core:
         calls = Calls(dispatcher=self._dispatcher, caller=caller, dialect=dialect)
         calls = replace(calls, how_to_start=self._how_to_start.get(dialect))
         if peer is not None:
-            calls = replace(calls, choice=peer.choice)
+            calls = replace(calls, choice=peer.choice, room_choice=peer.room_choice)
         if peer is None or peer.tell is None:
             return calls
         return replace(calls, later=partial(self._later, peer, calls))

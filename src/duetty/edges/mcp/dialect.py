@@ -9,17 +9,41 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from secrets import token_hex
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import quote, unquote
 
 from duetty import __version__
 from duetty.calls import Actor
 from duetty.edges.mcp.peer import Choice, Peer
 from duetty.errors import BadSetting, DuettyError
-from duetty.hosts import HostClient
-from duetty.ops import Dispatcher, HostAsk, Progress, Watch
+from duetty.hosts import HostClient, Hosts
+from duetty.ops import Bounds, HostAsk, Progress, Watch
 
 Json = dict[str, Any]
+
+
+class Dispatching(Protocol):
+    """Where calls of operations go: the dispatcher, or a bridge elsewhere."""
+
+    @property
+    def bounds(self) -> Bounds: ...
+
+    @property
+    def hosts(self) -> Hosts: ...
+
+    async def call(
+        self,
+        actor: Actor,
+        name: str,
+        arguments: Mapping[str, object],
+        *,
+        dialect: str = "",
+        host: HostAsk | None = None,
+        client: HostClient | None = None,
+        progress: Progress | None = None,
+    ) -> Any: ...
+
+    def watch(self, actor: Actor) -> AbstractContextManager[Watch]: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +65,7 @@ class Caller:
 class Calls:
     """Operations as this caller may call them."""
 
-    dispatcher: Dispatcher
+    dispatcher: Dispatching
     caller: Caller
     id: str = field(default_factory=lambda: token_hex(8))
     """Of this one use: what it starts can be named by it before it answers."""
@@ -57,6 +81,7 @@ class Calls:
     """Tells a caller who asked for it how far an operation is that knows."""
 
     choice: Choice = field(default_factory=Choice)
+    room_choice: Choice = field(default_factory=Choice)
     how_to_start: str | None = None
     """A session, in this vocabulary."""
 
@@ -156,6 +181,9 @@ class Tool:
 
     session_word: str | None = None
     """The argument that names a session. Left out, the one is meant that `session_choice` finds."""
+
+    selecting: Json = field(default_factory=dict[str, Any])
+    """Which sessions it can be, where those are not terminals: arguments of `session.select`."""
 
     opens_session: bool = False
     """Where none is active, it opens one."""
@@ -309,8 +337,8 @@ class Offered:
     """What there is at one moment, as the protocol lists it."""
 
     tools: Sequence[Json]
-    seq: int
-    """Of the last change that it has; `changes` waits for one after it."""
+    seq: Any
+    """Of the last change that it has, to be handed back: `changes` waits for one after it."""
 
     sources: Sequence[str] = ()
     """Whose they are: resources and prompts come and go with them too."""
@@ -342,6 +370,22 @@ class Logged:
     messages: Sequence[Json]
 
 
+async def _nothing(*_asked: Any) -> None:
+    return None
+
+
+async def _no_resources(_calls: Calls) -> tuple[Sequence[Json], Sequence[Json]]:
+    return (), ()
+
+
+async def _no_prompts(_calls: Calls) -> Sequence[Json]:
+    return ()
+
+
+async def _no_words(_calls: Calls) -> str:
+    return ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
     """Tools, resources and prompts of others, which come and go while the server runs.
@@ -350,32 +394,32 @@ class Live:
     """
 
     offered: Callable[[Calls], Awaitable[Offered]]
-    changes: Callable[[Calls, int], Awaitable[Offered]]
+    changes: Callable[[Calls, Any], Awaitable[Offered]]
     """What there is after the next change, or after a while."""
 
     tool: Callable[[str], Tool | None]
     """The tool that this name means, whether or not it is there."""
 
-    resources: Callable[[Calls], Awaitable[tuple[Sequence[Json], Sequence[Json]]]]
+    resources: Callable[[Calls], Awaitable[tuple[Sequence[Json], Sequence[Json]]]] = _no_resources
     """Resources and templates."""
 
-    read: Callable[[Calls, str], Awaitable[Sequence[Json] | None]]
+    read: Callable[[Calls, str], Awaitable[Sequence[Json] | None]] = _nothing
     """The contents at this address; None for one that is none of theirs."""
 
-    prompts: Callable[[Calls], Awaitable[Sequence[Json]]]
-    prompt: Callable[[Calls, str, Mapping[str, str]], Awaitable[Json | None]]
+    prompts: Callable[[Calls], Awaitable[Sequence[Json]]] = _no_prompts
+    prompt: Callable[[Calls, str, Mapping[str, str]], Awaitable[Json | None]] = _nothing
     complete: Callable[
         [Calls, Literal["prompt", "resource"], str, tuple[str, str], Mapping[str, str]],
         Awaitable[Sequence[str] | None],
-    ]
+    ] = _nothing
     """What may stand at a place (name, and what stands there); None for what is none of theirs."""
 
-    updates: Callable[[Calls, str, int | None], Awaitable[int | None]]
+    updates: Callable[[Calls, str, int | None], Awaitable[int | None]] = _nothing
     """How often the resource at this address changed; waits for more than that, or a while. None for
     one that is none of theirs."""
 
-    logs: Callable[[Calls, "LogsWanted"], Awaitable["Logged"]]
-    instructions: Callable[[Calls], Awaitable[str]]
+    logs: Callable[[Calls, "LogsWanted"], Awaitable["Logged"]] | None = None
+    instructions: Callable[[Calls], Awaitable[str]] = _no_words
     """How they want to be used, as far as that may be passed on."""
 
 

@@ -21,10 +21,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from duetty.calls import Actor
-from duetty.edges.mcp.dialect import Caller
+from duetty.edges.mcp.dialect import Caller, Dispatching
 from duetty.edges.mcp.resource_metadata import challenge
 from duetty.errors import AuthInvalid, AuthRequired, DuettyError, UnsupportedMediaType
-from duetty.ops import SESSION_HEADER, Dispatcher, Live
+from duetty.ops import SESSION_HEADER, Live
 
 if TYPE_CHECKING:
     import socket
@@ -48,7 +48,7 @@ class McpEdge:
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        dispatcher: Dispatching,
         *,
         admit: Callable[[Request], Actor],
         refuse: Callable[[DuettyError], Response],
@@ -72,6 +72,11 @@ class McpEdge:
         self._transports: Transports | None = None
         self.connections = 0
         """Open connections of the unix socket."""
+
+    async def serve_http(self) -> None:
+        """Serve Streamable HTTP only, until stopped."""
+        with self._serving:
+            await self._run()
 
     async def serve(
         self, path: Path, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -100,12 +105,15 @@ class McpEdge:
         ):
             tasks.start_soon(self._listen, listener, tasks)
             task_status.started()
-            await self._wanted.wait()
-            transports = await self._load()
-            async with transports.running():
-                self._transports = transports
-                self._ready.set()
-                await anyio.sleep_forever()
+            await self._run()
+
+    async def _run(self) -> None:
+        await self._wanted.wait()
+        transports = await self._load()
+        async with transports.running():
+            self._transports = transports
+            self._ready.set()
+            await anyio.sleep_forever()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The Streamable HTTP endpoint, behind the same checks as every other route."""
@@ -194,7 +202,7 @@ def _unlink(path: Path) -> None:
     path.unlink(missing_ok=True)
 
 
-def _load(dispatcher: Dispatcher, default: str, *, takes_aliases: bool, live: Live) -> Transports:
+def _load(dispatcher: Dispatching, default: str, *, takes_aliases: bool, live: Live) -> Transports:
     from duetty.edges.mcp.sdk_imports import loading, prepare
 
     with loading():

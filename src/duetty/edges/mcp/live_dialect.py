@@ -7,6 +7,7 @@ answered like any other.
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import anyio
@@ -22,8 +23,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from duetty.edges.mcp.core import Core, Use, guarded, missing_by_era
-from duetty.edges.mcp.dialect import Calls, Dialect, Json, Live, LogsWanted, Offered
+from duetty.edges.mcp.dialect import Calls, Dialect, Dispatching, Json, Live, LogsWanted, Offered
 from duetty.edges.mcp.elicitation import abilities_of
+from duetty.edges.mcp.live_parts import live_of
 from duetty.edges.mcp.sdk import (
     Context,
     DuettyServer,
@@ -31,10 +33,11 @@ from duetty.edges.mcp.sdk import (
     is_modern,
     log_level,
     send_log,
+    set_level,
 )
 from duetty.edges.mcp.subscriptions import COALESCE_S, Tell, Watching
 from duetty.errors import DuettyError
-from duetty.ops import Dispatcher, Progress
+from duetty.ops import Progress
 
 LISTS, LOGS = "lists of others", "logs of others"
 """What the watches of a connection are known by."""
@@ -49,10 +52,9 @@ _PROMPTS = TypeAdapter(list[t.Prompt])
 
 
 class LiveCore(Core):
-    def __init__(self, dialect: Dialect, dispatcher: Dispatcher) -> None:
+    def __init__(self, dialect: Dialect, dispatcher: Dispatching) -> None:
         super().__init__(dialect, dispatcher)
-        assert dialect.live is not None
-        self._live: Live = dialect.live
+        self._live: Live = live_of(dialect)
         self._of_live = dialect.part_with(lambda part: part.live is not None)
         self.watches.also = self._also
         self.watches.of_others = self._watch_of
@@ -97,7 +99,8 @@ class LiveCore(Core):
         tool = None if name in self._tools else self._live.tool(name)
         if tool is None:
             return super()._use(context, name, arguments)
-        calls = replace(self._theirs(context), progress=_quiet(context))
+        calls = self.calls(context, self._dialect.part_with(partial(_has_tool, name)))
+        calls = replace(calls, progress=_quiet(context))
         return Use(
             tool=tool,
             check=_unchecked,
@@ -108,8 +111,8 @@ class LiveCore(Core):
         )
 
     async def call_tool(self, context: Context, params: t.CallToolRequestParams) -> HandlerResult:
-        level = log_level(context)
-        if level is None or params.name in self._tools:
+        level, logs = log_level(context), self._live.logs
+        if level is None or logs is None or params.name in self._tools:
             return await super().call_tool(context, params)
         # Of the modern era: what is logged during a call comes beside its answer, to who asked for it.
         calls, last = self._theirs(context), 0
@@ -117,7 +120,7 @@ class LiveCore(Core):
         async def tell(*, waits: bool) -> None:
             nonlocal last
             wanted = LogsWanted(level=level, tool=params.name, after=last, waits=waits)
-            logged = await self._live.logs(calls, wanted)
+            logged = await logs(calls, wanted)
             last = logged.seq
             with anyio.move_on_after(SEND_S, shield=True):  # the call may end meanwhile
                 for message in logged.messages:
@@ -129,7 +132,7 @@ class LiveCore(Core):
                     await tell(waits=True)
 
         try:
-            last = (await self._live.logs(calls, LogsWanted(level=level, tool=params.name))).seq
+            last = (await logs(calls, LogsWanted(level=level, tool=params.name))).seq
         except DuettyError:
             return await super().call_tool(context, params)
         following = anyio.CancelScope()
@@ -244,15 +247,17 @@ class LiveCore(Core):
 
     async def _set_level(self, context: Context, params: t.SetLevelRequestParams) -> t.EmptyResult:
         """Of the handshake era: from now on this connection is told what others log."""
+        if (logs := self._live.logs) is None:
+            return await set_level(context, params)
         connection, calls = connection_of(context), self._theirs(context)
         level = params.level
-        now = await guarded(self._live.logs(calls, LogsWanted(level=level)))
+        now = await guarded(logs(calls, LogsWanted(level=level)))
 
         async def watch(_tell: Tell) -> None:
             last = now.seq
             while True:
                 wanted = LogsWanted(level=level, after=last, waits=True)
-                logged = await self._live.logs(calls, wanted)
+                logged = await logs(calls, wanted)
                 last = logged.seq
                 for message in logged.messages:
                     await connection.notify("notifications/message", message)
@@ -328,6 +333,10 @@ class LiveCore(Core):
                 await anyio.sleep(COALESCE_S)
         except DuettyError:
             return  # no longer allowed
+
+
+def _has_tool(name: str, part: Dialect) -> bool:
+    return part.live is not None and part.live.tool(name) is not None
 
 
 def _unchecked(arguments: Json) -> Json:

@@ -49,6 +49,9 @@ class Peer:
     choice: Choice = field(default_factory=Choice)
     """The session that it means where it names none."""
 
+    room_choice: Choice = field(default_factory=Choice)
+    """The same, of tool hosts."""
+
     is_gone: bool = False
 
     def cancel(self, key: str | int) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from duetty.edges.mcp.dialect import Answer, Calls, Json, Tool
+from duetty.edges.mcp.peer import Choice
 from duetty.errors import HostUnavailable, MultipleSessions, NoActiveSession
 
 ASK_S = 120.0
@@ -25,14 +26,15 @@ async def run_in_session(tool: Tool, calls: Calls, given: Json, known: Json) -> 
     word = tool.session_word
     if word is None:
         return await tool.run(calls, given)
+    choice = calls.room_choice if tool.selecting else calls.choice
     if word in given:
-        calls.choice.named(str(given[word]))
+        choice.named(str(given[word]))
         return await tool.run(calls, given)
     if calls.caller.session is not None:
         known[word] = calls.caller.session
     else:
         try:
-            known[word] = await _selected(calls)
+            known[word] = await _selected(calls, choice, tool.selecting)
         except NoActiveSession as error:
             if tool.opens_session:
                 return await tool.run(calls, given)
@@ -41,21 +43,22 @@ async def run_in_session(tool: Tool, calls: Calls, given: Json, known: Json) -> 
     return _with_session(answer, word, known[word])
 
 
-async def _selected(calls: Calls) -> str:
+async def _selected(calls: Calls, choice: Choice, selecting: Json) -> str:
     try:
-        found: Any = await calls("session.select", {"remembered": calls.choice.session_id})
+        asked = {"remembered": choice.session_id, **selecting}
+        found: Any = await calls("session.select", asked)
     except MultipleSessions as error:
         chosen = await _asked(calls, error)
         candidates: Any = error.details["candidates"]
         if chosen is None:
             ids = {each["sessionId"]: each["sessionId"] for each in candidates}
-            calls.choice.session_id = None
-            calls.choice.offered = ids | {each["name"]: each["sessionId"] for each in candidates}
+            choice.session_id = None
+            choice.offered = ids | {each["name"]: each["sessionId"] for each in candidates}
             raise
-        calls.choice.session_id = chosen
+        choice.session_id = chosen
         return next(str(each["name"]) for each in candidates if each["sessionId"] == chosen)
-    if found.session_id != calls.choice.session_id:
-        calls.choice.session_id = None  # that one has ended
+    if found.session_id != choice.session_id:
+        choice.session_id = None  # that one has ended
     return str(found.session)
 
 
@@ -92,8 +95,10 @@ async def _asked(calls: Calls, error: MultipleSessions) -> str | None:
 
 
 def _label(candidate: Json) -> str:
-    title = candidate.get("documentName") or candidate["title"]
-    return f"{candidate['name']}: {title} in {candidate['cwd']} on {candidate['machine']}"
+    title = candidate.get("documentName") or candidate.get("title", "")
+    where = f" in {candidate['cwd']}" if "cwd" in candidate else ""
+    machine = f" on {candidate['machine']}" if "machine" in candidate else ""
+    return f"{candidate['name']}: {title}{where}{machine}"
 
 
 def _with_session(answer: Answer, word: str, session: str) -> Answer:

@@ -12,12 +12,12 @@ from starlette.types import Receive, Scope, Send
 
 from duetty.edges.mcp.batch import Batch
 from duetty.edges.mcp.core import SCOPE_CALLER, Core
-from duetty.edges.mcp.dialect import Caller, Dialect, chosen
+from duetty.edges.mcp.dialect import Caller, Dialect, Dispatching, chosen
 from duetty.edges.mcp.exchange import exchange
 from duetty.edges.mcp.lines import Lines
 from duetty.edges.mcp.live_dialect import LiveCore
 from duetty.edges.mcp.sdk import OPENING, DuettyServer, OwnedSessions
-from duetty.ops import Dispatcher, Live, Shares
+from duetty.ops import Live, Shares
 
 HTTP_IDLE_S = 1_800
 """Many clients never say that they are done; 40 kB and two tasks wait this long for each."""
@@ -48,7 +48,7 @@ class Transports:
     def __init__(
         self,
         dialects: Mapping[str, Dialect],
-        dispatcher: Dispatcher,
+        dispatcher: Dispatching,
         *,
         default: str,
         live: Live | None = None,

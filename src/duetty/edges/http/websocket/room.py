@@ -47,7 +47,7 @@ async def _serve(doors: Doors, socket: Socket) -> None:
         }
         await socket.send(encoded(welcome))
         with room.scope:
-            await _converse(socket, room)
+            await _converse(doors, socket, room)
     finally:
         await doors.dispatcher.leave_room(room)
     if room.scope.cancelled_caught:
@@ -55,10 +55,10 @@ async def _serve(doors: Doors, socket: Socket) -> None:
     return None
 
 
-async def _converse(socket: Socket, room: Room) -> None:
+async def _converse(doors: Doors, socket: Socket, room: Room) -> None:
     while (message := await socket.receive()) is not None:
         try:
-            await room.take(parsed(message))
+            await doors.dispatcher.hear_room(room, parsed(message))
         except BadArguments as error:
             refusal = {"type": "refused", "error": {"code": error.code, "message": error.message}}
             await socket.send(encoded(refusal))

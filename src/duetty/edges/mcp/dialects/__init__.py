@@ -6,10 +6,11 @@ from duetty.edges.mcp.dialect import Dialect
 from duetty.edges.mcp.dialects.command import COMMAND
 from duetty.edges.mcp.dialects.elwood import ELWOOD
 from duetty.edges.mcp.dialects.gateway import GATEWAY
+from duetty.edges.mcp.dialects.rooms import FRONT, ROOMS
 from duetty.edges.mcp.dialects.terminal import TERMINAL
 from duetty.edges.mcp.dialects.wsh import WSH
 
 DIALECTS: Mapping[str, Dialect] = {
-    dialect.name: dialect for dialect in (WSH, COMMAND, TERMINAL, ELWOOD, GATEWAY)
+    dialect.name: dialect for dialect in (WSH, COMMAND, TERMINAL, ELWOOD, GATEWAY, ROOMS, FRONT)
 }
 """By name, the default one first."""
