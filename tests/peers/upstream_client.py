@@ -30,7 +30,8 @@ EXAMPLES: Mapping[str, Any] = {
 
 async def accept(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
     """A person who presses "send" and changes nothing."""
-    wanted = (params.get("requestedSchema") or {}).get("properties") or {}
+    schema: dict[str, Any] = params.get("requestedSchema") or {}
+    wanted: dict[str, Any] = schema.get("properties") or {}
     asked = {name: EXAMPLES.get(each.get("type")) for name, each in wanted.items()}
     left_alone = {name for name, each in wanted.items() if "default" in each}
     return {"action": "accept", "content": {k: v for k, v in asked.items() if k not in left_alone}}
@@ -39,8 +40,8 @@ async def accept(method: str, params: Mapping[str, Any]) -> dict[str, Any]:
 def arguments_for(scenario: str, name: str, tools: Mapping[str, Any]) -> dict[str, Any]:
     if scenario == "json-schema-2020-12-preservation" and name == "json_schema_echo":
         return {"schema": tools["json_schema_2020_12_tool"].wire["inputSchema"]}
-    schema = tools[name].wire["inputSchema"]
-    wanted = schema.get("properties") or {}
+    schema: dict[str, Any] = tools[name].wire["inputSchema"]
+    wanted: dict[str, Any] = schema.get("properties") or {}
     return {each: EXAMPLES.get(wanted[each].get("type")) for each in schema.get("required") or ()}
 
 

@@ -181,8 +181,9 @@ async def _filled_in(asked: Asked, params: Mapping[str, Any]) -> dict[str, Any]:
     answer = await asked(ELICITATION, params)
     if answer.get("action") != "accept" or params.get("mode", "form") != "form":
         return answer
-    fields: dict[str, Any] = (params.get("requestedSchema") or {}).get("properties") or {}
-    defaults = {
+    schema: dict[str, Any] = params.get("requestedSchema") or {}
+    fields: dict[str, Any] = schema.get("properties") or {}
+    defaults: dict[str, Any] = {
         name: each["default"]
         for name, each in fields.items()
         if isinstance(each, dict) and "default" in each

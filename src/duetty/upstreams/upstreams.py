@@ -580,12 +580,13 @@ class Upstreams:
         return link
 
 
-def _misfit(schema: Any, arguments: Mapping[str, Any]) -> str | None:
+def _misfit(schema: object, arguments: Mapping[str, Any]) -> str | None:
     """What is wrong with these arguments; `null` for one that is not required is as good as none."""
-    required: object = schema.get("required") if isinstance(schema, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    plain: dict[str, Any] = cast("Any", schema) if isinstance(schema, dict) else {}
+    required: object = plain.get("required")
     needed = cast("list[object]", required) if isinstance(required, list) else []
     said = {name: each for name, each in arguments.items() if each is not None or name in needed}
-    return problem_of(schema, said)
+    return problem_of(plain, said)
 
 
 def open_upstreams(
