@@ -8,6 +8,7 @@ from benchmarks.measure import Effort, engine, median, wait_prompt
 from benchmarks.report import Line, Table, ms
 from duetty.calls import Actor, Call
 from duetty.ops import OPERATIONS
+from duetty.ops.resolved_call import ResolvedCall
 from duetty.sandbox import support
 from tests.engine import Engine
 
@@ -92,12 +93,15 @@ async def _passage(running: Engine, times: int) -> float:
     arguments = {"session": "bench", "input": "echo hello"}
     call = Call(actor=AGENT, operation=operation.name, arguments=arguments)
     params = operation.params.model_validate(arguments)
+    resolved = ResolvedCall(
+        call=call, operation=operation, params=params, session=running.registry.find("bench")
+    )
     deciding = running.services.deciding
 
     async def unchecked() -> None: ...
 
     began_s = time.thread_time()
     for _ in range(times):
-        async with deciding.passing(call, operation, params, None, unchecked):
+        async with deciding.passing(resolved, None, unchecked):
             pass
     return (time.thread_time() - began_s) / times

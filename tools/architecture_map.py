@@ -62,7 +62,7 @@ def packages_picture() -> str:
 def operations_picture() -> str:
     verbs: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in OPERATIONS.values():
-        module = each.run.__module__.removeprefix("duetty.")
+        module = each.function.__module__.removeprefix("duetty.")
         noun, _, verb = each.name.partition(".")
         verbs[module, noun].append(f"{verb}{MARK[each.effect.value]}")
     lines = ["```mermaid", "flowchart LR", "    dispatch([ops.dispatch])"]

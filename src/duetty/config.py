@@ -77,6 +77,12 @@ class Settings:
     hub_engine: str = _setting(
         "", "nats://… that replicas of this hub share; empty is a hub of one process"
     )
+    hub_jwt_issuer: str = _setting(
+        "", "identity provider whose tokens (JWT) users of this hub may show; empty is none"
+    )
+    hub_jwt_audience: str = _setting("", "what such a token must be made for: this hub's address")
+    hub_jwt_jwks: str = _setting("", "address of the provider's keys")
+    hub_jwt_user: str = _setting("sub", "the claim that names the user, as `duetty hub user` does")
     hub_join: str = _setting("", "address of the hub that this server joins by itself")
     hub_scopes: tuple[str, ...] = _setting(
         ("read", "input", "control", "approve"),

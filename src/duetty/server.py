@@ -59,7 +59,7 @@ from duetty.edges.http.sse import sse_routes
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
-from duetty.errors import DuettyError
+from duetty.errors import BadSetting, DuettyError
 from duetty.events import Lagged, SessionCreated, SessionRemoved, SessionRenamed
 from duetty.hub import (
     Address,
@@ -68,9 +68,11 @@ from duetty.hub import (
     HubMetrics,
     IpRules,
     Joining,
+    JwtTokens,
     Membership,
     Network,
     NodeKey,
+    Provider,
     Replicas,
     Rooms,
     Users,
@@ -371,6 +373,8 @@ class Server:
 
         users = Users(self._paths.users_file, self._clock)
         users.restore()
+        access.is_user = users.has
+        access.jwt = self._jwt(network)
         replicas = await tasks.start(self._keep_replicas, hub)
         rooms = Rooms()
         replicas.on_change = rooms.touch
@@ -417,6 +421,23 @@ class Server:
             ),
             upstreams=oversight.upstreams,
         )
+
+    def _jwt(self, network: Network) -> JwtTokens | None:
+        settings = self._settings
+        if not settings.hub_jwt_issuer:
+            return None
+        if not settings.hub_jwt_audience or not settings.hub_jwt_jwks:
+            raise BadSetting(
+                "hub.jwt_issuer needs hub.jwt_audience and hub.jwt_jwks",
+                hint="a token that was made for something else must not count here",
+            )
+        provider = Provider(
+            issuer=settings.hub_jwt_issuer,
+            audience=settings.hub_jwt_audience,
+            jwks=settings.hub_jwt_jwks,
+            user_claim=settings.hub_jwt_user,
+        )
+        return JwtTokens(provider, network, self._clock)
 
     def _joining(
         self, registry: Registry, key: NodeKey, network: Network, tasks: anyio.abc.TaskGroup
@@ -465,7 +486,11 @@ class Server:
             prefix=self._prefix,
         )
         protected = ProtectedResource(
-            check=guard.check_origin, refuse=error_response, prefix=self._prefix
+            check=guard.check_origin,
+            refuse=error_response,
+            prefix=self._prefix,
+            issuer=self._settings.hub_jwt_issuer,
+            audience=self._settings.hub_jwt_audience,
         )
         assert self._stopping is not None
         page = PageApp(check=guard.check_origin, admit=guard.admit, refuse=error_response)

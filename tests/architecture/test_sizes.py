@@ -11,7 +11,6 @@ MAX_COMPLEXITY = 20
 REASONS = {
     "blocks/state.py derive_state": "one table of states; each branch is a row",
     "edges/mcp/exchange.py exchange": "one ladder of checks on one request, in order",
-    "ops/dispatch.py dispatch": "the one path from call to effect, readable as a sentence",
     "ops/elements.py operations_of": "nine declarations of operations for one kind of element",
     "sandbox/wrap.py wrap": "one list of steps in an order that matters",
     "edges/http/sse.py sse_routes": "routes that share one dispatcher and one guard",

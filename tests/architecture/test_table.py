@@ -2,6 +2,7 @@
 
 import re
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +32,17 @@ def test_an_operation_says_everything_that_doors_need(operation: Operation[Any, 
     placed = set(re.findall(r"\{(\w+)\}", operation.route.path))
     assert placed <= set(operation.params.model_fields)
     assert operation.route.method != "GET" or operation.effect is Effect.READ
+
+
+def test_an_operation_is_given_its_session_and_looks_for_none() -> None:
+    """A call that waits for a person or the prompt means the session that it meant at first."""
+    again = [
+        str(path)
+        for path in (Path(__file__).parents[2] / "src/duetty/ops").rglob("*.py")
+        if "registry.find(params." in path.read_text(encoding="utf-8")
+    ]
+
+    assert again == []
 
 
 def test_no_two_operations_share_a_route() -> None:

@@ -33,7 +33,7 @@ def test_the_dialects_that_rules_know_are_those_that_are_spoken() -> None:
         (
             'dialect = "nobody*"',
             "no dialect 'nobody*'",
-            "there are command, elwood, gateway, terminal, wsh",
+            "there are command, elwood, front, gateway, rooms, terminal, wsh",
         ),
         ('tool = "mcp__a__b"\ncommand = "rm **"', "never hold", "write two rules"),
     ],

@@ -1,12 +1,13 @@
 """Nothing poisons a session: what follows a refusal, an open quote or a leaving program works as ever."""
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 
-from duetty.errors import PolicyDenied, SessionExited
+from duetty.errors import Deadline, PolicyDenied, SessionExited
 from tests.engine import Engine
 from tests.ops.at_a_shell import session_of, typed
 
@@ -28,6 +29,24 @@ async def test_after_ctrl_c_in_an_open_line_the_next_run_is_as_in_a_fresh_sessio
     answers = [await engine.run("echo next"), await engine.run("echo more")]
 
     assert [(each.exit_code, each.output) for each in answers] == [(0, "next"), (0, "more")]
+
+
+@pytest.mark.parametrize("shell", EDITORS)
+async def test_ctrl_c_while_a_paste_is_read_or_its_refusal_drawn_leaves_an_empty_line(
+    engine: Engine, shell: str
+) -> None:
+    """The kernel drops what nobody has read with the key: the end of a paste, or a redrawn line."""
+    await engine.open(command=shell)
+    outputs: list[str] = []
+
+    for wait_ms in (1, 3, 6, 9, 14, 40):
+        await engine.run("true")
+        with suppress(Deadline):  # the line was not even typed
+            await engine.run("cat <<E\nsome", max_wait_ms=wait_ms)
+        await engine.call("input.press", session="s", keys=["Ctrl-C"])
+        outputs.append((await engine.run("echo next")).output)
+
+    assert outputs == ["next"] * 6
 
 
 @pytest.mark.parametrize("shell", EDITORS)

@@ -1,4 +1,7 @@
-"""Other nodes that this one speaks for: those it dials, and those that dialled it."""
+"""Other nodes that this one speaks for: those it dials, and those that dialled it.
+
+Knows machines, rooms, users and links between them; nothing of operations, rules or terminals.
+"""
 
 from duetty.hub.addresses import Address, IpRules, parse_address
 from duetty.hub.bridge import Bridge
@@ -18,6 +21,7 @@ from duetty.hub.joined_node import (
     packed,
     unpacked,
 )
+from duetty.hub.jwt_tokens import JwtTokens, Provider
 from duetty.hub.links import Answer, Aside, Asking, NodeSocket, SocketRefused
 from duetty.hub.metrics import HubMetrics
 from duetty.hub.network import Network
@@ -57,6 +61,7 @@ __all__ = [
     "JoinedLink",
     "JoinedSocket",
     "Joining",
+    "JwtTokens",
     "Kind",
     "LinkBroken",
     "Membership",
@@ -65,6 +70,7 @@ __all__ = [
     "NodeKey",
     "NodeSocket",
     "Opening",
+    "Provider",
     "RemoteNode",
     "RemoteRoom",
     "Replicas",

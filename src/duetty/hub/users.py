@@ -89,6 +89,9 @@ class Users:
     def all(self) -> list[User]:
         return list(self._users.values())
 
+    def has(self, name: str) -> bool:
+        return name in self._users
+
     def find(self, name: str) -> User:
         """Raises:
         UserNotFound: if there is none.

@@ -8,6 +8,7 @@ from duetty.events import Entry, Lagged
 from duetty.hub import (
     PART_BYTES,
     JoinedSocket,
+    JwtTokens,
     Kind,
     NodeSocket,
     Opening,
@@ -61,6 +62,7 @@ __all__ = [
     "HostAsk",
     "HubCall",
     "JoinedSocket",
+    "JwtTokens",
     "Kind",
     "Lagged",
     "LinkClosed",

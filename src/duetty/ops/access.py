@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import secrets
 import string
+from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ import anyio.to_thread
 from duetty.calls import EVERY_SCOPE, Actor, Scope
 from duetty.clock import Clock, ForwardClock
 from duetty.errors import BadArguments, Exhausted, SignInAgain
+from duetty.hub import JwtTokens
 from duetty.ops import page_keys
 from duetty.ops.bounds import Bounds
 from duetty.store import Store, TokenRecord, new_token
@@ -33,6 +35,7 @@ KEY_S = 600
 TICKET_S = 30.0
 MAX_LINKS = 64
 MAX_BROWSERS = 1_024
+MAX_JWTS = 10_000
 MAX_TOKENS = 1_024
 """Valid ones. Those that are not are forgotten after a while, oldest first."""
 
@@ -110,6 +113,12 @@ class Access:
         self._tickets: dict[bytes, _Ticket] = {}
         self.bounds = Bounds()
         self.live = Live()
+        self.jwt: JwtTokens | None = None
+        """Of a hub whose users come with tokens of their own identity provider."""
+
+        self.is_user: Callable[[str], bool] = lambda _name: False
+        self._by_jwt: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        """User and end of each such token that was shown, by what stands for it."""
 
     # --- tokens ---------------------------------------------------------------
 
@@ -164,8 +173,35 @@ class Access:
         for record in self._store.tokens():
             if record.user == user and record.revoked_at_ns is None:
                 self.revoke(record.id)
+        for token in [id_ for id_, (whose, _) in self._by_jwt.items() if whose == user]:
+            del self._by_jwt[token]
+            self._drop_tickets(lambda ticket, id_=token: ticket.actor.token == id_)
+            self.live.close(token)
+
+    def _of_jwt(self, token: str) -> Actor | None:
+        claims = None if self.jwt is None else self.jwt.claims(token)
+        if claims is None or not self.is_user(claims.user):
+            return None
+        id_ = f"jwt-{digest(token).hex()[:32]}"
+        self._by_jwt[id_] = claims.user, claims.expires_s
+        self._by_jwt.move_to_end(id_)
+        if len(self._by_jwt) > MAX_JWTS:
+            self._by_jwt.popitem(last=False)
+        return Actor(
+            kind="agent", name=claims.user, scopes=claims.scopes, token=id_, user=claims.user
+        )
+
+    def _is_valid(self, token: str) -> bool:
+        """By id."""
+        now_ns = self._clock.wall_ns()
+        if (shown := self._by_jwt.get(token)) is not None:
+            return now_ns < shown[1] * 1e9 and self.is_user(shown[0])
+        record = self._store.token(token)
+        return record is not None and record.is_valid(now_ns)
 
     def by_token(self, token: str) -> Actor | None:
+        if self.jwt is not None and self.jwt.looks_like_one(token):
+            return self._of_jwt(token)
         if hmac.compare_digest(digest(token), self._own_digest):
             return Actor(kind="agent", name="token")
         own = self._store.valid_token(token, kind="login")
@@ -281,18 +317,14 @@ class Access:
 
     def is_good(self, actor: Actor) -> bool:
         """Whether what let this actor in would still do so."""
-        if actor.token is None:
-            return True
-        record = self._store.token(actor.token)
-        return record is not None and record.is_valid(self._clock.wall_ns())
+        return actor.token is None or self._is_valid(actor.token)
 
     async def close_expired(self) -> None:
         """Ends connections when their token's time is up; runs as long as the server."""
         while True:
             await anyio.sleep(EXPIRY_LOOK_S)
             for token in self.live.tokens:
-                record = self._store.token(token)
-                if record is None or not record.is_valid(self._clock.wall_ns()):
+                if not self._is_valid(token):
                     self.live.close(token)
 
     def _valid(self, kind: str) -> list[TokenRecord]:

@@ -7,7 +7,7 @@ import anyio
 from duetty.calls import Actor, Effect, Scope
 from duetty.errors import BadArguments, NotFocusable
 from duetty.ops.judgements import PLAIN, Types
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
 from duetty.session import CapturedKey, Session, owner_name
 from duetty.wire.params import SessionParams
@@ -26,8 +26,10 @@ from duetty.wire.surface import (
 )
 
 
-async def _mode(params: SessionParams, services: Services, actor: Actor) -> ModeInfo:
-    keyboard = services.registry.find(params.session).keyboard
+async def _mode(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> ModeInfo:
+    keyboard = session.keyboard
     left_s = keyboard.lease_left_s
     return ModeInfo(
         mode=keyboard.mode,
@@ -36,33 +38,40 @@ async def _mode(params: SessionParams, services: Services, actor: Actor) -> Mode
     )
 
 
-async def _capture(params: CaptureParams, services: Services, actor: Actor) -> Done:
-    keyboard = services.registry.find(params.session).keyboard
+async def _capture(
+    params: CaptureParams, session: Session, services: Services, actor: Actor
+) -> Done:
+    keyboard = session.keyboard
     keyboard.capture(params.owner or owner_name(actor), lease_s=params.lease_ms / 1000)
     return Done()
 
 
-async def _release(params: ReleaseParams, services: Services, actor: Actor) -> Done:
-    services.registry.find(params.session).keyboard.release(params.owner)
+async def _release(
+    params: ReleaseParams, session: Session, services: Services, actor: Actor
+) -> Done:
+    session.keyboard.release(params.owner)
     return Done()
 
 
-async def _focused(params: SessionParams, services: Services, actor: Actor) -> FocusInfo:
-    return FocusInfo(focused=services.registry.find(params.session).elements.focused)
+async def _focused(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> FocusInfo:
+    return FocusInfo(focused=session.elements.focused)
 
 
-async def _focus(params: FocusParams, services: Services, actor: Actor) -> Done:
-    services.registry.find(params.session).elements.focus(params.id)
+async def _focus(params: FocusParams, session: Session, services: Services, actor: Actor) -> Done:
+    session.elements.focus(params.id)
     return Done()
 
 
-async def _unfocus(params: SessionParams, services: Services, actor: Actor) -> Done:
-    services.registry.find(params.session).elements.unfocus()
+async def _unfocus(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> Done:
+    session.elements.unfocus()
     return Done()
 
 
-async def _keys(params: KeysParams, services: Services, actor: Actor) -> KeysInfo:
-    session = services.registry.find(params.session)
+async def _keys(params: KeysParams, session: Session, services: Services, actor: Actor) -> KeysInfo:
     with session.keyboard.reading(params.owner or owner_name(actor)):
         with anyio.move_on_after(params.wait_ms / 1000):
             await _wait_key(session, after=params.after)
@@ -101,8 +110,7 @@ def _key(captured: CapturedKey) -> KeyInfo:
     )
 
 
-async def _type(params: TypeParams, services: Services, actor: Actor) -> Typed:
-    session = services.registry.find(params.session)
+async def _type(params: TypeParams, session: Session, services: Services, actor: Actor) -> Typed:
     data = params.data.encode("utf-8", "surrogatepass")
     if params.encoding == "base64":
         try:
@@ -120,7 +128,7 @@ MODE = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=ModeInfo,
-    run=_mode,
+    run=InSession(_mode),
     route=Route(method="GET", path="/sessions/{session}/input/mode"),
 )
 CAPTURE = Operation(
@@ -130,7 +138,7 @@ CAPTURE = Operation(
     judged=PLAIN,
     params=CaptureParams,
     result=Done,
-    run=_capture,
+    run=InSession(_capture),
     route=Route(method="POST", path="/sessions/{session}/input/capture", status=204),
 )
 RELEASE = Operation(
@@ -140,7 +148,7 @@ RELEASE = Operation(
     judged=PLAIN,
     params=ReleaseParams,
     result=Done,
-    run=_release,
+    run=InSession(_release),
     route=Route(method="POST", path="/sessions/{session}/input/release", status=204),
 )
 FOCUSED = Operation(
@@ -150,7 +158,7 @@ FOCUSED = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=FocusInfo,
-    run=_focused,
+    run=InSession(_focused),
     route=Route(method="GET", path="/sessions/{session}/input/focus"),
 )
 FOCUS = Operation(
@@ -160,7 +168,7 @@ FOCUS = Operation(
     judged=PLAIN,
     params=FocusParams,
     result=Done,
-    run=_focus,
+    run=InSession(_focus),
     route=Route(method="POST", path="/sessions/{session}/input/focus", status=204),
     errors=(NotFocusable,),
 )
@@ -171,7 +179,7 @@ UNFOCUS = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=Done,
-    run=_unfocus,
+    run=InSession(_unfocus),
     route=Route(method="POST", path="/sessions/{session}/input/unfocus", status=204),
 )
 KEYS = Operation(
@@ -181,7 +189,7 @@ KEYS = Operation(
     judged=PLAIN,
     params=KeysParams,
     result=KeysInfo,
-    run=_keys,
+    run=InSession(_keys),
     # Who may only look sees what programs show, not what a person types for somebody else.
     needs=Scope.INPUT,
     route=Route(method="GET", path="/sessions/{session}/input/keys"),
@@ -194,6 +202,6 @@ TYPE = Operation(
     judged=Types("data"),
     params=TypeParams,
     result=Typed,
-    run=_type,
+    run=InSession(_type),
     route=Route(method="POST", path="/sessions/{session}/input/type"),
 )

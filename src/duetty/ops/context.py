@@ -13,7 +13,7 @@ from duetty.errors import OutputExpired
 from duetty.ops.files import FileMissing, FileRefused, list_files, read_file
 from duetty.ops.git_status import GitUnavailable, Repository, Status, git_status, repository_of
 from duetty.ops.judgements import PLAIN
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import Operation, PerhapsInSession, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import stored_block_info, time_text
 from duetty.ops.viewer_operations import NoSessions
@@ -37,14 +37,14 @@ MAX_CALLS = 200
 """Calls and approvals in one log."""
 
 
-def active_session(name: str | None, services: Services, actor: Actor) -> Session:
+def active_session(named: Session | None, services: Services, actor: Actor) -> Session:
     """The one that is named; else the open one in which something happened last.
 
     Raises:
         NoSessions: if none is open.
     """
-    if name is not None:
-        return services.registry.find(name)
+    if named is not None:
+        return named
     open_ones = [
         session
         for session in services.registry.sessions()
@@ -58,8 +58,10 @@ def active_session(name: str | None, services: Services, actor: Actor) -> Sessio
 # --- directory and repository ---------------------------------------------------
 
 
-async def _cwd(params: ContextParams, services: Services, actor: Actor) -> Directory:
-    session = active_session(params.session, services, actor)
+async def _cwd(
+    params: ContextParams, named: Session | None, services: Services, actor: Actor
+) -> Directory:
+    session = active_session(named, services, actor)
     return Directory(
         session=session.name, cwd=session.cwd, workspace=session.profile.workspace or None
     )
@@ -75,8 +77,10 @@ def _repository(session: Session) -> Repository | None:
     return found if all(place.startswith(top) for place in places) else None
 
 
-async def _git(params: ContextParams, services: Services, actor: Actor) -> GitState:
-    session = active_session(params.session, services, actor)
+async def _git(
+    params: ContextParams, named: Session | None, services: Services, actor: Actor
+) -> GitState:
+    session = active_session(named, services, actor)
     repository = await anyio.to_thread.run_sync(_repository, session)
     status = Status() if repository is None else await git_status(repository)
     return GitState(
@@ -106,8 +110,10 @@ def _workspace(session: Session) -> str:
     return session.profile.workspace
 
 
-async def _file(params: FileReadParams, services: Services, actor: Actor) -> FileContent:
-    session = active_session(params.session, services, actor)
+async def _file(
+    params: FileReadParams, named: Session | None, services: Services, actor: Actor
+) -> FileContent:
+    session = active_session(named, services, actor)
     read = await anyio.to_thread.run_sync(
         read_file, _workspace(session), session.cwd, params.path, params.max_bytes
     )
@@ -122,8 +128,10 @@ async def _file(params: FileReadParams, services: Services, actor: Actor) -> Fil
     )
 
 
-async def _files(params: FileParams, services: Services, actor: Actor) -> FileList:
-    session = active_session(params.session, services, actor)
+async def _files(
+    params: FileParams, named: Session | None, services: Services, actor: Actor
+) -> FileList:
+    session = active_session(named, services, actor)
     path, entries, truncated = await anyio.to_thread.run_sync(
         list_files, _workspace(session), session.cwd, params.path
     )
@@ -138,8 +146,10 @@ async def _files(params: FileParams, services: Services, actor: Actor) -> FileLi
 # --- log --------------------------------------------------------------------------
 
 
-async def _log(params: LogParams, services: Services, actor: Actor) -> SessionLog:
-    session = active_session(params.session, services, actor)
+async def _log(
+    params: LogParams, named: Session | None, services: Services, actor: Actor
+) -> SessionLog:
+    session = active_session(named, services, actor)
     sees_trail = Scope.ADMIN in actor.scopes
     return await anyio.to_thread.run_sync(
         partial(_written, session, services, params, sees_trail=sees_trail)
@@ -241,7 +251,7 @@ CWD = Operation(
     judged=PLAIN,
     params=ContextParams,
     result=Directory,
-    run=_cwd,
+    run=PerhapsInSession(_cwd),
     route=Route(method="GET", path="/context/cwd"),
     errors=(NoSessions,),
 )
@@ -252,7 +262,7 @@ GIT = Operation(
     judged=PLAIN,
     params=ContextParams,
     result=GitState,
-    run=_git,
+    run=PerhapsInSession(_git),
     route=Route(method="GET", path="/context/git"),
     errors=(NoSessions, GitUnavailable),
 )
@@ -263,7 +273,7 @@ LOG = Operation(
     judged=PLAIN,
     params=LogParams,
     result=SessionLog,
-    run=_log,
+    run=PerhapsInSession(_log),
     route=Route(method="GET", path="/context/log"),
     errors=(NoSessions,),
 )
@@ -274,7 +284,7 @@ FILE = Operation(
     judged=PLAIN,
     params=FileReadParams,
     result=FileContent,
-    run=_file,
+    run=PerhapsInSession(_file),
     route=Route(method="GET", path="/context/file"),
     needs=Scope.INPUT,
     errors=(NoSessions, FileMissing, FileRefused),
@@ -286,7 +296,7 @@ FILES = Operation(
     judged=PLAIN,
     params=FileParams,
     result=FileList,
-    run=_files,
+    run=PerhapsInSession(_files),
     route=Route(method="GET", path="/context/files"),
     needs=Scope.INPUT,
     errors=(NoSessions, FileMissing, FileRefused),

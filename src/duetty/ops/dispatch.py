@@ -11,6 +11,7 @@ from contextlib import (
     nullcontext,
 )
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import anyio
@@ -41,11 +42,12 @@ from duetty.ops.follow import (
 )
 from duetty.ops.hub_routing import destination, reachable
 from duetty.ops.joined_nodes import may_join, serve_node
-from duetty.ops.operation import Operation
+from duetty.ops.operation import Operation, OperationCall
 from duetty.ops.permits import REMOVED, keep_within, named_now, permit, permit_change
 from duetty.ops.remote_callers import Hearing
 from duetty.ops.remote_calls import everywhere, forward
 from duetty.ops.remote_streams import begin_typing, relayed_events, relayed_socket
+from duetty.ops.resolved_call import ResolvedCall
 from duetty.ops.rooms import close_room, hear_room, open_room
 from duetty.ops.sandbox_choice import keep_confined
 from duetty.ops.selection import Candidate
@@ -53,7 +55,7 @@ from duetty.ops.services import Node, Services, Steps
 from duetty.ops.sessions import own_candidates
 from duetty.ops.shapes import with_answer
 from duetty.ops.table import OPERATIONS
-from duetty.session import ViewerKind
+from duetty.session import Session, ViewerKind
 from duetty.upstreams import Progress
 from duetty.wire.results import SessionInfo
 from duetty.wire.upstreams import ToolResult
@@ -78,77 +80,71 @@ class Dispatcher:
         if actor.via is not None or actor.session is not None or not reachable(actor, services):
             return own
         listing = OPERATIONS["session.list"]
-        call = Call(actor=actor, operation=listing.name)
-        params = listing.params.model_validate({})
-        listed: list[SessionInfo] = await everywhere(call, listing, params, services)
+        call = ResolvedCall(
+            call=Call(actor=actor, operation=listing.name),
+            operation=listing,
+            params=listing.params.model_validate({}),
+        )
+        listed: list[SessionInfo] = await everywhere(call, services)
         return [*own, *(_candidate(each) for each in listed if each.state != "exited")]
 
     @property
     def operations(self) -> Mapping[str, Operation[Any, Any]]:
         return OPERATIONS
 
-    async def dispatch(
+    async def _dispatch(
         self,
         call: Call,
+        operation: Operation[Any, Any],
         *,
         streaming: bool = False,
         host: HostAsk | None = None,
         client: HostClient | None = None,
         progress: Progress | None = None,
     ) -> Any:
-        """Run the operation for this actor; `streaming` takes a document as a `Stream`.
-
-        `host` puts a question of ours to the person at the caller's own host, where that can be done;
-        `client` is that host, for an operation that asks it for something;
-        `progress` is told how far an operation is that knows.
-
-        Raises:
-            DuettyError: with a code, whatever went wrong.
+        """Raises:
+        DuettyError: with a code, whatever went wrong.
         """
-        operation = OPERATIONS.get(call.operation)
-        if operation is None:
-            raise UnknownOperation(f"no operation {call.operation!r}")
-        deciding = self._services.deciding
         await self.know(call.actor)
         if (actor := self._now(call.actor)) is not call.actor:
             call = replace(call, actor=actor)
         is_asked_of_all = (
             operation.everywhere and not call.dialect and "server" not in call.arguments
         )
-        try:
-            node, call = destination(operation, call, self._services)
-            params = self._permitted(call, operation)
-            elsewhere = node is not None
-            keep_confined(call.actor, operation, params, self._services, elsewhere=elsewhere)
-        except DuettyError as error:
-            if operation.malformed is not None and isinstance(error, Refused):
-                refusal = operation.malformed(error)
-                deciding.refused(call, operation, refusal)
-                raise refusal from error
-            deciding.refused(call, operation, error)
-            raise
-        if call.actor.user is not None and operation.everywhere and node is None:
-            return await everywhere(call, operation, params, self._services)
+        node, resolved = self._resolved(call, operation)
+        actor = resolved.actor
         if node is not None:
             hearing = Hearing(host=host, progress=progress)
-            result = await forward(node, call, operation, params, self._services, hearing)
-            return result if streaming or not isinstance(result, Stream) else await whole(result)
-        if operation.composed:
-            steps = self._steps_of(call, host, client)
+            result = await forward(node, resolved, self._services, hearing)
+        elif actor.user is not None and operation.everywhere:
+            result = await everywhere(resolved, self._services)
+        elif operation.composed:
+            steps = self._steps_of(resolved.call, host, client)
             services = replace(self._services, steps=steps, client=client)
             try:
-                return await operation.run(params, services, call.actor)
+                return await operation.perform(resolved, services)
             except DuettyError as error:
                 # Its steps are recorded each; what it refuses itself, and by which name, is so only here.
-                deciding.refused(call, operation, error)
+                services.deciding.refused(resolved.call, operation, error)
                 raise
-        check = self._check_of(operation, params, call.actor)
-        result: Any = None  # to the checker, a scope may end without a word
-        async with deciding.passing(call, operation, params, host, check) as passage:
+        else:
             services = self._services
             if progress is not None or client is not None:
                 services = replace(services, progress=progress, client=client, host=host)
-            doing = operation.run(passage.params, services, call.actor)
+            result = await self._performed(resolved, services, host)
+            if is_asked_of_all and actor.session is None:
+                result = [*result, *await everywhere(resolved, self._services)]
+        return result if streaming or not isinstance(result, Stream) else await whole(result)
+
+    async def _performed(
+        self, call: OperationCall, services: Services, host: HostAsk | None
+    ) -> Any:
+        """Decided, asked about, done here and recorded."""
+        operation = call.operation
+        check = partial(operation.check_of, call, self._services)
+        result: Any = None  # to the checker, a scope may end without a word
+        async with self._services.deciding.passing(call, host, check) as passage:
+            doing = operation.perform(call.with_params(passage.call.params), services)
             if operation.waits:
                 result = await doing
             else:
@@ -160,9 +156,44 @@ class Dispatcher:
             result = with_answer(result, passage.granted)
             if isinstance(result, ToolResult):
                 result = result.model_copy(update={"decided_by": passage.decided_by})
-            if is_asked_of_all and call.actor.session is None:
-                result = [*result, *await everywhere(call, operation, params, self._services)]
-        return result if streaming or not isinstance(result, Stream) else await whole(result)
+        return result
+
+    def _resolved(
+        self, call: Call, operation: Operation[Any, Any]
+    ) -> tuple[RemoteNode | None, OperationCall]:
+        """The node that a call is for, None for this one; and the call with all that it names.
+
+        Raises:
+            DuettyError: if it cannot be for any, or is not permitted; that is recorded.
+        """
+        try:
+            node, call = destination(operation, call, self._services)
+            params = self._permitted(call, operation)
+            resolved = ResolvedCall(
+                call=call,
+                operation=operation,
+                params=params,
+                session=self._session(params) if node is None else None,
+            )
+            keep_confined(resolved, self._services, elsewhere=node is not None)
+        except DuettyError as error:
+            refused = self._services.deciding.refused
+            if operation.malformed is not None and isinstance(error, Refused):
+                refusal = operation.malformed(error)
+                refused(call, operation, refusal)
+                raise refusal from error
+            refused(call, operation, error)
+            raise
+        return node, resolved
+
+    def _session(self, params: Any) -> Session | None:
+        name = getattr(params, "session", None)
+        if not isinstance(name, str):
+            return None
+        try:
+            return self._services.registry.find(name)
+        except SessionNotFound:
+            return None  # who needs it says so
 
     async def know(self, actor: Actor) -> None:
         """Find out which machines this actor's user has at other replicas of the hub."""
@@ -206,15 +237,6 @@ class Dispatcher:
             }
         )
 
-    def _check_of(
-        self, operation: Operation[Any, Any], params: Any, actor: Actor
-    ) -> Callable[[], Awaitable[None]]:
-        async def check() -> None:
-            if operation.check is not None:
-                await operation.check(params, self._services, actor)
-
-        return check
-
     def _now(self, actor: Actor) -> Actor:
         return named_now(actor, self._services.registry)
 
@@ -242,6 +264,16 @@ class Dispatcher:
         progress: Progress | None = None,
         command_id: str = "",
     ) -> Any:
+        """Run the operation for this actor; `streaming` takes a document as a `Stream`.
+
+        `host` puts a question of ours to the person at the caller's own host, where that can be done;
+        `client` is that host, for an operation that asks it for something;
+        `progress` is told how far an operation is that knows.
+
+        Raises:
+            DuettyError: with a code, whatever went wrong.
+        """
+        operation = _operation(name)
         call = Call(
             actor=actor,
             operation=name,
@@ -250,11 +282,9 @@ class Dispatcher:
             mode=mode,
             command_id=command_id,
         )
-        operation = OPERATIONS.get(name)
-        waits = operation is not None and operation.waits
-        with self.bounds["waits"].taken(actor) if waits else nullcontext():
-            return await self.dispatch(
-                call, streaming=streaming, host=host, client=client, progress=progress
+        with self.bounds["waits"].taken(actor) if operation.waits else nullcontext():
+            return await self._dispatch(
+                call, operation, streaming=streaming, host=host, client=client, progress=progress
             )
 
     @property
@@ -279,7 +309,7 @@ class Dispatcher:
                 mode=mode,
                 patience_s=patience_s,
             )
-            return await self.dispatch(made, host=host, client=client)
+            return await self._dispatch(made, _operation(operation), host=host, client=client)
 
         return step
 
@@ -396,6 +426,13 @@ class Dispatcher:
             only = look.session_id if kind == "attach" and isinstance(look, View) else None
             with self._services.approvals.attendance.attending(actor, session_id=only):
                 yield look
+
+
+def _operation(name: str) -> Operation[Any, Any]:
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise UnknownOperation(f"no operation {name!r}")
+    return operation
 
 
 def _candidate(info: SessionInfo) -> Candidate:

@@ -20,7 +20,7 @@ from duetty.ops.element_shapes import (
     writes_of,
 )
 from duetty.ops.judgements import PLAIN
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
 from duetty.session import Elements, Session
 from duetty.surface import Overlay, Panel, overlay_json, panel_json
@@ -133,9 +133,9 @@ KINDS = (
 def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
     """The nine operations on one kind of element."""
 
-    async def create(params: Any, services: Services, actor: Actor) -> Created:
+    async def create(params: Any, session: Session, services: Services, actor: Actor) -> Created:
         element = kind.add(
-            services.registry.find(params.session).elements,
+            session.elements,
             **{name: getattr(params, name) for name in kind.placed},
             background=background_of(params.background),
             spans=spans_of(params.spans),
@@ -144,42 +144,53 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
         )
         return Created(id=element.id)
 
-    async def list_(params: SessionParams, services: Services, actor: Actor) -> list[JsonObject]:
-        return kind.shown(services.registry.find(params.session))
+    async def list_(
+        params: SessionParams, session: Session, services: Services, actor: Actor
+    ) -> list[JsonObject]:
+        return kind.shown(session)
 
-    async def get(params: ElementParams, services: Services, actor: Actor) -> JsonObject:
-        session = services.registry.find(params.session)
+    async def get(
+        params: ElementParams, session: Session, services: Services, actor: Actor
+    ) -> JsonObject:
         return kind.shape(session, kind.find(session.elements, params.id))
 
-    async def update(params: Any, services: Services, actor: Actor) -> Done:
+    async def update(params: Any, session: Session, services: Services, actor: Actor) -> Done:
         kind.change(
-            services.registry.find(params.session).elements,
+            session.elements,
             params.id,
             **{name: getattr(params, name) for name in kind.replaced},
             spans=spans_of(params.spans),
         )
         return Done()
 
-    async def patch(params: Any, services: Services, actor: Actor) -> Done:
+    async def patch(params: Any, session: Session, services: Services, actor: Actor) -> Done:
         changes = changes_of(params, (*kind.placed, "focusable"))
-        kind.change(services.registry.find(params.session).elements, params.id, **changes)
+        kind.change(session.elements, params.id, **changes)
         return Done()
 
-    async def delete(params: ElementParams, services: Services, actor: Actor) -> Done:
-        kind.remove(services.registry.find(params.session).elements, params.id)
+    async def delete(
+        params: ElementParams, session: Session, services: Services, actor: Actor
+    ) -> Done:
+        kind.remove(session.elements, params.id)
         return Done()
 
-    async def clear(params: SessionParams, services: Services, actor: Actor) -> Done:
-        kind.clear(services.registry.find(params.session).elements)
+    async def clear(
+        params: SessionParams, session: Session, services: Services, actor: Actor
+    ) -> Done:
+        kind.clear(session.elements)
         return Done()
 
-    async def spans(params: SpansParams, services: Services, actor: Actor) -> Done:
-        elements = services.registry.find(params.session).elements
+    async def spans(
+        params: SpansParams, session: Session, services: Services, actor: Actor
+    ) -> Done:
+        elements = session.elements
         elements.write(kind.find(elements, params.id), spans=spans_of(params.spans))
         return Done()
 
-    async def write(params: RegionWriteParams, services: Services, actor: Actor) -> Done:
-        elements = services.registry.find(params.session).elements
+    async def write(
+        params: RegionWriteParams, session: Session, services: Services, actor: Actor
+    ) -> Done:
+        elements = session.elements
         elements.write(kind.find(elements, params.id), writes=writes_of(params.writes))
         return Done()
 
@@ -196,7 +207,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=kind.create,
             result=Created,
-            run=create,
+            run=InSession(create),
             route=Route(method="POST", path=every, status=201),
             errors=(Exhausted,),
         ),
@@ -207,7 +218,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=SessionParams,
             result=list[kind.info],
-            run=list_,
+            run=InSession(list_),
             route=Route(method="GET", path=every),
         ),
         Operation(
@@ -217,7 +228,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=ElementParams,
             result=kind.info,
-            run=get,
+            run=InSession(get),
             route=Route(method="GET", path=one),
             errors=(kind.missing,),
         ),
@@ -228,7 +239,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=kind.update,
             result=Done,
-            run=update,
+            run=InSession(update),
             route=Route(method="PUT", path=one, status=204),
             errors=changing,
         ),
@@ -239,7 +250,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=kind.patch,
             result=Done,
-            run=patch,
+            run=InSession(patch),
             route=Route(method="PATCH", path=one, status=204),
             errors=changing,
         ),
@@ -250,7 +261,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=ElementParams,
             result=Done,
-            run=delete,
+            run=InSession(delete),
             route=Route(method="DELETE", path=one, status=204),
             errors=(kind.missing,),
         ),
@@ -261,7 +272,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=SessionParams,
             result=Done,
-            run=clear,
+            run=InSession(clear),
             route=Route(method="DELETE", path=every, status=204),
         ),
         Operation(
@@ -271,7 +282,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=SpansParams,
             result=Done,
-            run=spans,
+            run=InSession(spans),
             route=Route(method="POST", path=f"{one}/spans", status=204),
             errors=changing,
         ),
@@ -282,7 +293,7 @@ def operations_of(kind: Kind) -> tuple[Operation[Any, Any], ...]:
             judged=PLAIN,
             params=RegionWriteParams,
             result=Done,
-            run=write,
+            run=InSession(write),
             route=Route(method="POST", path=f"{one}/write", status=204),
             errors=changing,
         ),

@@ -7,7 +7,7 @@ import anyio
 from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, SessionBusy, SessionExited, UnknownKey
 from duetty.ops.judgements import PLAIN, Types
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.run_operations import needle_of, run_result
 from duetty.ops.services import Services
 from duetty.ops.shapes import session_info
@@ -27,8 +27,9 @@ TURN_S = 0.2
 """A reset waits so long for a run to end by itself."""
 
 
-async def _write(params: WriteParams, services: Services, actor: Actor) -> Written:
-    session = services.registry.find(params.session)
+async def _write(
+    params: WriteParams, session: Session, services: Services, actor: Actor
+) -> Written:
     data = params.data.encode("utf-8", "surrogatepass")
     if params.encoding == "base64":
         try:
@@ -38,13 +39,15 @@ async def _write(params: WriteParams, services: Services, actor: Actor) -> Writt
     return await _typed(session, data, params, services, actor)
 
 
-async def _press(params: PressParams, services: Services, actor: Actor) -> Written:
-    session = services.registry.find(params.session)
+async def _press(
+    params: PressParams, session: Session, services: Services, actor: Actor
+) -> Written:
     return await _typed(session, session.pressed(params.keys), params, services, actor)
 
 
-async def _paste(params: PasteParams, services: Services, actor: Actor) -> Written:
-    session = services.registry.find(params.session)
+async def _paste(
+    params: PasteParams, session: Session, services: Services, actor: Actor
+) -> Written:
     return Written(bytes=session.paste(params.text, actor=actor), after=None, had_effect=None)
 
 
@@ -97,8 +100,9 @@ def _had_effect(answer: RunAnswer, *, is_same: bool) -> bool | None:
     return None if printed else False
 
 
-async def _reset(params: SessionParams, services: Services, actor: Actor) -> SessionInfo:
-    session = services.registry.find(params.session)
+async def _reset(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> SessionInfo:
     with anyio.move_on_after(TURN_S) as bound:
         await session.run_lock.acquire()
     try:
@@ -110,8 +114,10 @@ async def _reset(params: SessionParams, services: Services, actor: Actor) -> Ses
     return session_info(session, services.node)
 
 
-async def _interrupt(params: SessionParams, services: Services, actor: Actor) -> Done:
-    await services.registry.interrupt(services.registry.find(params.session), actor=actor)
+async def _interrupt(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> Done:
+    await services.registry.interrupt(session, actor=actor)
     return Done()
 
 
@@ -122,7 +128,7 @@ WRITE = Operation(
     judged=Types("data"),
     params=WriteParams,
     result=Written,
-    run=_write,
+    run=InSession(_write),
     route=Route(method="POST", path="/sessions/{session}/input", status=204, raw_body="data"),
 )
 PRESS = Operation(
@@ -132,7 +138,7 @@ PRESS = Operation(
     judged=Types("keys"),
     params=PressParams,
     result=Written,
-    run=_press,
+    run=InSession(_press),
     route=Route(method="POST", path="/sessions/{session}/keys"),
     errors=(UnknownKey,),
 )
@@ -143,7 +149,7 @@ PASTE = Operation(
     judged=Types("text"),
     params=PasteParams,
     result=Written,
-    run=_paste,
+    run=InSession(_paste),
     route=Route(method="POST", path="/sessions/{session}/paste"),
 )
 RESET = Operation(
@@ -153,7 +159,7 @@ RESET = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=SessionInfo,
-    run=_reset,
+    run=InSession(_reset),
     route=Route(method="POST", path="/sessions/{session}/reset"),
     waits=True,
     errors=(SessionBusy, SessionExited),
@@ -165,6 +171,6 @@ INTERRUPT_OP = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=Done,
-    run=_interrupt,
+    run=InSession(_interrupt),
     route=Route(method="POST", path="/sessions/{session}/interrupt", status=204),
 )

@@ -10,7 +10,9 @@ from typing import Any, Generic, Literal, TypeVar
 from duetty.calls import SCOPE_OF, Actor, Effect, Scope
 from duetty.errors import DuettyError
 from duetty.ops.judgements import Judgement
+from duetty.ops.resolved_call import ResolvedCall
 from duetty.ops.services import Services
+from duetty.session import Session
 from duetty.wire.base import Params
 
 P = TypeVar("P", bound=Params)
@@ -35,6 +37,20 @@ class Route:
     """Kinds of document it may answer with, where that is not JSON."""
 
 
+@dataclass(frozen=True, slots=True)
+class InSession(Generic[P, R]):
+    """Runs in the session that its arguments name, which it is given."""
+
+    run: Callable[[P, Session, Services, Actor], Awaitable[R]]
+
+
+@dataclass(frozen=True, slots=True)
+class PerhapsInSession(Generic[P, R]):
+    """Is given the session that its arguments name, where they name one."""
+
+    run: Callable[[P, Session | None, Services, Actor], Awaitable[R]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation(Generic[P, R]):
     name: str
@@ -49,7 +65,7 @@ class Operation(Generic[P, R]):
     result: Any
     """The type of what it answers with, for schemas."""
 
-    run: Callable[[P, Services, Actor], Awaitable[R]]
+    run: Callable[[P, Services, Actor], Awaitable[R]] | InSession[P, R] | PerhapsInSession[P, R]
     route: Route
     waits: bool = False
     """It may take as long as its caller allows, and ends when the caller goes."""
@@ -81,7 +97,7 @@ class Operation(Generic[P, R]):
     cut_off: Callable[[Mapping[str, object], str], DuettyError] | None = None
     """How it tells of a request that the end of the server cuts off, where it has words of its own."""
 
-    check: Callable[[P, Services, Actor], Awaitable[None]] | None = None
+    check: Callable[[P, Services, Actor], Awaitable[None]] | InSession[P, None] | None = None
     """Finds what `run` would refuse, and changes nothing: no person is asked about such a call."""
 
     errors: tuple[type[DuettyError], ...] = ()
@@ -95,3 +111,38 @@ class Operation(Generic[P, R]):
         if self.answers:
             return Scope.APPROVE
         return Scope.ADMIN if self.admin else self.needs or SCOPE_OF[self.effect]
+
+    @property
+    def function(self) -> Callable[..., Awaitable[R]]:
+        """What does the work."""
+        match self.run:
+            case InSession(run) | PerhapsInSession(run):
+                return run
+            case run:
+                return run
+
+    def perform(self, call: "OperationCall", services: Services) -> Awaitable[R]:
+        """Raises:
+        SessionNotFound: if the arguments name a session that is not here, and it runs in one.
+        """
+        match self.run:
+            case InSession(run):
+                return run(call.params, call.found_session(), services, call.actor)
+            case PerhapsInSession(run):
+                session = call.found_session() if call.session_name else None
+                return run(call.params, session, services, call.actor)
+            case run:
+                return run(call.params, services, call.actor)
+
+    async def check_of(self, call: "OperationCall", services: Services) -> None:
+        """Raises what `perform` would."""
+        match self.check:
+            case None:
+                pass
+            case InSession(check):
+                await check(call.params, call.found_session(), services, call.actor)
+            case check:
+                await check(call.params, services, call.actor)
+
+
+OperationCall = ResolvedCall[Operation[Any, Any]]

@@ -12,7 +12,7 @@ from duetty.calls import Actor, Effect
 from duetty.errors import BadArguments, OutputExpired, Unavailable
 from duetty.ops.documents import DocumentTooLarge, Stream
 from duetty.ops.judgements import PLAIN
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
 from duetty.session import (
     MAX_CELLS,
@@ -72,8 +72,9 @@ class FontMissing(Unavailable):
     code = "font_missing"
 
 
-async def _snapshot(params: SnapshotParams, services: Services, actor: Actor) -> Stream:
-    session = services.registry.find(params.session)
+async def _snapshot(
+    params: SnapshotParams, session: Session, services: Services, actor: Actor
+) -> Stream:
     if params.format != "vt":
         _check_cells(session)
     if params.format == "png":
@@ -179,8 +180,9 @@ def monospace_family(places: tuple[str, ...] = FONT_PLACES) -> str | None:
     return next((family for family in MONOSPACE.values() if family in found), None)
 
 
-async def _recording(params: RecordingParams, services: Services, actor: Actor) -> Stream:
-    session = services.registry.find(params.session)
+async def _recording(
+    params: RecordingParams, session: Session, services: Services, actor: Actor
+) -> Stream:
     lines = cast_lines(session, version=params.version)
     # Up to the first piece an error is still an answer; after it, the document ends early.
     first = await anyio.to_thread.run_sync(_piece, lines)
@@ -218,7 +220,7 @@ SNAPSHOT = Operation(
     judged=PLAIN,
     params=SnapshotParams,
     result=Document,
-    run=_snapshot,
+    run=InSession(_snapshot),
     route=Route(
         method="GET",
         path="/sessions/{session}/snapshot",
@@ -233,7 +235,7 @@ RECORDING = Operation(
     judged=PLAIN,
     params=RecordingParams,
     result=Document,
-    run=_recording,
+    run=InSession(_recording),
     route=Route(
         method="GET", path="/sessions/{session}/recording", media=("application/x-asciicast",)
     ),

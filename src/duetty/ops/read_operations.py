@@ -12,7 +12,7 @@ from duetty.calls import Actor, Effect
 from duetty.errors import BlockNotFound, OutputExpired
 from duetty.ids import BlockId, SessionId, block_id
 from duetty.ops.judgements import PLAIN
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, PerhapsInSession, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import block_info, exit_code_of, stored_block_info
 from duetty.session import Block, Session, output_lines, screen_shape
@@ -42,15 +42,17 @@ CELLS_PER_TURN = 16_000
 """Styles take 25 µs a row of eighty: ten thousand of them at once would hold everybody else up."""
 
 
-async def _screen(params: ScreenParams, services: Services, actor: Actor) -> dict[str, Any]:
-    session = services.registry.find(params.session)
+async def _screen(
+    params: ScreenParams, session: Session, services: Services, actor: Actor
+) -> dict[str, Any]:
     screen = await screen_shape(session, styled=params.format == "styled")
     screen["last_activity_ms"] = int(session.activity.quiet_s() * 1000)
     return screen
 
 
-async def _scrollback(params: ScrollbackParams, services: Services, actor: Actor) -> dict[str, Any]:
-    session = services.registry.find(params.session)
+async def _scrollback(
+    params: ScrollbackParams, session: Session, services: Services, actor: Actor
+) -> dict[str, Any]:
     limit = min(params.limit, MAX_ROWS)
     styled = params.format == "styled"
     turn = max(1, min(ROWS_PER_TURN, CELLS_PER_TURN // session.terminal_size[0]))
@@ -70,8 +72,9 @@ async def _scrollback(params: ScrollbackParams, services: Services, actor: Actor
     return first
 
 
-async def _blocks(params: BlocksParams, services: Services, actor: Actor) -> list[BlockInfo]:
-    session = services.registry.find(params.session)
+async def _blocks(
+    params: BlocksParams, session: Session, services: Services, actor: Actor
+) -> list[BlockInfo]:
     blocks = list(session.recent)
     if session.open_block is not None:
         blocks.append(session.open_block)
@@ -101,8 +104,9 @@ def _stored_blocks(
     return [stored_block_info(record) for record in records]
 
 
-async def _block_output(params: BlockOutputParams, services: Services, actor: Actor) -> BlockOutput:
-    session = services.registry.find(params.session)
+async def _block_output(
+    params: BlockOutputParams, session: Session, services: Services, actor: Actor
+) -> BlockOutput:
     info, start, end = await _find_block(params.block, session, services)
     kept = min(max(start, session.journal.start), end)
     if kept == end and start < end:
@@ -116,8 +120,9 @@ async def _block_output(params: BlockOutputParams, services: Services, actor: Ac
     )
 
 
-async def _read_output(params: ReadOutputParams, services: Services, actor: Actor) -> ReadOutput:
-    session = services.registry.find(params.session)
+async def _read_output(
+    params: ReadOutputParams, session: Session, services: Services, actor: Actor
+) -> ReadOutput:
     journal = session.journal
     asked = params.cursor if params.cursor >= 0 else max(0, journal.end + params.cursor)
     with anyio.move_on_after(params.wait_ms / 1000):
@@ -167,8 +172,10 @@ def _page(session: Session, start: int, end: int, offset: int, limit: int) -> tu
     return page, skipped + len(page) + sum(1 for _ in lines)
 
 
-async def _history(params: HistoryParams, services: Services, actor: Actor) -> list[BlockInfo]:
-    session_id = services.registry.find(params.session).profile.id if params.session else None
+async def _history(
+    params: HistoryParams, session: Session | None, services: Services, actor: Actor
+) -> list[BlockInfo]:
+    session_id = None if session is None else session.profile.id
     await anyio.to_thread.run_sync(services.store.flush)
     records = await anyio.to_thread.run_sync(
         partial(services.store.blocks, session_id, limit=params.limit)
@@ -176,8 +183,10 @@ async def _history(params: HistoryParams, services: Services, actor: Actor) -> l
     return [stored_block_info(record) for record in records]
 
 
-async def _search(params: SearchParams, services: Services, actor: Actor) -> list[SearchHit]:
-    session_id = services.registry.find(params.session).profile.id if params.session else None
+async def _search(
+    params: SearchParams, session: Session | None, services: Services, actor: Actor
+) -> list[SearchHit]:
+    session_id = None if session is None else session.profile.id
     await anyio.to_thread.run_sync(services.store.flush)
     hits = await anyio.to_thread.run_sync(
         partial(
@@ -211,7 +220,7 @@ SCREEN = Operation(
     judged=PLAIN,
     params=ScreenParams,
     result=TimedScreenShape,
-    run=_screen,
+    run=InSession(_screen),
     route=Route(method="GET", path="/sessions/{session}/screen"),
 )
 SCROLLBACK = Operation(
@@ -221,7 +230,7 @@ SCROLLBACK = Operation(
     judged=PLAIN,
     params=ScrollbackParams,
     result=ScrollbackShape,
-    run=_scrollback,
+    run=InSession(_scrollback),
     route=Route(method="GET", path="/sessions/{session}/scrollback"),
 )
 BLOCKS = Operation(
@@ -231,7 +240,7 @@ BLOCKS = Operation(
     judged=PLAIN,
     params=BlocksParams,
     result=list[BlockInfo],
-    run=_blocks,
+    run=InSession(_blocks),
     route=Route(method="GET", path="/sessions/{session}/blocks"),
 )
 BLOCK_OUTPUT = Operation(
@@ -241,7 +250,7 @@ BLOCK_OUTPUT = Operation(
     judged=PLAIN,
     params=BlockOutputParams,
     result=BlockOutput,
-    run=_block_output,
+    run=InSession(_block_output),
     route=Route(method="GET", path="/sessions/{session}/blocks/{block}/output"),
     errors=(BlockNotFound, OutputExpired),
 )
@@ -252,7 +261,7 @@ READ_OUTPUT = Operation(
     judged=PLAIN,
     params=ReadOutputParams,
     result=ReadOutput,
-    run=_read_output,
+    run=InSession(_read_output),
     route=Route(method="GET", path="/sessions/{session}/output"),
     waits=True,
 )
@@ -263,7 +272,7 @@ HISTORY = Operation(
     judged=PLAIN,
     params=HistoryParams,
     result=list[BlockInfo],
-    run=_history,
+    run=PerhapsInSession(_history),
     route=Route(method="GET", path="/history"),
 )
 SEARCH = Operation(
@@ -273,6 +282,6 @@ SEARCH = Operation(
     judged=PLAIN,
     params=SearchParams,
     result=list[SearchHit],
-    run=_search,
+    run=PerhapsInSession(_search),
     route=Route(method="GET", path="/search"),
 )

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 import anyio
 from pydantic import TypeAdapter, ValidationError
 
-from duetty.calls import Call, Effect
+from duetty.calls import Effect
 from duetty.errors import (
     AuthInvalid,
     AuthRequired,
@@ -39,7 +39,7 @@ from duetty.ops.documents import Stream
 from duetty.ops.guardrail.decision_path import Deciding, denied
 from duetty.ops.guardrail.recorded_arguments import recorded_arguments
 from duetty.ops.hub_routing import Reachable, reachable
-from duetty.ops.operation import Operation
+from duetty.ops.operation import Operation, OperationCall
 from duetty.ops.remote_callers import Hearing, caller_of, plain_text
 from duetty.ops.services import Services
 from duetty.policy import Deny
@@ -79,27 +79,23 @@ _KINDS: Mapping[int, type[DuettyError]] = {
 }
 
 
-def refuse_denied(
-    call: Call, operation: Operation[Any, Any], params: Any, deciding: Deciding
-) -> None:
+def refuse_denied(call: OperationCall, deciding: Deciding) -> None:
     """What our own rules deny is not sent on. What they would ask about, the node asks about.
 
     Raises:
         PolicyDenied: if they do.
     """
-    decided = deciding.judging.of_forwarded(call, operation, params)
+    decided = deciding.judging.of_forwarded(call)
     decision = decided.decision
     if isinstance(decision, Deny):
         error = denied(decision, decided.judged)
-        deciding.refused(call, operation, error)
+        deciding.refused(call.call, call.operation, error)
         raise error
 
 
 async def forward(
     node: RemoteNode,
-    call: Call,
-    operation: Operation[Any, Any],
-    params: Any,
+    call: OperationCall,
     services: Services,
     hearing: Hearing,
 ) -> Any:
@@ -107,20 +103,21 @@ async def forward(
     ServerUnavailable: if the node does not answer, or not as it should.
     DuettyError: what it answered.
     """
-    refuse_denied(call, operation, params, services.deciding)
-    call = replace(call, command_id=call.command_id or secrets.token_hex(16))
+    refuse_denied(call, services.deciding)
+    command_id = call.call.command_id or secrets.token_hex(16)
+    call = replace(call, call=replace(call.call, command_id=command_id))
     with (
-        recorded(node, call, operation, params, services),
+        recorded(node, call, services),
         services.metrics.calling("machine"),
         services.hub.calling(),
     ):
-        if operation.route.media:
-            return await _document(node, call, operation, params, hearing)
-        with anyio.move_on_after(_answer_s(operation, params)):
+        if call.operation.route.media:
+            return await _document(node, call, hearing)
+        with anyio.move_on_after(_answer_s(call)):
             while True:
                 try:
                     with node.calling():
-                        return await _result(node, call, operation, params, hearing)
+                        return await _result(node, call, hearing)
                 except ServerUnavailable as error:
                     node = await _again(node, services, error)
         raise node.unavailable("it did not answer in time")
@@ -138,28 +135,18 @@ async def _again(node: RemoteNode, services: Services, error: ServerUnavailable)
     raise error
 
 
-async def _result(
-    node: RemoteNode,
-    call: Call,
-    operation: Operation[Any, Any],
-    params: Any,
-    hearing: Hearing,
-) -> Any:
-    async with _exchange(node, call, operation, params, hearing) as answer:
+async def _result(node: RemoteNode, call: OperationCall, hearing: Hearing) -> Any:
+    async with _exchange(node, call, hearing) as answer:
         body = await answer.body()
         if answer.status >= 400:
             raise error_of_reply(node, answer.status, body)
-        return _shaped(node, operation, body)
+        return _shaped(node, call.operation, body)
 
 
 def _exchange(
-    node: RemoteNode,
-    call: Call,
-    operation: Operation[Any, Any],
-    params: Any,
-    hearing: Hearing,
+    node: RemoteNode, call: OperationCall, hearing: Hearing
 ) -> AbstractAsyncContextManager[Answer]:
-    target, kind, body = _request(operation, call.arguments, params)
+    target, kind, body = _request(call)
     method, target = target.split(" ", 1)
     return node.link.request(
         method,
@@ -168,21 +155,19 @@ def _exchange(
         body=body,
         asking=Asking(
             caller=caller_of(call.actor),
-            command_id=call.command_id or secrets.token_hex(16),
-            deadline_s=_answer_s(operation, params),
-            dialect=call.dialect,
-            mode=call.mode,
+            command_id=call.call.command_id or secrets.token_hex(16),
+            deadline_s=_answer_s(call),
+            dialect=call.call.dialect,
+            mode=call.call.mode,
             aside=hearing.aside,
         ),
     )
 
 
-def _request(
-    operation: Operation[Any, Any], arguments: Mapping[str, object], params: Any
-) -> tuple[str, str, bytes | None]:
+def _request(call: OperationCall) -> tuple[str, str, bytes | None]:
     """Method and target, content type, body."""
-    route = operation.route
-    rest = {name: value for name, value in arguments.items() if value is not None}
+    route, params = call.operation.route, call.params
+    rest = {name: value for name, value in call.call.arguments.items() if value is not None}
 
     def placed(found: re.Match[str]) -> str:
         return quote(str(rest.pop(found[1])), safe="")
@@ -216,9 +201,9 @@ def _query(fields: Mapping[str, object]) -> str:
     return f"?{urlencode(given, doseq=True, errors='replace')}" if given else ""
 
 
-def _answer_s(operation: Operation[Any, Any], params: Any) -> float:
-    usual_s = PERSON_S if operation.effect in (Effect.INPUT, Effect.CONTROL) else ANSWER_S
-    asked = [getattr(params, name, None) for name in _WAITS]
+def _answer_s(call: OperationCall) -> float:
+    usual_s = PERSON_S if call.operation.effect in (Effect.INPUT, Effect.CONTROL) else ANSWER_S
+    asked = [getattr(call.params, name, None) for name in _WAITS]
     return usual_s + max((each for each in asked if isinstance(each, int)), default=0) / 1000
 
 
@@ -237,7 +222,7 @@ def _shaped(node: RemoteNode, operation: Operation[Any, Any], body: bytes) -> An
     try:
         parsed = json.loads(body)
         TypeAdapter(operation.result).validate_python(parsed)
-        result = _returned(operation.name, operation.run).validate_python(parsed)
+        result = _returned(operation.name, operation.function).validate_python(parsed)
     except (ValueError, RecursionError, ValidationError) as error:
         raise ServerUnavailable("its answer is not of the shape that was asked for") from error
     if operation.everywhere:
@@ -285,24 +270,16 @@ def _by_code() -> dict[str, type[DuettyError]]:
     return found
 
 
-async def _document(
-    node: RemoteNode,
-    call: Call,
-    operation: Operation[Any, Any],
-    params: Any,
-    hearing: Hearing,
-) -> Stream:
+async def _document(node: RemoteNode, call: OperationCall, hearing: Hearing) -> Stream:
     """A document passes through as it comes."""
     stack = AsyncExitStack()
     try:
-        with node.calling(), anyio.move_on_after(_answer_s(operation, params)):
-            answer = await stack.enter_async_context(
-                _exchange(node, call, operation, params, hearing)
-            )
+        with node.calling(), anyio.move_on_after(_answer_s(call)):
+            answer = await stack.enter_async_context(_exchange(node, call, hearing))
             if answer.status >= 400:
                 raise error_of_reply(node, answer.status, await answer.body())
             media = answer.headers.get("content-type", "")
-            known = [kind for kind in operation.route.media if media.startswith(kind)]
+            known = [kind for kind in call.operation.route.media if media.startswith(kind)]
             if not known:
                 raise node.unavailable("its answer is of another kind than was asked for")
             return Stream(
@@ -335,9 +312,7 @@ def _filename(disposition: str) -> str | None:
 # --- all of them --------------------------------------------------------------
 
 
-async def everywhere(
-    call: Call, operation: Operation[Any, Any], params: Any, services: Services
-) -> list[Any]:
+async def everywhere(call: OperationCall, services: Services) -> list[Any]:
     """What every healthy node answers to this, one after the other in a list.
 
     Nodes are asked side by side for what is their own, so that two that speak for each other
@@ -348,11 +323,11 @@ async def everywhere(
 
     async def ask(each: Reachable) -> None:
         # `server`, so that two that speak for each other do not ask in circles.
-        given = {**call.arguments, "server": each.node.name}
-        own = replace(call, actor=each.actor, arguments=given)
+        given = {**call.call.arguments, "server": each.node.name}
+        own = replace(call, call=replace(call.call, actor=each.actor, arguments=given))
         try:
             with each.node.calling(), anyio.move_on_after(LIST_S):
-                found[each] = await _result(each.node, own, operation, params, Hearing())
+                found[each] = await _result(each.node, own, Hearing())
         except DuettyError:
             return  # `GET /servers` tells how it is
 
@@ -366,14 +341,9 @@ async def everywhere(
 
 
 @contextmanager
-def recorded(
-    node: RemoteNode,
-    call: Call,
-    operation: Operation[Any, Any],
-    params: Any,
-    services: Services,
-) -> Generator[None]:
+def recorded(node: RemoteNode, call: OperationCall, services: Services) -> Generator[None]:
     """The trail here has who asked and where it went; what is typed is in the trail there."""
+    operation = call.operation
     if operation.effect not in (Effect.INPUT, Effect.CONTROL) or operation.name == "input.type":
         yield
         return
@@ -389,9 +359,9 @@ def recorded(
     services.trail.record(
         "call",
         **where,
-        dialect=call.dialect,
-        session=getattr(params, "session", None),
-        arguments=recorded_arguments(operation, params, secret=True),
+        dialect=call.call.dialect,
+        session=call.session_name,
+        arguments=recorded_arguments(call, secret=True),
         decision={"decision": "forward"},
     )
     outcome = "cancelled"

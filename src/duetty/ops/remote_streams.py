@@ -14,6 +14,7 @@ from duetty.errors import ScopeMissing, ServerUnavailable
 from duetty.hub import Answer, Asking, NodeSocket, RemoteNode, SocketRefused
 from duetty.ops.permits import permit
 from duetty.ops.remote_calls import ANSWER_S, caller_of, error_of_reply, recorded, refuse_denied
+from duetty.ops.resolved_call import ResolvedCall
 from duetty.ops.services import Services
 from duetty.ops.table import OPERATIONS
 from duetty.wire.params import WriteParams
@@ -64,9 +65,11 @@ def begin_typing(services: Services, actor: Actor, node: RemoteNode, session: st
     operation = OPERATIONS["input.write"]
     permit(actor, operation.scope)
     params = WriteParams.model_validate({"session": session, "data": ""})
-    call = Call(actor=actor, operation=operation.name)
-    refuse_denied(call, operation, params, services.deciding)
-    with recorded(node, call, operation, params, services):
+    call = ResolvedCall(
+        call=Call(actor=actor, operation=operation.name), operation=operation, params=params
+    )
+    refuse_denied(call, services.deciding)
+    with recorded(node, call, services):
         pass
 
 

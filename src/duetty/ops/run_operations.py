@@ -16,7 +16,7 @@ from duetty.errors import (
     WaitTimeout,
 )
 from duetty.ops.judgements import PLAIN, RunsLine
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
 from duetty.ops.shapes import EXCERPT_CHARS, block_info, exit_code_of, foreground_info
 from duetty.session import (
@@ -43,8 +43,7 @@ INTERRUPT_S = 2.0
 """For Ctrl-C after the caller has gone: nobody waits for it any more."""
 
 
-async def _run(params: RunParams, services: Services, actor: Actor) -> RunResult:
-    session = services.registry.find(params.session)
+async def _run(params: RunParams, session: Session, services: Services, actor: Actor) -> RunResult:
     fed_from = await _kept_input(params, services, session)
     run = Run(
         session=session,
@@ -219,8 +218,9 @@ async def run_result(
     )
 
 
-async def _wait(params: WaitParams, services: Services, actor: Actor) -> WaitResult:
-    session = services.registry.find(params.session)
+async def _wait(
+    params: WaitParams, session: Session, services: Services, actor: Actor
+) -> WaitResult:
     found: _Found | None = None
     with anyio.move_on_after(params.max_wait_ms / 1000):
         try:
@@ -282,8 +282,7 @@ async def _condition(session: Session, params: WaitParams) -> _Found:
     return "state", None, None
 
 
-async def _idle(params: IdleParams, services: Services, actor: Actor) -> Idle:
-    session = services.registry.find(params.session)
+async def _idle(params: IdleParams, session: Session, services: Services, actor: Actor) -> Idle:
     with anyio.move_on_after(min(params.max_wait_ms, MAX_IDLE_MS) / 1000) as bound:
         try:
             await wait_idle(
@@ -315,7 +314,7 @@ RUN = Operation(
     judged=RunsLine("input"),
     params=RunParams,
     result=RunResult,
-    run=_run,
+    run=InSession(_run),
     check=_check_run,
     route=Route(method="POST", path="/sessions/{session}/run"),
     waits=True,
@@ -339,7 +338,7 @@ WAIT = Operation(
     judged=PLAIN,
     params=WaitParams,
     result=WaitResult,
-    run=_wait,
+    run=InSession(_wait),
     route=Route(method="POST", path="/sessions/{session}/wait"),
     waits=True,
     errors=(IdleTimeout, WaitTimeout, SessionExited),
@@ -351,7 +350,7 @@ IDLE = Operation(
     judged=PLAIN,
     params=IdleParams,
     result=Idle,
-    run=_idle,
+    run=InSession(_idle),
     route=Route(method="GET", path="/sessions/{session}/idle"),
     waits=True,
     errors=(IdleTimeout, SessionExited),

@@ -4,12 +4,12 @@ A connection that was opened with a sandbox (`duetty mcp --sandbox`) is kept in 
 """
 
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Literal, Protocol, TypedDict
 
 from duetty.calls import Actor, Effect
 from duetty.config import Settings
 from duetty.errors import NotFound, PolicyDenied
-from duetty.ops.operation import Operation
+from duetty.ops.operation import OperationCall
 from duetty.ops.services import Services
 from duetty.sandbox import REQUESTED_LEVELS, Level, Limits, RequestedLevel, SandboxRequest, support
 from duetty.session import Registry
@@ -61,14 +61,7 @@ def _request(params: Confinable, settings: Settings, actor: Actor) -> RequestedL
     )
 
 
-def keep_confined(
-    actor: Actor,
-    operation: Operation[Any, Any],
-    params: Any,
-    services: Services,
-    *,
-    elsewhere: bool,
-) -> None:
+def keep_confined(call: OperationCall, services: Services, *, elsewhere: bool) -> None:
     """A confined connection changes neither what runs bare nor anything on another server.
 
     `elsewhere`: the call is for another server, whose sandboxes nobody here answers for.
@@ -76,9 +69,9 @@ def keep_confined(
     Raises:
         PolicyDenied: if it would.
     """
-    if actor.confined is None or operation.effect not in (Effect.INPUT, Effect.CONTROL):
+    if call.actor.confined is None or call.operation.effect not in (Effect.INPUT, Effect.CONTROL):
         return
-    where = "another server" if elsewhere else _bare(params, services)
+    where = "another server" if elsewhere else _bare(call, services)
     if where is not None:
         raise PolicyDenied(
             f"this connection is confined to a sandbox, and the call is for {where}",
@@ -87,12 +80,12 @@ def keep_confined(
         )
 
 
-def _bare(params: Any, services: Services) -> str | None:
+def _bare(call: OperationCall, services: Services) -> str | None:
     """The session or process that a call is for, if it has no sandbox; what is not there yet will have one."""
-    session, process = getattr(params, "session", None), getattr(params, "process", None)
+    if call.session is not None and call.session.profile.sandbox == "none":
+        return f"session {call.session_name!r}, which has no sandbox"
+    process = getattr(call.params, "process", None)
     try:
-        if isinstance(session, str) and services.registry.find(session).profile.sandbox == "none":
-            return f"session {session!r}, which has no sandbox"
         if isinstance(process, str) and services.processes.find(process).sandbox == "none":
             return f"process {process!r}, which has no sandbox"
     except NotFound:

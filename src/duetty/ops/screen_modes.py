@@ -10,19 +10,22 @@ from duetty.errors import (
 )
 from duetty.ops.element_shapes import JsonObject, spans_of, surface_shape, writes_of
 from duetty.ops.judgements import PLAIN
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
+from duetty.session import Session
 from duetty.wire.params import SessionParams
 from duetty.wire.results import Done
 from duetty.wire.surface import BatchParams, ScreenModeInfo, SurfaceInfo
 
 
-async def _elements(params: SessionParams, services: Services, actor: Actor) -> JsonObject:
-    return surface_shape(services.registry.find(params.session))
+async def _elements(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> JsonObject:
+    return surface_shape(session)
 
 
-async def _batch(params: BatchParams, services: Services, actor: Actor) -> Done:
-    elements = services.registry.find(params.session).elements
+async def _batch(params: BatchParams, session: Session, services: Services, actor: Actor) -> Done:
+    elements = session.elements
     element = elements.overlay(params.id) if params.type == "overlay" else elements.panel(params.id)
     elements.write(
         element, spans=spans_of(params.spans or ()), writes=writes_of(params.writes or ())
@@ -30,17 +33,23 @@ async def _batch(params: BatchParams, services: Services, actor: Actor) -> Done:
     return Done()
 
 
-async def _mode(params: SessionParams, services: Services, actor: Actor) -> ScreenModeInfo:
-    return ScreenModeInfo(mode=services.registry.find(params.session).elements.screen_mode)
+async def _mode(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> ScreenModeInfo:
+    return ScreenModeInfo(mode=session.elements.screen_mode)
 
 
-async def _enter_alt(params: SessionParams, services: Services, actor: Actor) -> Done:
-    services.registry.find(params.session).elements.enter_alt()
+async def _enter_alt(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> Done:
+    session.elements.enter_alt()
     return Done()
 
 
-async def _exit_alt(params: SessionParams, services: Services, actor: Actor) -> Done:
-    services.registry.find(params.session).elements.exit_alt()
+async def _exit_alt(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> Done:
+    session.elements.exit_alt()
     return Done()
 
 
@@ -51,7 +60,7 @@ ELEMENTS = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=SurfaceInfo,
-    run=_elements,
+    run=InSession(_elements),
     route=Route(method="GET", path="/sessions/{session}/elements"),
 )
 BATCH = Operation(
@@ -61,7 +70,7 @@ BATCH = Operation(
     judged=PLAIN,
     params=BatchParams,
     result=Done,
-    run=_batch,
+    run=InSession(_batch),
     route=Route(method="POST", path="/sessions/{session}/elements/batch", status=204),
     errors=(InvalidOverlay, OverlayNotFound, PanelNotFound),
 )
@@ -72,7 +81,7 @@ MODE = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=ScreenModeInfo,
-    run=_mode,
+    run=InSession(_mode),
     route=Route(method="GET", path="/sessions/{session}/screen_mode"),
 )
 ENTER_ALT = Operation(
@@ -82,7 +91,7 @@ ENTER_ALT = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=Done,
-    run=_enter_alt,
+    run=InSession(_enter_alt),
     route=Route(method="POST", path="/sessions/{session}/screen_mode/enter_alt", status=204),
     errors=(AlreadyInAltScreen,),
 )
@@ -93,7 +102,7 @@ EXIT_ALT = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=Done,
-    run=_exit_alt,
+    run=InSession(_exit_alt),
     route=Route(method="POST", path="/sessions/{session}/screen_mode/exit_alt", status=204),
     errors=(NotInAltScreen,),
 )

@@ -28,7 +28,7 @@ from duetty.errors import (
 )
 from duetty.ids import checked_session_name, checked_tag
 from duetty.ops.judgements import PLAIN, RunsLine
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.rooms import HOW_TO_JOIN, listed_rooms, room_candidates
 from duetty.ops.sandbox_choice import sandbox_order
 from duetty.ops.selection import HOW_TO_START, Candidate, candidate_of, select
@@ -119,8 +119,9 @@ async def _look_at(sessions: list[Session]) -> None:
                 tasks.start_soon(session.look)
 
 
-async def _get(params: SessionParams, services: Services, actor: Actor) -> SessionInfo:
-    session = services.registry.find(params.session)
+async def _get(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> SessionInfo:
     await session.look()
     return session_info(session, services.node)
 
@@ -154,8 +155,9 @@ def _keep_bound(
             )
 
 
-async def _check_update(params: UpdateParams, services: Services, actor: Actor) -> None:
-    session = services.registry.find(params.session)
+async def _check_update(
+    params: UpdateParams, session: Session, services: Services, actor: Actor
+) -> None:
     if params.workspace is not None:
         _check_workspace(params.workspace, actor, home=services.registry.home)
     tags, taken = session.profile.tags, set(params.remove_tags)
@@ -181,9 +183,10 @@ def _check_workspace(workspace: str, actor: Actor, *, home: str) -> None:
         )
 
 
-async def _update(params: UpdateParams, services: Services, actor: Actor) -> SessionInfo:
-    await _check_update(params, services, actor)
-    session = services.registry.find(params.session)
+async def _update(
+    params: UpdateParams, session: Session, services: Services, actor: Actor
+) -> SessionInfo:
+    await _check_update(params, session, services, actor)
     name = checked_session_name(params.name) if params.name is not None else None
     added = {checked_tag(tag) for tag in params.add_tags}
     removed = {checked_tag(tag) for tag in params.remove_tags}
@@ -197,20 +200,21 @@ async def _update(params: UpdateParams, services: Services, actor: Actor) -> Ses
     return session_info(session, services.node)
 
 
-async def _resize(params: ResizeParams, services: Services, actor: Actor) -> SessionInfo:
-    session = services.registry.find(params.session)
+async def _resize(
+    params: ResizeParams, session: Session, services: Services, actor: Actor
+) -> SessionInfo:
     services.registry.resize(session, cols=clamped(params.cols), rows=clamped(params.rows))
     return session_info(session, services.node)
 
 
-async def _signal(params: SignalParams, services: Services, actor: Actor) -> Done:
-    session = services.registry.find(params.session)
+async def _signal(params: SignalParams, session: Session, services: Services, actor: Actor) -> Done:
     await services.registry.signal(session, signal.Signals[f"SIG{params.signal}"], whom=params.whom)
     return Done()
 
 
-async def _close(params: CloseParams, services: Services, actor: Actor) -> SessionInfo:
-    session = services.registry.find(params.session)
+async def _close(
+    params: CloseParams, session: Session, services: Services, actor: Actor
+) -> SessionInfo:
     await services.registry.close(
         session,
         first=signal.Signals[f"SIG{params.signal}"],
@@ -219,8 +223,7 @@ async def _close(params: CloseParams, services: Services, actor: Actor) -> Sessi
     return session_info(session, services.node)
 
 
-async def _remove(params: CloseParams, services: Services, actor: Actor) -> Done:
-    session = services.registry.find(params.session)
+async def _remove(params: CloseParams, session: Session, services: Services, actor: Actor) -> Done:
     await services.registry.close(
         session,
         first=signal.Signals[f"SIG{params.signal}"],
@@ -332,7 +335,7 @@ GET = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=SessionInfo,
-    run=_get,
+    run=InSession(_get),
     route=Route(method="GET", path="/sessions/{session}"),
 )
 UPDATE = Operation(
@@ -342,8 +345,8 @@ UPDATE = Operation(
     judged=PLAIN,
     params=UpdateParams,
     result=SessionInfo,
-    run=_update,
-    check=_check_update,
+    run=InSession(_update),
+    check=InSession(_check_update),
     route=Route(method="PATCH", path="/sessions/{session}"),
     errors=(InvalidSessionName, InvalidTag, SessionNameConflict, BadWorkingDirectory, NotAPerson),
 )
@@ -354,7 +357,7 @@ RESIZE = Operation(
     judged=PLAIN,
     params=ResizeParams,
     result=SessionInfo,
-    run=_resize,
+    run=InSession(_resize),
     route=Route(method="POST", path="/sessions/{session}/resize"),
     errors=(SessionExited,),
 )
@@ -365,7 +368,7 @@ SIGNAL = Operation(
     judged=PLAIN,
     params=SignalParams,
     result=Done,
-    run=_signal,
+    run=InSession(_signal),
     route=Route(method="POST", path="/sessions/{session}/signal", status=204),
     errors=(Conflict, SessionExited, KeeperUnavailable),
 )
@@ -376,7 +379,7 @@ CLOSE = Operation(
     judged=PLAIN,
     params=CloseParams,
     result=SessionInfo,
-    run=_close,
+    run=InSession(_close),
     route=Route(method="POST", path="/sessions/{session}/close"),
 )
 REMOVE = Operation(
@@ -386,6 +389,6 @@ REMOVE = Operation(
     judged=PLAIN,
     params=CloseParams,
     result=Done,
-    run=_remove,
+    run=InSession(_remove),
     route=Route(method="DELETE", path="/sessions/{session}", status=204),
 )

@@ -26,6 +26,7 @@ from duetty.errors import (
 from duetty.hosts import HostClient
 from duetty.ops.judgements import PLAIN, CallsTool
 from duetty.ops.operation import Operation, Route
+from duetty.ops.resolved_call import ResolvedCall
 from duetty.ops.services import Services
 from duetty.ops.shapes import time_text
 from duetty.upstreams import Asking, Question, problem_of, shown
@@ -124,7 +125,8 @@ async def _answer(
     if method == ELICITATION:
         _check_address(params)
     try:
-        async with services.deciding.passing(call, doing, request, services.host, _nothing):
+        resolved = ResolvedCall(call=call, operation=doing, params=request)
+        async with services.deciding.passing(resolved, services.host, _nothing):
             if method == SAMPLING:
                 return await _completion(upstream, params, services, actor)
             return await _elicited(upstream, params, services, actor)

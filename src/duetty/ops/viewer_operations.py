@@ -6,7 +6,7 @@ from duetty.calls import Actor, Effect
 from duetty.errors import IdleTimeout, NotFound
 from duetty.events import ViewersChanged
 from duetty.ops.judgements import PLAIN
-from duetty.ops.operation import Operation, Route
+from duetty.ops.operation import InSession, Operation, Route
 from duetty.ops.services import Services
 from duetty.session import Session, screen_shape, wait_any_idle
 from duetty.wire.events import AnyIdle, AnyIdleParams
@@ -20,8 +20,9 @@ class NoSessions(NotFound):
     code = "no_sessions"
 
 
-async def _detach(params: SessionParams, services: Services, actor: Actor) -> Done:
-    session = services.registry.find(params.session)
+async def _detach(
+    params: SessionParams, session: Session, services: Services, actor: Actor
+) -> Done:
     if session.viewers.detach():
         session.log.append(ViewersChanged(viewers=len(session.viewers)))  # and they see it
     return Done()
@@ -69,7 +70,7 @@ DETACH = Operation(
     judged=PLAIN,
     params=SessionParams,
     result=Done,
-    run=_detach,
+    run=InSession(_detach),
     route=Route(method="POST", path="/sessions/{session}/detach", status=204),
 )
 ANY_IDLE = Operation(

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import select
+import signal
 import struct
 import termios
 from contextlib import suppress
@@ -15,7 +16,11 @@ _SETTINGS = bytes(60)
 _LOCAL = struct.Struct("@12xI")
 """The fourth word, the local modes. `tcgetattr` makes a list of objects of all of it, for each key."""
 
+_INTERRUPT_KEY = struct.Struct("@17xB")
+"""Behind the modes and the line discipline: the first of the control characters."""
+
 _TIOCGPTPEER = 0x5441
+_TIOCSIG = 0x40045436
 
 
 def line_settings(fd: int) -> tuple[bool, bool]:
@@ -127,3 +132,22 @@ def drop_unread(fd: int) -> None:
             termios.tcflush(slave, termios.TCIFLUSH)
         finally:
             os.close(slave)
+
+
+def interrupt_editor(fd: int) -> bool:
+    """Do what Ctrl-C does to a program that reads key by key and echoes itself; False for any other.
+
+    With the key, the kernel drops what the program printed and nobody has taken: a shell's line editor
+    would be shown with a line that it has cleared, and its prompt could be missing.
+    """
+    try:
+        settings = fcntl.ioctl(fd, termios.TCGETS, _SETTINGS)
+        (flags,), (key,) = _LOCAL.unpack_from(settings), _INTERRUPT_KEY.unpack_from(settings)
+        reads_keys = not flags & (termios.ECHO | termios.ICANON)
+        if not (reads_keys and flags & termios.ISIG and key == 3):
+            return False
+        drop_unread(fd)
+        fcntl.ioctl(fd, _TIOCSIG, signal.SIGINT)
+    except OSError:
+        return False
+    return True

@@ -2,6 +2,8 @@
 
 `decide` is all of it. `explain` tells how a command line was read, `load_rules` reads
 the rules of people and projects. A guardrail, not a boundary: that is the sandbox.
+
+Pure. Knows nothing of people, sessions, files or time.
 """
 
 from duetty.policy.analysis import Analysis, analyse, analyse_whole

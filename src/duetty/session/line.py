@@ -31,6 +31,7 @@ class Line:
         "entered_at_ns",
         "half_ahead",
         "half_typed",
+        "is_taken_back",
         "is_touched",
         "recorded_as",
         "text",
@@ -43,6 +44,9 @@ class Line:
         self.half_ahead = False
         """The same, before the prompt was there, where the terminal itself assembles the line: such
         a half nobody has read, and it stands behind the prompt unseen."""
+
+        self.is_taken_back = False
+        """The last key was Ctrl-C: what is shown behind the prompt is nobody's."""
 
         self.is_touched = False
         """Keys or a signal went to the terminal that were no run's: they may still make the shell
@@ -76,6 +80,7 @@ class Line:
         # Behind a line that has just ended comes a prompt anyway: it says nothing of the signal.
         self._interrupted_at = prompts + (phase is Phase.DONE)
         self._interrupted_s = self._clock.monotonic_s()
+        self.is_taken_back = True
 
     def is_interrupting(self, prompts: int) -> bool:
         """The shell may not have heard of that yet: it draws another prompt when it has."""
@@ -100,6 +105,7 @@ class Line:
 
     def typed(self, data: bytes, phase: Phase) -> bool:
         """Keys went to the shell; whether they sent a line."""
+        self.is_taken_back = data.endswith(b"\x03")
         if phase not in _TAKES_LINES:
             return False
         data = _PASTED.sub(b"", data)

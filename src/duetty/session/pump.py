@@ -12,6 +12,10 @@ from contextlib import suppress
 from typing import Protocol
 
 from duetty.errors import InputRejected
+from duetty.platform.terminals import interrupt_editor
+
+INTERRUPT = b"\x03"
+"""What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
 
 READ_BUDGET_BYTES = 64 * 1024
 """What one session may read in one turn, so that a flood cannot starve the others.
@@ -159,6 +163,8 @@ class InputQueue:
         self._bytes += len(chunk)
 
     def _try_write(self, chunk: memoryview) -> int:
+        if bytes(chunk[:2]) == INTERRUPT and interrupt_editor(self._fd):
+            return len(chunk)
         try:
             return os.write(self._fd, chunk)
         except BlockingIOError:

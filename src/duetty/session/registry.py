@@ -193,6 +193,10 @@ class Registry:
             raise SessionNotFound(name)
         return session
 
+    def holds(self, session: Session) -> bool:
+        """Whether it is still one of them."""
+        return self._by_id.get(session.profile.id) is session
+
     def has(self, name: str) -> bool:
         return name in self._by_name or SessionId(name) in self._by_id
 

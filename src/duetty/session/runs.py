@@ -23,6 +23,7 @@ from duetty.session.chronicle import LEAVES_EDITOR
 from duetty.session.echo import typed_line
 from duetty.session.matcher import Found, Needle
 from duetty.session.output import OutputText, output_text, plain_text
+from duetty.session.pump import INTERRUPT
 from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
 from duetty.session.typed_text import ends_line
 from duetty.session.wait_probe import LAST_LOOK_S, Looks
@@ -50,6 +51,9 @@ HELD_S = 0.1
 
 TAKEN_BACK_S = 1.0
 """How long a line that keys took back may still be shown, on a machine that is busy."""
+
+PRESSED_AGAIN = 3
+"""How often Ctrl-C is pressed again for a line that it took back and that is still shown."""
 
 STABLE_S = 0.15
 """A full-screen program that printed nothing for this long has drawn itself."""
@@ -331,9 +335,16 @@ class Run:
         session = self.session
         if session.line.half_typed or session.phase is not Phase.INPUT:
             return True
-        with anyio.move_on_after(TAKEN_BACK_S):
-            while session.phase is Phase.INPUT and session.has_half_line():
-                await session.pulse.nap(HELD_S / 2)
+        for _ in range(PRESSED_AGAIN):
+            with anyio.move_on_after(TAKEN_BACK_S):
+                while session.phase is Phase.INPUT and session.has_half_line():
+                    await session.pulse.nap(HELD_S / 2)
+            if session.phase is not Phase.INPUT or not session.has_half_line():
+                break
+            if not session.line.is_taken_back:
+                break  # somebody's, typed ahead of the prompt
+            # fish takes a Ctrl-C for the function that it runs to draw its prompt, and keeps the line.
+            session.write(INTERRUPT, actor=self.actor, judged=True)
         return session.phase is Phase.INPUT
 
     async def _take_back_own(self) -> None:

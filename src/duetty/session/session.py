@@ -52,7 +52,7 @@ from duetty.session.line import SETTLE_S, Line
 from duetty.session.profile import Profile
 from duetty.session.pty_reader import Reading
 from duetty.session.pulse import Pulse
-from duetty.session.pump import InputQueue
+from duetty.session.pump import INTERRUPT, InputQueue
 from duetty.session.replies import Replies
 from duetty.session.times import Times
 from duetty.session.typed_text import TypedText
@@ -63,9 +63,6 @@ from duetty.surface import Frame, compose
 from duetty.vt import Cursor, GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
 log = logging.getLogger("duetty.session")
-
-INTERRUPT = b"\x03"
-"""What Ctrl-C sends; the terminal's line settings make a signal of it, or the program reads it."""
 
 REST_LOOK_S = 0.005
 REST_LOOKS = 200

@@ -2,6 +2,8 @@
 
 Their words are never trusted: not what a tool is called, not what it says of itself,
 not what it answers. A person accepts a tool as it is; one that changes waits again.
+
+Knows nothing of sessions or operations; who may call a tool was decided before.
 """
 
 from duetty.tool_schemas import problem_of

@@ -36,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--name", default="duetty", help="name of the entry (default: %(default)s)"
         )
         _add_common(each, default=argparse.SUPPRESS)
+    log_in = actions.add_parser("login", help="the same as `duetty login HUB`")
+    log_in.add_argument("url", metavar="HUB", nargs="?", help="address; none lists the known ones")
+    log_in.add_argument("--token-file", metavar="FILE", help="file with the token")
+    log_in.add_argument("--out", action="store_true", help="forget the token")
+    _add_common(log_in, default=argparse.SUPPRESS)
     test = actions.add_parser("test", help="connect as a host does, run a command, show the times")
     _add_common(test, default=argparse.SUPPRESS)
 
@@ -59,6 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
             from duetty.cli.commands import mcp_hosts
 
             return mcp_hosts.run(arguments)
+        case "login":
+            from duetty.cli.commands import login
+
+            return login.run(arguments)
         case "test":
             from duetty.cli.commands import mcp_test
 

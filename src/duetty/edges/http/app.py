@@ -26,7 +26,7 @@ from duetty.edges.http.reference import reference_routes
 from duetty.edges.http.sign_in import login
 from duetty.edges.http.upgrade_required import upgrade_routes
 from duetty.errors import BadArguments, DuettyError, NotFound
-from duetty.ops import Dispatcher
+from duetty.ops import Dispatcher, JwtTokens
 
 log = logging.getLogger("duetty.http")
 
@@ -62,8 +62,29 @@ def make_app(
     whole: ASGIApp = Cors(app, guard)
     if prefix:
         whole = Prefix(whole, prefix)
+    if guard.access.jwt is not None:
+        whole = JwtKeys(whole, guard.access.jwt)
     whole = Fair(PlainPaths(whole), guard.fairness, guard.access.bounds["uploads"])
     return SecurityHeaders(RateLimit(whole, rate_limit, clock))
+
+
+class JwtKeys:
+    """Fetches the keys that a token needs, before who shows it is admitted without a wait."""
+
+    def __init__(self, app: ASGIApp, tokens: JwtTokens) -> None:
+        self._app = app
+        self._tokens = tokens
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for name, value in scope.get("headers", ()):
+            token = value[7:].decode("latin-1").strip()
+            if (
+                name == b"authorization"
+                and value[:7].lower() == b"bearer "
+                and self._tokens.looks_like_one(token)
+            ):
+                await self._tokens.prepare(token)
+        await self._app(scope, receive, send)
 
 
 class PlainPaths:

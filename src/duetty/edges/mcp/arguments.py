@@ -1,6 +1,6 @@
 """Arguments of a tool, checked against its schema; never quoted, since they may be input."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol, cast
 
 from duetty.errors import BadArguments
@@ -16,6 +16,26 @@ class _Problem(Protocol):
     validator: str
     validator_value: Any
     instance: Any
+
+
+TOKEN_NAMES = frozenset(
+    {"token", "usertoken", "accesstoken", "authtoken", "bearertoken", "authorization", "apikey"}
+)
+
+
+def refuse_token(arguments: Mapping[str, Any], known: Collection[str] = ()) -> None:
+    """A credential is shown in the header Authorization; `known` are the tool's own arguments.
+
+    Raises:
+        BadArguments: if one is an argument.
+    """
+    for name in arguments:
+        plain = name.lower().replace("_", "").replace("-", "")
+        if plain in TOKEN_NAMES and name not in known:
+            raise BadArguments(
+                f"{name[:50]}: a token is no argument of a tool; models and logs would read it",
+                hint="send it as 'Authorization: Bearer TOKEN'; `duetty login HUB` keeps one",
+            )
 
 
 def check_of(schema: Mapping[str, Any]) -> Check:

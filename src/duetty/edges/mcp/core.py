@@ -20,7 +20,7 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 
 from duetty.calls import Actor
-from duetty.edges.mcp.arguments import Check, check_of
+from duetty.edges.mcp.arguments import Check, check_of, refuse_token
 from duetty.edges.mcp.deferred import later
 from duetty.edges.mcp.dialect import (
     Answer,
@@ -166,6 +166,8 @@ class Use:
         """What came of it; an error that is no answer is returned, so that no task group wraps it."""
         try:
             given = self.arguments
+            if self.tool.description:  # else somebody else's, whose arguments are theirs
+                refuse_token(given, self.tool.parameters)
             if not self.tool.checks_itself:
                 given = self.check(given)
             with self.ending.cutting():

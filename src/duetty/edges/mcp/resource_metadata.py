@@ -1,7 +1,7 @@
 """What a client without a token is told: which resource this is, and how a token is shown (RFC 9728).
 
-No authorization server is named, since there is none: tokens are made on this
-machine (`duetty token`), and a client is given one.
+Without `hub.jwt_issuer` no authorization server is named, since there is none: tokens are made on
+this machine (`duetty token`), and a client is given one.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,12 @@ class ProtectedResource:
         check: Callable[[HTTPConnection], None],
         refuse: Callable[[DuettyError], Response],
         prefix: str = "",
+        issuer: str = "",
+        audience: str = "",
     ) -> None:
+        """`issuer` makes tokens for this resource, which they name as `audience`."""
+        self._issuer = issuer
+        self._audience = audience
         self._check = check
         self._prefix = prefix
         self._refuse = refuse
@@ -51,7 +56,9 @@ class ProtectedResource:
             return
         dialect = request.path_params.get("dialect")
         document = {
-            "resource": f"{_base(request)}{self._prefix}/mcp{f'/{quote(dialect)}' if dialect else ''}",
+            "resource": self._audience
+            or f"{_base(request)}{self._prefix}/mcp{f'/{quote(dialect)}' if dialect else ''}",
+            **({"authorization_servers": [self._issuer]} if self._issuer else {}),
             "resource_name": "Duetty",
             "bearer_methods_supported": ["header"],
             "scopes_supported": [str(permit.value) for permit in Permit],

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import assert_never
 
 import anyio
 
@@ -29,11 +29,11 @@ from duetty.ops.guardrail.decision_record import (
 )
 from duetty.ops.guardrail.judge import Judging, Typing
 from duetty.ops.guardrail.question_context import SessionQuestions
-from duetty.ops.guardrail.recorded_arguments import Doing, is_secret_input, recorded_arguments
+from duetty.ops.guardrail.recorded_arguments import is_secret_input, recorded_arguments
 from duetty.ops.judgements import CallsTool, RunsLine, Types
+from duetty.ops.resolved_call import AnyCall, JudgedOperation
 from duetty.policy import Allow, Ask, Deny, Profile, RuleSet, decide
 from duetty.session import Registry, Session, ends_line
-from duetty.wire.base import Params
 
 PROMPT_S = 10.0
 """How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
@@ -54,8 +54,8 @@ TYPING = "input.type"
 class Passage:
     """A call that may run."""
 
-    params: Any
-    """As they were given, or with the command line that a person put in place."""
+    call: AnyCall
+    """With its arguments as they were given, or with the command line that a person put in place."""
 
     granted: Granted | None = None
     """A person's yes, where one was asked."""
@@ -104,9 +104,7 @@ class Deciding:
     @asynccontextmanager
     async def passing(
         self,
-        call: Call,
-        operation: Doing,
-        params: Any,
+        call: AnyCall,
         host: HostAsk | None,
         check: Callable[[], Awaitable[None]],
     ) -> AsyncGenerator[Passage]:
@@ -116,45 +114,40 @@ class Deciding:
             PolicyDenied, ApprovalRejected, ApprovalExpired, ApprovalUnanswered, AuditUnavailable:
                 nothing ran.
             SessionBusy: a run has the prompt, or the line changed meanwhile; nothing was typed.
+            SessionNotFound: the session went while the call waited.
             DuettyError: what `check` found wrong, before a person would have been asked.
         """
-        session = self._session(params)
-        typing, secret = await self._typing(call, operation, params, session)
-        decided = self.judging.of_call(
-            call, operation, params, session, typing=typing, secret=secret
-        )
-        passage = Passage(params)
-        if not self._is_recorded(operation) and isinstance(decided.decision, Allow):
-            async with self._turn(call, session, typing):
+        typing, secret = await self._typing(call)
+        decided = self.judging.of_call(call, typing=typing, secret=secret)
+        passage = Passage(call)
+        if not self._is_recorded(call.operation) and isinstance(decided.decision, Allow):
+            async with self._turn(call, typing):
+                self._check_session(call)
                 yield passage
             return
         # Recorded calls, and whatever is refused.
-        can_ask = self._can_ask(decided, session, host)
+        can_ask = self._can_ask(decided, call.session, host)
         call_id = secrets.token_hex(6)
-        if operation.effect in RECORDED:
+        if call.operation.effect in RECORDED:
             self._trail.check()
-        self._record_call(
-            call_id, call, operation, params, session, decided, secret=secret, can_ask=can_ask
-        )
+        self._record_call(call_id, call, decided, secret=secret, can_ask=can_ask)
         began_s = self._clock.monotonic_s()
         outcome = "cancelled"
         try:
             match decided.decision:
                 case Allow(rule=rule):
-                    passage.params, passage.decided_by = _canonical(params, decided), rule
+                    passage.call, passage.decided_by = _canonical(call, decided), rule
                 case Deny():
                     raise denied(decided.decision, decided.judged)
                 case Ask():
-                    await self._check(operation, params, session, decided, check)
-                    decided = replace(decided, said=getattr(params, "why", None))
-                    again = self._again(call, operation, params, session, decided)
-                    await self._ask_about(
-                        passage, call, operation, session, decided, host, call_id, again, can_ask
-                    )
+                    await self._check(call, decided, check)
+                    decided = replace(decided, said=getattr(call.params, "why", None))
+                    await self._ask_about(passage, decided, host, call_id, can_ask=can_ask)
                     passage.decided_by = "person"
                 case _:
                     assert_never(decided.decision)
-            async with self._turn(call, session, typing):
+            async with self._turn(call, typing):
+                self._check_session(call)
                 yield passage
             outcome = "done"
         except DuettyError as error:
@@ -164,20 +157,19 @@ class Deciding:
             outcome = "internal_error"
             raise
         finally:
-            self._record_outcome(call_id, call, operation, session, passage, outcome, began_s)
+            self._record_outcome(call_id, passage, outcome, began_s)
 
-    async def _typing(
-        self, call: Call, operation: Doing, params: Any, session: Session | None
-    ) -> tuple[Typing | None, bool]:
+    async def _typing(self, call: AnyCall) -> tuple[Typing | None, bool]:
         """What a call types, and whether that is not shown."""
+        session = call.session
         if session is None:
             return None, False
-        match operation.judged:
+        match call.operation.judged:
             case Types():
                 if call.actor.kind != "person" and self.profile is not Profile.OPEN:
                     await session.look()  # whether a program reads what is typed
                     await _next_prompt(session, call.actor)
-                typing = self.judging.typing(call.actor, operation, params, session)
+                typing = self.judging.typing(call, session)
                 return typing, is_secret_input(session, raw=True)
             case RunsLine():
                 return None, is_secret_input(session, raw=False)
@@ -185,14 +177,13 @@ class Deciding:
                 return None, False
 
     @asynccontextmanager
-    async def _turn(
-        self, call: Call, session: Session | None, typing: Typing | None
-    ) -> AsyncGenerator[None]:
+    async def _turn(self, call: AnyCall, typing: Typing | None) -> AsyncGenerator[None]:
         """An agent's line at a prompt is typed as a run's is: in its turn, and as it was judged.
 
         Raises:
             SessionBusy: if a run keeps the prompt, or somebody typed meanwhile.
         """
+        session = call.session
         if (
             session is None
             or typing is None
@@ -223,61 +214,55 @@ class Deciding:
         finally:
             session.run_lock.release()
 
+    def _check_session(self, call: AnyCall) -> None:
+        """Raises:
+        SessionNotFound: if the session has gone since the call was resolved.
+        """
+        if call.session is not None and not self._registry.holds(call.session):
+            raise SessionNotFound(call.session.name)
+
     async def _check(
-        self,
-        operation: Doing,
-        params: Any,
-        session: Session | None,
-        decided: Decided,
-        check: Callable[[], Awaitable[None]],
+        self, call: AnyCall, decided: Decided, check: Callable[[], Awaitable[None]]
     ) -> None:
         """Nobody is asked about a call that would fail anyway."""
-        judged = operation.judged
+        how = call.operation.judged
         if (
-            isinstance(judged, CallsTool)
-            and operation.effect is Effect.CONTROL
-            and not judged.is_asked_by_upstream
+            isinstance(how, CallsTool)
+            and call.operation.effect is Effect.CONTROL
+            and not how.is_asked_by_upstream
         ):
             assert decided.judged.tool is not None
             self.judging.tools.check(*decided.judged.tool)
-        if session is None and isinstance(name := _session_name(params), str):
-            raise SessionNotFound(name)
-        if (
-            session is not None
-            and session.is_exited
-            and not isinstance(operation.judged, CallsTool)
-        ):
-            raise SessionExited(session.name, session.exit_code)
+        if call.session_name is not None:
+            session = call.found_session()
+            if session.is_exited and not isinstance(how, CallsTool):
+                raise SessionExited(session.name, session.exit_code)
         await check()
 
     async def _ask_about(
         self,
         passage: Passage,
-        call: Call,
-        operation: Doing,
-        session: Session | None,
         decided: Decided,
         host: HostAsk | None,
         call_id: str,
-        again: Again,
+        *,
         can_ask: bool,
     ) -> None:
-        granted = await self._ask(
-            decided, session, host, call_id, again, can_ask=can_ask, patience_s=call.patience_s
-        )
+        call = passage.call
+        again = self._again(call, decided)
+        granted = await self._ask(decided, call, host, call_id, again, can_ask=can_ask)
         passage.granted = granted
-        passage.params = self._approved(operation, passage.params, session, granted)
+        passage.call = self._approved(call, granted)
         if granted.command_line is not None:
-            passage.params = _canonical(passage.params, again(granted.command_line))
+            passage.call = _canonical(passage.call, again(granted.command_line))
 
-    def _again(
-        self, call: Call, operation: Doing, params: Any, session: Session | None, decided: Decided
-    ) -> Again:
+    def _again(self, call: AnyCall, decided: Decided) -> Again:
         def again(line: str) -> Decided:
-            if not isinstance(operation.judged, RunsLine):  # typed: nothing runs in its place
+            how = call.operation.judged
+            if not isinstance(how, RunsLine):  # typed: nothing runs in its place
                 return self.judging.decide(replace(decided.judged, command_line=line))
-            changed = params.model_copy(update={operation.judged.line: line})
-            return self.judging.of_call(call, operation, changed, session)
+            changed = call.params.model_copy(update={how.line: line})
+            return self.judging.of_call(call.with_params(changed))
 
         return again
 
@@ -299,7 +284,7 @@ class Deciding:
 
     # --- recording --------------------------------------------------------------------
 
-    def refused(self, call: Call, operation: Doing, error: DuettyError) -> None:
+    def refused(self, call: Call, operation: JudgedOperation, error: DuettyError) -> None:
         """Record a call that got no further than its credential, its arguments or its own gate."""
         if self._is_recorded(operation):
             why = {name: error.details[name] for name in _REFUSAL if name in error.details}
@@ -307,7 +292,7 @@ class Deciding:
                 "call", call=secrets.token_hex(6), **_caller(call), outcome=error.code, **why
             )
 
-    def _is_recorded(self, operation: Doing) -> bool:
+    def _is_recorded(self, operation: JudgedOperation) -> bool:
         if self._settings.audit_reads:
             return True
         return operation.effect in RECORDED and operation.name != TYPING
@@ -315,21 +300,19 @@ class Deciding:
     def _record_call(
         self,
         call_id: str,
-        call: Call,
-        operation: Doing,
-        params: Params,
-        session: Session | None,
+        call: AnyCall,
         decided: Decided,
         *,
         secret: bool,
         can_ask: bool,
     ) -> None:
-        arguments = recorded_arguments(operation, params, secret=secret)
-        if decided.judged.command_line is not None and isinstance(operation.judged, RunsLine):
-            arguments.pop(operation.judged.line, None)  # it stands in `judged`
+        session, how = call.session, call.operation.judged
+        arguments = recorded_arguments(call, secret=secret)
+        if decided.judged.command_line is not None and isinstance(how, RunsLine):
+            arguments.pop(how.line, None)  # it stands in `judged`
         fields: dict[str, object] = {
             "call": call_id,
-            **_caller(call),
+            **_caller(call.call),
             "session": None if session is None else session.name,
             "session_id": None if session is None else session.profile.id,
             "sandbox": None if session is None else session.profile.sandbox,
@@ -340,20 +323,12 @@ class Deciding:
             fields["judged"] = judged_record(decided)
         self._trail.record("call", **fields)
 
-    def _record_outcome(
-        self,
-        call_id: str,
-        call: Call,
-        operation: Doing,
-        session: Session | None,
-        passage: Passage,
-        outcome: str,
-        began_s: float,
-    ) -> None:
+    def _record_outcome(self, call_id: str, passage: Passage, outcome: str, began_s: float) -> None:
+        call, session = passage.call, passage.call.session
         ended: dict[str, object] = {
             "call": call_id,
             "actor": {"kind": call.actor.kind, "name": call.actor.name},
-            "operation": operation.name,
+            "operation": call.operation.name,
             "session": None if session is None else session.name,
             "outcome": outcome,
             "duration_ms": round((self._clock.monotonic_s() - began_s) * 1000, 3),
@@ -366,15 +341,6 @@ class Deciding:
                 ended["edited"] = passage.granted.command_line
         self._trail.record("outcome", **ended)
 
-    def _session(self, params: Any) -> Session | None:
-        name = _session_name(params)
-        if not isinstance(name, str):
-            return None
-        try:
-            return self._registry.find(name)
-        except SessionNotFound:
-            return None  # the operation says so itself
-
     # --- asking ---------------------------------------------------------------------
 
     def _can_ask(self, decided: Decided, session: Session | None, host: HostAsk | None) -> bool:
@@ -386,15 +352,15 @@ class Deciding:
     async def _ask(
         self,
         decided: Decided,
-        session: Session | None,
+        call: AnyCall,
         host: HostAsk | None,
         call_id: str,
         again: Again,
         *,
         can_ask: bool,
-        patience_s: float | None = None,
     ) -> Granted:
         assert isinstance(decided.decision, Ask)
+        session = call.session
         asked = question_of(decided, session)
 
         def judge(line: str) -> Edited:
@@ -413,7 +379,7 @@ class Deciding:
             refusal = without if isinstance(without, Deny) else as_deny(decided.decision)
             raise denied(refusal, decided.judged, unattended=True)
         granted = await self._approvals.obtain(
-            question, call=call_id, host=host, patience_s=patience_s
+            question, call=call_id, host=host, patience_s=call.call.patience_s
         )
         # It may have waited for minutes: rules that came meanwhile count.
         now = (
@@ -425,29 +391,28 @@ class Deciding:
             raise denied(now.decision, now.judged)
         return granted
 
-    def _approved(
-        self, operation: Doing, params: Any, session: Session | None, granted: Granted
-    ) -> Any:
-        """The arguments as they were approved: for the session that was meant, whatever its name is now.
+    def _approved(self, call: AnyCall, granted: Granted) -> AnyCall:
+        """The call as it was approved: for the session that was meant, whatever its name is now.
 
         Raises:
             SessionNotFound: if that one is gone; another may have its name.
             PolicyDenied: if a person changed a line that is typed, not run.
         """
         changed: dict[str, object] = {}
+        how, session = call.operation.judged, call.session
         if granted.command_line is not None:
-            if not isinstance(operation.judged, RunsLine):
+            if not isinstance(how, RunsLine):
                 raise PolicyDenied(
                     f"run this instead: {granted.command_line}", hint="a person changed the line"
                 )
-            changed[operation.judged.line] = granted.command_line
+            changed[how.line] = granted.command_line
         if session is not None:
             name = self._questions.name_of(session.profile.id)
             if name is None:
                 raise SessionNotFound(session.name)
-            if name != params.session:
+            if name != call.session_name:
                 changed["session"] = name
-        return params.model_copy(update=changed) if changed else params
+        return call.with_params(call.params.model_copy(update=changed)) if changed else call
 
 
 async def _next_prompt(session: Session, actor: Actor) -> None:
@@ -468,17 +433,13 @@ async def _next_prompt(session: Session, actor: Actor) -> None:
                 return
 
 
-def _session_name(params: Any) -> object:
-    return getattr(params, "session", None)
-
-
-def _canonical(params: Any, decided: Decided) -> Any:
+def _canonical(call: AnyCall, decided: Decided) -> AnyCall:
     """What was judged is what runs, word for word, where that is rebuilt."""
     decision = decided.decision
     if not isinstance(decision, Allow) or decision.canonical is None or not decided.is_rebuilt:
-        return params
-    canonical = decision.canonical
-    return params.as_proven(canonical.text, canonical.argv, by_name=decision.reason == "proven")
+        return call
+    canonical, by_name = decision.canonical, decision.reason == "proven"
+    return call.with_params(call.params.as_proven(canonical.text, canonical.argv, by_name=by_name))
 
 
 _REFUSAL = ("trace_id", "rule", "reason")

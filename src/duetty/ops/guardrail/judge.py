@@ -14,13 +14,12 @@ from json import dumps
 from posixpath import join, normpath
 from typing import Any, Protocol
 
-from duetty.calls import Actor, Call, Effect
+from duetty.calls import Actor, Effect
 from duetty.clock import Clock
 from duetty.config import Settings
 from duetty.errors import DuettyError
 from duetty.ops.guardrail.decision_record import MAX_DETAIL, STRICTNESS, Decided
 from duetty.ops.guardrail.protected_files import OwnThings
-from duetty.ops.guardrail.recorded_arguments import Doing
 from duetty.ops.guardrail.surroundings import (
     fed_text,
     known_shell,
@@ -30,6 +29,7 @@ from duetty.ops.guardrail.surroundings import (
     unknown_variables,
 )
 from duetty.ops.judgements import CallsTool, Judgement, RunsLine, Types
+from duetty.ops.resolved_call import AnyCall
 from duetty.ops.rulebook.book import Rulebook
 from duetty.ops.rulebook.in_force import SHIPPED_RULES, ProjectRules, other_places, stricter
 from duetty.policy import (
@@ -165,41 +165,36 @@ class Judging:
     # --- a call ---------------------------------------------------------------------
 
     def of_call(
-        self,
-        call: Call,
-        operation: Doing,
-        params: Any,
-        session: Session | None,
-        *,
-        typing: Typing | None = None,
-        secret: bool = False,
+        self, call: AnyCall, *, typing: Typing | None = None, secret: bool = False
     ) -> Decided:
         """`typing`: what it types, of an operation that does. `secret`: what is typed is not shown."""
-        judged = self._judged(call, operation, params, session)
-        match operation.judged:
-            case CallsTool():
-                return self._of_tool_call(judged, operation.judged, params)
+        judged, session = self._judged(call), call.session
+        match call.operation.judged:
+            case CallsTool() as how:
+                return self._of_tool_call(judged, how, call.params)
             case Types() if typing is not None and session is not None:
                 return self._of_typing(judged, typing, session, secret=secret)
             case RunsLine():
-                decided = self._of_line(judged, params, session)
+                decided = self._of_line(judged, call.params, session)
                 return decided.withheld() if secret and judged.command_line else decided
             case _:
                 return self.decide(judged)
 
-    def of_forwarded(self, call: Call, operation: Doing, params: Any) -> Decided:
+    def of_forwarded(self, call: AnyCall) -> Decided:
         """Of a call that goes to another node: by what it says itself."""
         judged = replace(
-            self._judged(call, operation, params, None),
-            cwd=getattr(params, "cwd", None) or "/",
+            self._judged(call),
+            cwd=getattr(call.params, "cwd", None) or "/",
             workspace="",
             is_raw_input=False,  # the node knows what reads it
         )
-        if isinstance(operation.judged, CallsTool):
-            return self._of_tool_call(judged, operation.judged, params)
+        how = call.operation.judged
+        if isinstance(how, CallsTool):
+            return self._of_tool_call(judged, how, call.params)
         return self.decide(judged)
 
-    def _judged(self, call: Call, operation: Doing, params: Any, session: Session | None) -> Judged:
+    def _judged(self, call: AnyCall) -> Judged:
+        operation, params, session = call.operation, call.params, call.session
         cwd = _cwd(params, session, self._home)
         confined, network = self._confinement(call.actor, params, session)
         return Judged(
@@ -208,14 +203,14 @@ class Judging:
             actor=Actor(
                 kind=call.actor.kind, name=call.actor.name, conversation=call.actor.conversation
             ),
-            dialect=call.dialect,
-            mode=Mode(call.mode),
+            dialect=call.call.dialect,
+            mode=Mode(call.call.mode),
             tags=frozenset(session.profile.tags) if session is not None else frozenset(),
             cwd=cwd,
             workspace=session.profile.workspace if session else workspace_of(cwd, self._home),
             sandbox=("open" if network else "closed") if confined else "",
             command_line=_command_line(operation.judged, params),
-            shell=self._shell_of(call, operation, params, session),
+            shell=self._shell_of(call),
             is_raw_input=isinstance(operation.judged, Types),
             can_go_on=session is not None and isinstance(operation.judged, RunsLine),
         )
@@ -230,13 +225,13 @@ class Judging:
         is_confined = asked != "none" or actor.confined is not None
         return is_confined, self._settings.sandbox_network
 
-    def _shell_of(self, call: Call, operation: Doing, params: Any, session: Session | None) -> str:
+    def _shell_of(self, call: AnyCall) -> str:
         """Which shell will read the line."""
-        if session is not None:
-            return session.profile.shell or UNKNOWN_SHELL
-        if operation.name.startswith("process.") and call.mode != Mode.HEADLESS:
+        if call.session is not None:
+            return call.session.profile.shell or UNKNOWN_SHELL
+        if call.operation.name.startswith("process.") and call.call.mode != Mode.HEADLESS:
             own = self._settings.process_shell
-            return shell_name(other_shell(params, own) or own)
+            return shell_name(other_shell(call.params, own) or own)
         return ""  # headless, what was proven runs rebuilt
 
     # --- a line that is run ---------------------------------------------------------
@@ -367,11 +362,11 @@ class Judging:
 
     # --- what is typed --------------------------------------------------------------
 
-    def typing(self, actor: Actor, operation: Doing, params: Any, session: Session) -> Typing:
-        data = _typed_bytes(operation.judged, params, session)
-        if actor.kind == "person" or not session.is_at_prompt:
+    def typing(self, call: AnyCall, session: Session) -> Typing:
+        data = _typed_bytes(call.operation.judged, call.params, session)
+        if call.actor.kind == "person" or not session.is_at_prompt:
             return Typing(data, at_prompt=session.is_at_prompt)
-        return Typing(data, at_prompt=True, so_far=session.line_so_far(actor))
+        return Typing(data, at_prompt=True, so_far=session.line_so_far(call.actor))
 
     def of_keys(self, actor: Actor, session: Session) -> Decision:
         """Keys of a viewer that end no line."""

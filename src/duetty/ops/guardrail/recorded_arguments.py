@@ -5,14 +5,13 @@ typed where nothing is shown.
 """
 
 from collections.abc import Mapping
-from typing import Protocol, cast
+from typing import cast
 
 from duetty.audit import MAX_TEXT
 from duetty.blocks import Phase
-from duetty.calls import Effect
-from duetty.ops.judgements import CallsTool, Judgement, RunsLine, Types
+from duetty.ops.judgements import CallsTool, RunsLine, Types
+from duetty.ops.resolved_call import AnyCall
 from duetty.session import Session
-from duetty.wire.base import Params
 
 RAW_CHARS = 256
 """Of input as it was typed."""
@@ -26,17 +25,6 @@ _SECRET = frozenset({("server.add", "token")})
 _SECRET_WORDS = ("password", "passwd", "secret", "token", "api_key", "apikey", "credential")
 
 
-class Doing(Protocol):
-    """An operation, as far as deciding and recording need to know it."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def effect(self) -> Effect: ...
-    @property
-    def judged(self) -> Judgement: ...
-
-
 def is_secret_input(session: Session, *, raw: bool) -> bool:
     """Whether what is typed now is not shown: a password, or (raw) a program that draws for itself.
 
@@ -48,8 +36,9 @@ def is_secret_input(session: Session, *, raw: bool) -> bool:
     return not echo and is_other and session.state().word != "prompt"
 
 
-def recorded_arguments(operation: Doing, params: Params, *, secret: bool) -> dict[str, object]:
+def recorded_arguments(call: AnyCall, *, secret: bool) -> dict[str, object]:
     """`secret`: what is typed is not shown, and not kept."""
+    operation, params = call.operation, call.params
     typed, tool_arguments = None, None
     match operation.judged:
         case RunsLine(line=name) | Types(text=name):

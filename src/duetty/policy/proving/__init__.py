@@ -1,4 +1,4 @@
 """What may lead to *allow*: a literal line, and programs and options that are listed as only reading.
 
-Nothing here looks at what the scan reads: a contract of the imports sees to that.
+Knows nothing of what the scan reads: a contract of the imports sees to that.
 """

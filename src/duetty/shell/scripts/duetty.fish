@@ -59,6 +59,13 @@ if status is-interactive; and test -n "$_duetty_nonce"
     # fish 3 drops a Tab that is pasted.
     bind --mode paste \t >/dev/null 2>&1; or bind --mode paste \t 'commandline --insert \t'
 
+    # Ctrl-C in the middle of a paste: fish 3 never saw its end, and would insert Enter and all else from then on.
+    function _duetty_cancel_paste
+        __fish_stop_bracketed_paste
+        builtin commandline --function cancel-commandline
+    end
+    builtin bind --mode paste \cc >/dev/null 2>&1; or builtin bind --mode paste \cc _duetty_cancel_paste
+
     # The end of a command is told before the user's own functions print anything: define those anew.
     for line in (functions --handlers-type generic)
         set -l name (string match --regex --groups-only '^fish_postexec (.*)$' -- $line); or continue

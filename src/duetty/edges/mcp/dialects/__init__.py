@@ -1,4 +1,7 @@
-"""The vocabularies that this server speaks."""
+"""The vocabularies that this server speaks.
+
+A dialect knows names and shapes of tools, and no logic: each tool is calls of operations.
+"""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,7 @@
-"""Documents that teach a model to work with terminals here, each a prompt to be asked for by name."""
+"""Documents that teach a model to work with terminals here, each a prompt to be asked for by name.
+
+Knows no tool but by its name in the text.
+"""
 
 from pathlib import Path
 

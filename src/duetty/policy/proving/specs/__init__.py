@@ -1,4 +1,7 @@
-"""The shipped specifications, and the proof that a recognised line keeps to them."""
+"""The shipped specifications, and the proof that a recognised line keeps to them.
+
+Knows words, options and paths of programs; nothing of rules or profiles.
+"""
 
 from collections.abc import Callable, Container
 from typing import NamedTuple
