@@ -115,7 +115,7 @@ def test_what_an_upstream_printed_is_shown(home: Path) -> None:
 
     assert "cannot find my configuration" in shown.stdout
     assert (none.returncode, failed.returncode) == (1, 1)
-    assert "[not_found]" in none.stderr
+    assert "[upstream_not_found]" in none.stderr
 
 
 def test_what_an_upstream_logged_is_shown(home: Path) -> None:
