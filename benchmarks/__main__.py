@@ -38,6 +38,7 @@ NAMES = (
     "sandbox",
     "hub",
     "agent",
+    "upstreams",
 )
 REPORT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 README = Path(__file__).parent.parent / "README.md"

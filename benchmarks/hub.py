@@ -23,11 +23,12 @@ from websockets.sync.client import connect
 
 from benchmarks.measure import Effort, median, percentile, temporary_home
 from benchmarks.report import Line, Table, ms
+from duetty.client import RemoteError
 from tests.hub.nats_server import nats_server
 from tests.server_process import ServerProcess
 
 CALLS, KEYS, LOAD_S, IDLE = 400, 300, 3.0, 5_000
-CONNECTIONS = 16
+CONNECTIONS, HOSTS = 16, 4
 ADDED_S, ADDED_NATS_S, SHARE, ECHO_P95_S, NODE_KB = 0.003, 0.005, 0.5, 0.010, 40
 
 
@@ -59,7 +60,7 @@ def _run(effort: Effort) -> list[Table]:
         lines = [
             *_routed(effort, token, hub, replicas[1], machine, other_machine),
             *_echo(effort, token, hub, machine),
-            *_throughput(effort, token, hub, replicas, stack),
+            *_throughput(effort, hub, replicas, stack),
             *_idle(effort, token, hub, machine),
         ]
     return [
@@ -71,7 +72,8 @@ def _run(effort: Effort) -> list[Table]:
                 "A routed call is `GET /sessions/{id}`, asked of the machine itself and through the hub in "
                 "turns, over one kept connection; “added” is the difference of the medians. Over NATS the "
                 "machine is connected to one replica and the other is asked.",
-                f"Calls a second: {CONNECTIONS} connections call `echo` of one tool host. The raw relay "
+                f"Calls a second: {CONNECTIONS} connections call `echo` of {HOSTS} tool hosts; at the hub each has "
+                "a credential of its own, since one may send 2,000 messages a second. The raw relay "
                 "(`benchmarks/raw_relay.py`) has no users, schemas, deadlines, limits or records.",
                 "An idle node has joined with its own key and announced one session. "
                 "The figure is the growth of the hub's resident memory.",
@@ -211,7 +213,7 @@ def _echo(effort: Effort, token: str, hub: ServerProcess, machine: ServerProcess
 
 
 @contextmanager
-def _raw_relay() -> Generator[str]:
+def raw_relay() -> Generator[str]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = subprocess.Popen([sys.executable, "-m", "benchmarks.raw_relay", str(port)])
@@ -252,11 +254,12 @@ def _host(address: str, token: str, stack: ExitStack) -> str:
 
 @dataclass
 class _Load:
-    """Calls of one tool, as many as go in a while, over connections that are kept."""
+    """Calls of tools, as many as go in a while, over connections that are kept; each has a credential
+    of its own, and every fourth the same tool host."""
 
     address: str
-    room: str
-    token: str
+    rooms: list[str]
+    tokens: list[str]
 
     def rate(self, seconds: float) -> float:
         return asyncio.run(self._rate(seconds))
@@ -269,6 +272,7 @@ class _Load:
     async def _calls(self, number: int, end_s: float) -> int:
         host, port = self.address.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
+        room, token = self.rooms[number % HOSTS], self.tokens[number]
         done = 0
         while time.perf_counter() < end_s:
             body = json.dumps(
@@ -279,8 +283,8 @@ class _Load:
                 }
             ).encode()
             writer.write(
-                f"POST /rooms/{self.room}/call HTTP/1.1\r\nHost: {self.address}\r\n"
-                f"Authorization: Bearer {self.token}\r\nContent-Type: application/json\r\n"
+                f"POST /rooms/{room}/call HTTP/1.1\r\nHost: {self.address}\r\n"
+                f"Authorization: Bearer {token}\r\nContent-Type: application/json\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n".encode()
                 + body
             )
@@ -294,20 +298,35 @@ class _Load:
         return done
 
 
+def _tokens(server: ServerProcess) -> list[str]:
+    with suppress(RemoteError):  # another replica may know the user already
+        server.client.post("/users", {"name": "bench"})
+    asked = {"scopes": ["read", "input", "join"]}
+    made = [server.client.post("/users/bench/tokens", asked) for _ in range(CONNECTIONS)]
+    return [each["token"] for each in made]
+
+
+def hub_load(called: ServerProcess, joined: ServerProcess, stack: ExitStack) -> _Load:
+    """Tool hosts at one replica, calls at the other, or all at one."""
+    address = joined.url()[7:]
+    rooms = [_host(address, token, stack) for token in _tokens(joined)[:HOSTS]]
+    return _Load(called.url()[7:], rooms, _tokens(called))
+
+
+def raw_load(address: str, stack: ExitStack) -> _Load:
+    rooms = [_host(address, "-", stack) for _ in range(HOSTS)]
+    return _Load(address, rooms, ["-"] * CONNECTIONS)
+
+
 def _throughput(
-    effort: Effort,
-    token: str,
-    hub: ServerProcess,
-    replicas: list[ServerProcess],
-    stack: ExitStack,
+    effort: Effort, hub: ServerProcess, replicas: list[ServerProcess], stack: ExitStack
 ) -> list[Line]:
     effort.say("calls a second")
     seconds = 0.5 if effort.quick else LOAD_S
-    raw_address = stack.enter_context(_raw_relay())
     loads = {
-        "raw": _Load(raw_address, _host(raw_address, token, stack), token),
-        "hub": _Load(hub.url()[7:], _host(hub.url()[7:], token, stack), token),
-        "nats": _Load(replicas[1].url()[7:], _host(replicas[0].url()[7:], token, stack), token),
+        "raw": raw_load(stack.enter_context(raw_relay()), stack),
+        "hub": hub_load(hub, hub, stack),
+        "nats": hub_load(replicas[1], replicas[0], stack),
     }
     rates: dict[str, list[float]] = {name: [] for name in loads}
     for _round in range(effort.times(3, quick=1)):
@@ -348,7 +367,7 @@ def _idle(effort: Effort, token: str, hub: ServerProcess, machine: ServerProcess
     before_kb = _rss_kb(pid)
     held = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.idle_nodes", hub.url(), str(count)],
-        env={**os.environ, "DUETTY_TOKEN": token},
+        env={**os.environ, "DUETTY_TOKEN": " ".join(_tokens(hub))},
         stdout=subprocess.PIPE,
         stdin=subprocess.PIPE,
     )
@@ -357,6 +376,7 @@ def _idle(effort: Effort, token: str, hub: ServerProcess, machine: ServerProcess
         told = held.stdout.readline()
         joined, took_s = int(told.split()[0]), float(told.split()[1])
         after_kb = _rss_kb(pid)
+        asker = Asker(hub, token)  # the kept one was closed meanwhile
         took = [asker.took_s(f"/sessions/{session}") for _ in range(effort.times(300, quick=40))]
     finally:
         held.kill()

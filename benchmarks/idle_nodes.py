@@ -41,14 +41,14 @@ async def _join(url: str, token: str, number: int) -> ClientConnection:
 
 
 async def _main() -> None:
-    url, count, token = sys.argv[1], int(sys.argv[2]), os.environ["DUETTY_TOKEN"]
+    url, count, tokens = sys.argv[1], int(sys.argv[2]), os.environ["DUETTY_TOKEN"].split()
     held: list[ClientConnection] = []
     numbers = iter(range(count))
     began_s = time.monotonic()
 
     async def work() -> None:
         for number in numbers:
-            socket = await _join(url, token, number)
+            socket = await _join(url, tokens[number % len(tokens)], number)
             held.append(socket)
 
     await asyncio.gather(*(work() for _ in range(AT_ONCE)), return_exceptions=True)

@@ -23,8 +23,9 @@ _waiting: dict[str, tuple[anyio.Event, list[Any]]] = {}
 async def _room(websocket: WebSocket) -> None:
     await websocket.accept()
     await websocket.receive_text()
-    _rooms["raw"] = websocket
-    await websocket.send_text(json.dumps({"type": "welcome", "sessionId": "raw", "key": ""}))
+    room = f"raw{len(_rooms)}"
+    _rooms[room] = websocket
+    await websocket.send_text(json.dumps({"type": "welcome", "sessionId": room, "key": ""}))
     try:
         while True:
             told = json.loads(await websocket.receive_text())
@@ -32,7 +33,7 @@ async def _room(websocket: WebSocket) -> None:
             answers.append(told["result"])
             event.set()
     except WebSocketDisconnect:
-        _rooms.pop("raw", None)
+        _rooms.pop(room, None)
 
 
 async def _call(request: Request) -> Response:

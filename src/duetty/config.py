@@ -418,7 +418,7 @@ def make_private(directory: Path) -> Path:
     """Create the directory 0700, or check that the one found is ours alone.
 
     Raises:
-        StateUnwritable: if it cannot be made, or belongs to somebody else.
+        StateUnwritable: if it cannot be made, or belongs to another user.
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -56,6 +56,7 @@ from duetty.edges.http.bridge_door import bridge_routes
 from duetty.edges.http.hub_requests import HubRequests
 from duetty.edges.http.probes import probe_routes
 from duetty.edges.http.sse import sse_routes
+from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.websocket import QuietWebSocket, websocket_routes
 from duetty.edges.mcp import MCP_HOST, PROTECTED_PATHS, McpEdge, ProtectedResource
 from duetty.edges.web import PageApp
@@ -186,7 +187,7 @@ class Server:
         self._for_programs = without_key(self._environment, key_in(settings, self._environment))
         self._ephemeral = ephemeral
         self._clock = clock or SystemClock()
-        self._stopping: anyio.Event | None = None
+        self._stopping: Stopping | None = None
         self._keep_sessions = True
         """Programs end only when somebody asked for that: not because a start failed."""
 
@@ -256,7 +257,7 @@ class Server:
     async def _serve(
         self, token: str, store: Store, announce: Callable[[Announcement], None]
     ) -> None:
-        self._stopping = anyio.Event()
+        self._stopping = Stopping()
         adopt_orphans()
         store.wake_later(partial(asyncio.get_running_loop().call_later, STORE_AFTER_S))
         async with anyio.create_task_group() as tasks:
@@ -497,7 +498,7 @@ class Server:
         self._app = app = make_app(
             dispatcher,
             guard,
-            stopping=self._stopping.wait,
+            stopping=self._stopping,
             clock=self._clock,
             prefix=self._prefix,
             rate_limit=self._settings.server_rate_limit,
@@ -505,9 +506,9 @@ class Server:
             | ({"/mcp": mcp, "/mcp/{dialect}": mcp} if self._settings.mcp_server_enabled else {})
             | dict.fromkeys(PROTECTED_PATHS, protected),
             routes=[
-                *bridge_routes(dispatcher, guard, self._bridge_secret, self._stopping.wait),
-                *websocket_routes(dispatcher, guard, self._stopping.wait),
-                *sse_routes(dispatcher, guard, self._stopping.wait),
+                *bridge_routes(dispatcher, guard, self._bridge_secret, self._stopping),
+                *websocket_routes(dispatcher, guard, self._stopping),
+                *sse_routes(dispatcher, guard, self._stopping),
                 *probe_routes(dispatcher, guard),
             ],
         )

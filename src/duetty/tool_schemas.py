@@ -4,7 +4,7 @@ A schema is an upstream's or a tool host's: one with patterns, references or man
 long as it likes. Those are left out, and what is left is linear in the value.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 MAX_DEPTH = 32
@@ -16,14 +16,52 @@ _PLAIN = frozenset(
 )  # fmt: skip
 
 
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "string": (str,), "integer": (int,), "number": (int, float), "boolean": (bool,),
+    "object": (dict,), "array": (list,), "null": (type(None),),
+}  # fmt: skip
+
+Problem = Callable[[Any], str | None]
+"""One sentence without any value in it; None where a value fits, or the schema says nothing plain."""
+
+
 def problem_of(schema: object, value: Any) -> str | None:
-    """One sentence without any value in it; None where it fits, or the schema says nothing plain."""
+    return checker_of(schema)(value)
+
+
+def checker_of(schema: object) -> Problem:
+    """For many values of one schema."""
+    plain = _plain(schema, MAX_DEPTH)
+    return lambda value: None if _surely_fits(plain, value) else _problem(plain, value)
+
+
+def _surely_fits(plain: Mapping[str, Any], value: object) -> bool:
+    """Of the usual words; what has others, or does not fit, is looked at with the whole language."""
+    for word, said in plain.items():
+        match word:
+            case "type":
+                kinds = _TYPES.get(said, ()) if isinstance(said, str) else ()
+                if cast("type", type(value)) not in kinds:  # pyright: ignore[reportUnknownArgumentType] - of whatever it holds
+                    return False
+            case "required" if isinstance(value, dict):
+                if any(name not in value for name in said):
+                    return False
+            case "properties" if isinstance(value, dict):
+                held = cast("dict[str, object]", value)
+                if not all(_surely_fits(said[name], held[name]) for name in said if name in held):
+                    return False
+            case "additionalProperties" if isinstance(value, dict):
+                if not plain["properties"].keys() >= cast("dict[str, object]", value).keys():
+                    return False
+            case _:
+                return False
+    return True
+
+
+def _problem(plain: Mapping[str, Any], value: Any) -> str | None:
     # Loaded when first needed: most servers never see such a call.
     from jsonschema import Draft202012Validator
 
-    plain = _plain(schema, MAX_DEPTH)
-    if not plain:
-        return None
     try:
         found: Any = next(iter(Draft202012Validator(plain).iter_errors(value)), None)  # pyright: ignore[reportUnknownMemberType] - no types
     except Exception:  # noqa: BLE001 - a schema that is none says nothing

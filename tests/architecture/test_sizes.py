@@ -13,7 +13,6 @@ REASONS = {
     "edges/mcp/exchange.py exchange": "one ladder of checks on one request, in order",
     "ops/elements.py operations_of": "nine declarations of operations for one kind of element",
     "sandbox/wrap.py wrap": "one list of steps in an order that matters",
-    "edges/http/sse.py sse_routes": "routes that share one dispatcher and one guard",
     "session/registry.py _open": "one transaction: each step undoes the ones before it on failure",
     "upstreams/upstream_settings.py order": "one check for each field of one table",
 }

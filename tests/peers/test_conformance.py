@@ -1,16 +1,28 @@
-"""The official conformance suite, at both revisions, against the product's MCP edge."""
+"""The official conformance suite, at both revisions: against the product's MCP edge, and against its client of upstreams."""
 
 import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.peers.conftest import MODULES, run_node
+from tests.peers.conftest import HERE, MODULES, ROOT, run_node
 
 SUITE = MODULES / "@modelcontextprotocol/conformance/dist/index.js"
 
 LEAST = {"2025-11-25": 81, "2026-07-28": 194}
 """Checks that pass today: fewer would mean that a scenario no longer reached us."""
+
+LEAST_AS_CLIENT = {"2025-11-25": 20, "2026-07-28": 64}
+
+NO_OAUTH = "auth/"
+"""Scenarios that fail as expected: an upstream's token is what its table names (`token_file`,
+`token_env`, `headers`), and nobody is sent to sign in anywhere.
+"""
 
 
 @pytest.mark.pty
@@ -22,11 +34,7 @@ def test_every_applicable_check_passes(
         node, str(SUITE), "server", "--url", fixture_url, "--requirements", revision, "-o", str(tmp_path)
     )  # fmt: skip
 
-    checks = [
-        (path.parent.name, check)
-        for path in tmp_path.glob("*/checks.json")
-        for check in json.loads(path.read_text())
-    ]
+    checks = checks_in(tmp_path)
     failed = {
         (scenario, check["id"], check.get("errorMessage"))
         for scenario, check in checks
@@ -35,3 +43,53 @@ def test_every_applicable_check_passes(
     passed = sum(check["status"] == "SUCCESS" for _, check in checks)
     assert failed == set(), ran.stdout[-3000:]
     assert passed >= LEAST[revision]
+
+
+@pytest.fixture(scope="module")
+def upstream_client(node: Path) -> Iterator[str]:
+    """Our client of upstreams, loaded once: the command by which the suite runs a scenario."""
+    with tempfile.TemporaryDirectory(prefix="d-", dir="/tmp") as place:
+        address = f"{place}/client"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.peers.upstream_client", address],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == b"ready\n"
+            yield f"{sys.executable} -I -S {HERE / 'send_scenario.py'} {address}"
+        finally:
+            process.kill()
+            process.wait(60)
+            process.stdout.close()
+
+
+@pytest.mark.parametrize("revision", LEAST_AS_CLIENT)
+def test_our_client_of_upstreams_passes_every_scenario_but_those_of_oauth(
+    node: Path, upstream_client: str, revision: str, tmp_path: Path
+) -> None:
+    ran = run_node(
+        node, str(SUITE), "client", "--command", upstream_client, "--requirements", revision,
+        "-o", str(tmp_path),
+    )  # fmt: skip
+
+    checks = [each for each in checks_in(tmp_path) if not each[0].startswith(NO_OAUTH)]
+    failed = {
+        (scenario, check["id"], check.get("errorMessage"))
+        for scenario, check in checks
+        if check["status"] == "FAILURE"
+    }
+    passed = sum(check["status"] == "SUCCESS" for _, check in checks)
+    assert failed == set(), ran.stdout[-3000:]
+    assert passed >= LEAST_AS_CLIENT[revision]
+
+
+def checks_in(directory: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Scenario and check."""
+    return [
+        (str(path.parent.relative_to(directory)), check)
+        for path in directory.rglob("checks.json")
+        for check in json.loads(path.read_text())
+    ]

@@ -1,7 +1,8 @@
 """234 tools as real servers list them, and what somebody would look for them with.
 
 `real_tools.json` holds what eleven npm servers answered to `tools/list` (their versions are in
-it); `tool_queries.tsv` has 81 queries, each with the tools that do it, written by the author of the search, after its first version.
+it); `tool_queries.tsv` has 81 queries, each with the tools that do it, written by the author of the search, after its first version;
+`tool_queries_2.tsv` has 69 of another author, who had not read the search. Nothing is tuned to those.
 """
 
 import json
@@ -17,9 +18,9 @@ def real_tools() -> list[tuple[str, dict[str, Any]]]:
     return [(name, tool) for name, server in servers.items() for tool in server["tools"]]
 
 
-def queries() -> list[tuple[str, set[str]]]:
+def queries(file: str = "tool_queries.tsv") -> list[tuple[str, set[str]]]:
     """What is looked for, and the names of which one is enough."""
-    lines = (HERE / "tool_queries.tsv").read_text(encoding="utf-8").splitlines()
+    lines = (HERE / file).read_text(encoding="utf-8").splitlines()
     found: list[tuple[str, set[str]]] = []
     for line in lines:
         if not line.startswith("#"):

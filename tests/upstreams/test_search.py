@@ -21,22 +21,23 @@ from tests.upstreams.running import WAIT_S, plain
 from tests.upstreams.test_gateway import records, trust
 
 FINDING = {"find_tools", "describe_tool", "call_tool"}
-RECALL_AT_3 = 0.85
-"""Measured: 0.88 (0.74 at 1, 0.90 at 5)."""
+RECALL_AT_3 = {"tool_queries.tsv": 0.85, "tool_queries_2.tsv": 0.45}
+"""Measured: 0.88 (0.74 at 1, 0.90 at 5); of the other author's 0.49 (0.35 at 1, 0.57 at 5)."""
 
 
-def test_the_tool_that_is_meant_is_among_the_first_three() -> None:
+@pytest.mark.parametrize("file", RECALL_AT_3)
+def test_the_tool_that_is_meant_is_among_the_first_three(file: str) -> None:
     tools = [Tool(upstream=upstream, wire=wire) for upstream, wire in real_tools()]
     index = Index(tools)
 
     found = [
         bool(wanted & {tool.id for tool in index.find(query, limit=3)})
-        for query, wanted in queries()
+        for query, wanted in queries(file)
     ]
 
     assert len(tools) >= 200
-    assert len(found) >= 80
-    assert sum(found) / len(found) >= RECALL_AT_3
+    assert len(found) >= 60
+    assert sum(found) / len(found) >= RECALL_AT_3[file]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,10 @@ async def test_no_process_of_an_upstream_outlives_a_server_that_is_killed(home: 
 
 
 def test_a_person_looks_trusts_calls_and_turns_from_the_command_line(home: Path) -> None:
-    secret = plain(tools=named("echo", "other")) | {"env": {"API_KEY": "hunter2"}}
+    notes = {"uri": "note:1", "name": "notes"}
+    secret = plain(tools=named("echo", "other"), resources=[notes]) | {
+        "env": {"API_KEY": "hunter2"}
+    }
     server = configured(home, it=secret)
     server.start()
     try:
@@ -88,6 +91,12 @@ def test_a_person_looks_trusts_calls_and_turns_from_the_command_line(home: Path)
         assert settled(server, "it")["state"] == "ready"
         tested = server.command("upstreams", "test", "it")
         assert (tested.returncode, "plain 1" in tested.stdout) == (0, True)
+        browsed = json.loads(server.command("upstreams", "browse", "it", "--json").stdout)
+        assert [(each["kind"], each["use"]) for each in browsed] == [
+            ("resource", "@mcp:it/notes"),
+            ("tool", "mcp__it__echo"),
+        ]
+        assert "@mcp:it/notes" in server.command("upstreams", "browse").stdout
         assert "2 tools, trust trusted" in tested.stdout
     finally:
         server.end()
@@ -106,7 +115,22 @@ def test_what_an_upstream_printed_is_shown(home: Path) -> None:
 
     assert "cannot find my configuration" in shown.stdout
     assert (none.returncode, failed.returncode) == (1, 1)
-    assert "[not_found]" in none.stderr
+    assert "[upstream_not_found]" in none.stderr
+
+
+def test_what_an_upstream_logged_is_shown(home: Path) -> None:
+    server = configured(home, it=plain(tools=named("log"), talks="it talks"))
+    server.start()
+    try:
+        settled(server, "it")
+        server.command("upstreams", "trust", "it", "--yes")
+        said = {"level": "warning", "logger": "disk", "data": "nearly full"}
+        server.command("upstreams", "call", "it", "log", json.dumps(said))
+        shown = server.command("upstreams", "logs", "it")
+    finally:
+        server.end()
+
+    assert "warning disk: nearly full" in shown.stdout
 
 
 def test_upstreams_are_added_and_removed_while_the_server_runs(home: Path) -> None:

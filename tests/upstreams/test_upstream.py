@@ -356,7 +356,7 @@ async def test_ten_megabytes_come_through_and_too_much_costs_that_call_only(home
         with anyio.fail_after(WAIT_S):
             assert len(said(await upstreams.call("it", "large", {"bytes": 10_000_000}))) == 10**7
             with pytest.raises(UpstreamFault):
-                await upstreams.call("it", "large", {"bytes": 40_000_000})
+                await upstreams.call("it", "large", {"bytes": 64 << 20})
             await upstreams.call("it", "echo", {})
 
 

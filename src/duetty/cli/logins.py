@@ -41,7 +41,7 @@ def store(paths: Paths, url: str, token: str) -> str:
 
 def forget(paths: Paths, url: str) -> None:
     """Raises:
-    BadArguments: if nobody logged in there.
+    BadArguments: if there is no login for that hub.
     """
     kept = known(paths)
     if kept.pop(url, None) is None:
@@ -54,7 +54,7 @@ def forget(paths: Paths, url: str) -> None:
 
 def address_of(paths: Paths, url: str) -> HubAddress:
     """Raises:
-    BadArguments: if nobody logged in there.
+    BadArguments: if there is no login for that hub.
     """
     url = url.rstrip("/")
     kept = known(paths)

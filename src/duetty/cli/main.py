@@ -60,7 +60,7 @@ COMMANDS: dict[str, Command] = {
     "join": Command("join a hub, so that this machine is reached through it", "join"),
     "login": Command("log in to a hub, and use its machines from here", "login"),
     "share": Command("share a session with another user of a hub, for a time", "share"),
-    "persist": Command("show or set whether the server stays when nobody needs it", "persist"),
+    "persist": Command("show or set whether the server stays when it is idle", "persist"),
     "approvals": Command("show what waits for a person's answer", "approvals"),
     "approve": Command("say yes to a question", "approve"),
     "decline": Command("say no to a question", "decline"),

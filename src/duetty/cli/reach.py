@@ -86,7 +86,7 @@ def reach(arguments: argparse.Namespace) -> Client:
 
 
 def reach_or_spawn(arguments: argparse.Namespace) -> Client:
-    """A client of the running server, or of an ephemeral one that ends when nobody needs it."""
+    """A client of the running server, or of an ephemeral one that ends when it is idle."""
     if getattr(arguments, "hub", None):
         return reach(arguments)
     paths = paths_of(arguments)

@@ -1,6 +1,6 @@
-"""A server of one's own, on its way up: for whoever needs one and finds none.
+"""A server of one's own, on its way up: for a caller that finds none.
 
-It ends when nobody uses it any more. Imports little, since the MCP bridge starts
+It ends when no client uses it any more. Imports little, since the MCP bridge starts
 one before it does anything else.
 """
 

@@ -26,7 +26,7 @@ CONNECT_S = 5.0
 
 
 class RemoteError(DuettyError):
-    """A coded error as the server told it."""
+    """A coded error as the server sent it."""
 
     def __init__(self, status: int, error: Mapping[str, Any]) -> None:
         super().__init__(
@@ -42,7 +42,7 @@ def connect_socket(path: str) -> socket.socket:
     """A connection to a socket of ours.
 
     Raises:
-        OSError: if nobody listens, or somebody else does.
+        OSError: if no server listens, or somebody else does.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

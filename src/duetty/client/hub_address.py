@@ -59,7 +59,7 @@ class HubAddress:
         descriptor that is readable exactly when there is something to read.
 
         Raises:
-            OSError: if nobody answers.
+            OSError: if no server answers.
         """
         parts = urlsplit(self.url)
         assert parts.hostname is not None

@@ -114,7 +114,7 @@ class Viewing:
         self.send("hold", stream=STREAM, on=True)
 
     def follow_approvals(self) -> None:
-        """Be told what waits for a person's answer, and of each question from then on."""
+        """Follow what waits for a person's answer, and of each question from then on."""
         self.send("approvals", on=True)
 
     def answer(

@@ -48,7 +48,7 @@ class WebSocket:
     @classmethod
     def connect(cls, socket_path: Path | HubAddress, resource: str) -> "WebSocket":
         """Raises:
-        ServerUnreachable: if nobody answers, or not with a WebSocket.
+        ServerUnreachable: if no server answers, or not with a WebSocket.
         RemoteError: if the server refuses with a code.
         """
         try:

@@ -1,6 +1,6 @@
 """What happens in a session: event types, the numbered log, bounded subscriptions.
 
-Knows nothing of who listens: a subscriber that falls behind is told so, and not waited for.
+Knows nothing of who listens: a subscriber that falls behind gets `Lagged`, and is not waited for.
 """
 
 from duetty.events.log import EventLog

@@ -15,7 +15,7 @@ from duetty.ids import Seq
 
 
 class EventLog:
-    """Numbers what happens in one session and hands it to whoever follows."""
+    """Numbers what happens in one session and hands it to every subscriber."""
 
     __slots__ = ("_clock", "_seq", "_subscriptions", "tap")
 

@@ -41,7 +41,7 @@ class Subscription(Generic[T]):
         """Whether output wakes it; one that cannot take more has no use for that."""
 
         self.on_output: Callable[[], bool] | None = None
-        """Is told of output at once; only if it says no, whoever waits is woken. Never raises."""
+        """Is told of output at once; only if it says no, the waiter is woken. Never raises."""
 
         self.skips: type[object] | None = None
         """Events that are not for this follower, and do not wake it."""
@@ -67,12 +67,12 @@ class Subscription(Generic[T]):
         self._arrived.set()
 
     def pass_on(self) -> None:
-        """There is output on record that nobody has looked at: for who only passes it on."""
+        """There is unread output on record, for a reader that only passes it on."""
         if self.wants_output and self.on_output is not None and not self._arrived.is_set():
             self._has_passed_on = self.on_output()
 
     def printed(self) -> None:
-        """There is output: it is taken at once, or whoever waits looks again.
+        """There is output: it is taken at once, or the waiter looks again.
 
         After what has arrived already, never before it.
         """
@@ -84,7 +84,7 @@ class Subscription(Generic[T]):
             self._arrived.set()
 
     def wake(self) -> None:
-        """Something happened that is no entry: whoever waits looks again."""
+        """Something happened that is no entry: the waiter looks again."""
         self._arrived.set()
 
     def clear(self) -> None:

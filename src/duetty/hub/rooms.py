@@ -27,7 +27,7 @@ from duetty.errors import (
     RoomToolNotFound,
     ToolFailed,
 )
-from duetty.tool_schemas import problem_of
+from duetty.tool_schemas import Problem, checker_of
 
 log = logging.getLogger("duetty.rooms")
 
@@ -58,6 +58,8 @@ class Tool:
     name: str
     description: str
     schema: Mapping[str, Any]
+    problem: Problem
+    """What is wrong with arguments; made once, since it is asked for each call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,7 @@ def _tool(value: object) -> Tool:
         name=name,
         description=_text(given.get("description")),
         schema=plain,
+        problem=checker_of(plain),
     )
 
 
@@ -173,7 +176,8 @@ class Room:
         """
         tool = self._checked(tool, args)
         self.active_s = anyio.current_time()
-        digest = sha256(json.dumps([tool, args], sort_keys=True).encode()).digest()
+        body = json.dumps({"tool": tool, "args": args})
+        digest = sha256(body.encode()).digest()
         call = self._calls.get(command_id) or self._kept.get(command_id)
         if call is not None and call.digest != digest:
             raise CommandIdReused
@@ -181,14 +185,8 @@ class Room:
             if len(self._calls) >= CALLS_EACH:
                 raise RoomBusy(CALLS_EACH)
             call = self._calls[command_id] = _Call(digest, progress=progress)
-            message = {
-                "type": "call",
-                "commandId": command_id,
-                "tool": tool,
-                "args": args,
-                "leftMs": int(within_s * 1000),
-            }
-            await self._send(json.dumps(message))
+            head = {"type": "call", "commandId": command_id, "leftMs": int(within_s * 1000)}
+            await self._send(f"{json.dumps(head)[:-1]}, {body[1:]}")
         call.waiting += 1
         try:
             with anyio.move_on_after(within_s):
@@ -208,7 +206,7 @@ class Room:
         known = tools.get(tool) or next(named, None)
         if known is None:
             raise RoomToolNotFound(tool[:100], sorted(tools))
-        problem = problem_of(known.schema, args)
+        problem = known.problem(args)
         if problem is not None:
             raise BadArguments(
                 f"args do not fit the schema of {tool!r}: {problem}", details={"executed": False}
@@ -236,11 +234,11 @@ class Room:
 
     # --- the host's side ----------------------------------------------------------
 
-    async def take(self, fields: Mapping[str, Any]) -> bool:
-        """Whether it announced something else than before.
+    async def take(self, fields: Mapping[str, Any], size: int) -> bool:
+        """Whether this message, of so many characters, announced something else than before.
 
         Raises:
-            BadArguments: if it is no message of a host.
+            BadArguments: if it is none of a host.
         """
         self.active_s = anyio.current_time()
         match fields:
@@ -252,7 +250,8 @@ class Room:
                 if call is not None:
                     call.answer = fields
                     call.done.set()
-                    self._keep(command_id, call)
+                    if size <= KEPT_BYTES:
+                        self._keep(command_id, call)
             case {"type": "progress", "commandId": str(command_id), "progress": progress}:
                 call = self._calls.get(command_id)
                 if call is None or call.progress is None or not isinstance(progress, int | float):
@@ -270,8 +269,6 @@ class Room:
         return False
 
     def _keep(self, command_id: str, call: _Call) -> None:
-        if len(json.dumps(call.answer)) > KEPT_BYTES:
-            return
         call.progress = None
         self._kept[command_id] = call
         if len(self._kept) > KEPT_ANSWERS:

@@ -116,7 +116,7 @@ class KeeperClient:
         self._announced_backlog = False
         self.keeper_pid = 0
         self.sessions: tuple[KeptSession, ...] = ()
-        """As of `connect`, with the statuses nobody has collected."""
+        """As of `connect`, with the statuses that no one has collected."""
         self.on_exited: Callable[[Exited], None] = _ignore
         self.on_lost: Callable[[KeeperUnavailable], None] = _ignore
         """The keeper is gone. Called once, after every pending request has failed, while

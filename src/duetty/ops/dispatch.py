@@ -354,13 +354,13 @@ class Dispatcher:
         """
         return await open_room(self._services, actor, parse_announcement(announcement), send)
 
-    async def hear_room(self, room: Room, told: Mapping[str, Any]) -> None:
-        """A message of its tool host.
+    async def hear_room(self, room: Room, told: Mapping[str, Any], size: int) -> None:
+        """A message of its tool host, of so many characters.
 
         Raises:
             BadArguments: if it is none.
         """
-        await hear_room(self._services, room, told)
+        await hear_room(self._services, room, told, size)
 
     async def leave_room(self, room: Room) -> None:
         await close_room(self._services, room)

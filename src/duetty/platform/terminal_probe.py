@@ -79,7 +79,7 @@ class Probe(NamedTuple):
     foreground: int | None
     reader: Reader | None
     known: bool
-    """Whether `reader` is None because nobody reads, rather than because it could not be told."""
+    """Whether `reader` is None because nobody reads, rather than because it is unknown."""
     processes: int
     """Of the foreground group."""
     commands: tuple[str, ...]
@@ -153,7 +153,7 @@ def probe(
 
 
 def group_members(pgid: int) -> list[int]:
-    """Every process of a process group, without the dead ones nobody has reaped.
+    """Every process of a process group, without the dead ones that no parent has reaped.
 
     Not a walk over children: that loses a process whose parent has ended, and most
     containers' kernels do not list children. About 1 µs for each process of the machine.
@@ -163,7 +163,7 @@ def group_members(pgid: int) -> list[int]:
 
 
 def session_members(sids: frozenset[int]) -> list[int]:
-    """Every process of these kernel sessions, without the dead ones nobody has reaped."""
+    """Every process of these kernel sessions, without the dead ones that no parent has reaped."""
     found = [pid for pid in _all_pids() if _answer_or_none(os.getsid, pid) in sids]
     return [pid for pid in found if not _is_zombie(pid)]
 

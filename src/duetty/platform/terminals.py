@@ -62,7 +62,7 @@ def is_still_the_shell(master: int, shell: str) -> bool:
 
 
 def foreground_program(master: int) -> str | None:
-    """The name of the program that leads the foreground group; None if nobody can tell."""
+    """The name of the program that leads the foreground group; None if unknown."""
     try:
         return Path(f"/proc/{os.tcgetpgrp(master)}/exe").readlink().name
     except OSError:  # no terminal any more, a leader that has ended, or another user's
@@ -80,7 +80,7 @@ class Foreground:
 
 
 def foreground(master: int) -> Foreground | None:
-    """Who leads the foreground group, or is the oldest of it; None if nobody can tell."""
+    """Who leads the foreground group, or is the oldest of it; None if unknown."""
     try:
         group = os.tcgetpgrp(master)
     except OSError:
@@ -106,7 +106,7 @@ def _program(pid: int, group: int | None = None) -> Foreground | None:
 
 
 def unread_bytes(master: int) -> int:
-    """What was written to a PTY and not read by whoever has its other end; -1 if nobody can tell."""
+    """What was written to a PTY and not read by whoever has its other end; -1 if unknown."""
     try:
         slave = fcntl.ioctl(master, _TIOCGPTPEER, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:

@@ -93,7 +93,7 @@ def credentials(homes: Iterable[Path]) -> tuple[list[Path], list[str]]:
     """Where they really are, a link to a directory elsewhere is no hiding place; and where others would be.
 
     Raises:
-        SandboxUnavailable: if it cannot be told.
+        SandboxUnavailable: if it cannot be found out.
     """
     # By plain strings: most are not there, and each start waits for this.
     names = [f"{home}/{name}" for home in homes for name in CREDENTIALS]
@@ -110,7 +110,7 @@ def secrets_of_root() -> list[Path]:
     """What is hidden where root runs the server; from everybody else it is closed anyway.
 
     Raises:
-        SandboxUnavailable: if it cannot be told where one is.
+        SandboxUnavailable: if one cannot be located.
     """
     if os.geteuid() != 0:
         return []
@@ -127,7 +127,7 @@ def servers(homes: Iterable[Path]) -> list[Path]:
     What is not there cannot be covered, and another server may start while a sandbox runs.
 
     Raises:
-        SandboxUnavailable: if it cannot be told where that is.
+        SandboxUnavailable: if that cannot be located.
     """
     found: list[Path] = []
     for home in homes:
@@ -143,7 +143,7 @@ def listening_sockets(beside: Iterable[Path]) -> list[Path]:
     """Unix sockets of other programs that a path leads to, but for those in hidden places.
 
     Raises:
-        SandboxUnavailable: if there are more than can be covered, or it cannot be told where one is.
+        SandboxUnavailable: if there are more than can be covered, or one cannot be located.
     """
     hidden = tuple(beside)
     found: dict[Path, None] = {}

@@ -31,7 +31,7 @@ def way_of(path: Path) -> Way | None:
     """None where links go round and round.
 
     Raises:
-        SandboxUnavailable: if it cannot be told.
+        SandboxUnavailable: if it cannot be found out.
     """
     found = stat_of(path)
     if (

@@ -116,7 +116,7 @@ def _mount_id(path: str) -> int:
     """Of the mount that this path leads to, by the kernel's word; -1 if it leads nowhere.
 
     Raises:
-        SandboxUnavailable: if it cannot be told.
+        SandboxUnavailable: if it cannot be found out.
     """
     try:
         fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -36,7 +36,7 @@ def is_plain(path: Path) -> bool:
     """Whether it is there, with no link on the way to it.
 
     Raises:
-        SandboxUnavailable: if it cannot be told.
+        SandboxUnavailable: if it cannot be found out.
     """
     try:
         os.close(open_plain(str(path)))

@@ -69,7 +69,7 @@ def protected(
     `homes`: the person's, whose settings of git hold in every repository.
 
     Raises:
-        SandboxUnavailable: if it cannot be told what is there: there are too many files, or some are closed.
+        SandboxUnavailable: if it is unknown what is there: there are too many files, or some are closed.
     """
     found: dict[Path, Path] = {}
     for workspace in workspaces:

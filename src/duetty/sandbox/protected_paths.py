@@ -32,7 +32,7 @@ def hidden_places(
     has_landlock: bool,
 ) -> Hidden:
     """Raises:
-    SandboxUnavailable: if there are too many, or it cannot be told where one is.
+    SandboxUnavailable: if there are too many, or one cannot be located.
     """
     named = [*places.hidden, *(Path(each).expanduser() for each in order.hidden)]
     existing, later = credentials(homes)

@@ -14,7 +14,7 @@ def stat_of(path: Path | str, *, through_links: bool = False) -> os.stat_result 
     """What is there; None if that is nothing, or nothing that a program of this user could come to.
 
     Raises:
-        SandboxUnavailable: if it cannot be told.
+        SandboxUnavailable: if it cannot be found out.
     """
     try:
         return os.stat(path, follow_symlinks=through_links)  # noqa: PTH116 - thrice as fast
@@ -41,7 +41,7 @@ def real(path: Path) -> Path:
 def check_absent(path: Path | str, error: OSError, *, written: bool = False) -> None:
     """Return if this error means that nothing is there, for anybody of this user.
 
-    What belongs to somebody else and is closed to us is so to every program inside, too.
+    What belongs to another user and is closed to us is so to every program inside, too.
     `written`: if the directory was to take a new file.
 
     Raises:

@@ -12,7 +12,7 @@ class Bounds:
     ends_at_ns: int | None = None
     max_output_bytes: int | None = None
     is_background: bool = False
-    """Whoever opened it does not wait for it, and is yet to be told of its end."""
+    """Its caller does not wait for it, and has not heard of its end yet."""
 
 
 NO_BOUNDS = Bounds()

@@ -1,6 +1,6 @@
 r"""The session's keyboard: where keys go that a person types at a viewer.
 
-Passthrough: to the program. Capture: to whoever asked for them. A capture has an
+Passthrough: to the program. Capture: to the caller. A capture has an
 owner and a lease, so that an agent which dies does not keep a person's keyboard;
 Ctrl+\ gives it back at once and is never captured, nor is a password.
 """

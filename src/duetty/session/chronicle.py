@@ -138,12 +138,12 @@ class Chronicle:
         return typed_line(prompt, echo, cols=self._profile.cols)
 
     def shown_text(self, prompt_end: int, input_end: int) -> str | None:
-        """The text behind the prompt that was drawn between these; None if nobody can tell."""
+        """The text behind the prompt that was drawn between these; None if unknown."""
         drawn = self._drawn(prompt_end, input_end)
         return None if drawn is None else typed_line(*drawn, cols=self._profile.cols) or ""
 
     def shows_text(self, prompt_end: int, input_end: int) -> bool | None:
-        """Whether a text stands behind the prompt that was drawn between these; None if nobody can tell."""
+        """Whether a text stands behind the prompt that was drawn between these; None if unknown."""
         if (found := self._drawn(prompt_end, input_end)) is None:
             return None
         prompt, echo = found

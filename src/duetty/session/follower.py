@@ -173,7 +173,7 @@ class Follower:
         self._entries.on_output = tell
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wake every waiter."""
         self._entries.wake()
 
 

@@ -39,7 +39,7 @@ class Line:
 
     def __init__(self, clock: Clock) -> None:
         self.half_typed = False
-        """Somebody has begun a line at the prompt and not ended it, as far as keys tell."""
+        """A half-typed line stands at the prompt, as far as keys tell."""
 
         self.half_ahead = False
         """The same, before the prompt was there, where the terminal itself assembles the line: such
@@ -116,7 +116,7 @@ class Line:
         return not self._ahead
 
     def entered(self, *, echo: bool) -> None:
-        """The line was sent, and the shell has not said yet what it makes of it."""
+        """The line was sent, and the shell has not reported yet what it does with it."""
         self.half_typed = False
         self.entered_at_ns = self._clock.wall_ns()
         self._entered_s = self._clock.monotonic_s()

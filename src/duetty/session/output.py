@@ -13,7 +13,7 @@ CHUNK_BYTES = 256 * 1024
 
 PLAIN_BYTES = 64 * 1024 * 1024
 """Up to this a slice is looked at whole: text that only goes forward needs no emulator. It keeps its
-tabs, for whoever edits by exact text, and plain one is ten times as fast.
+tabs, for callers that edit by exact text, and plain one is ten times as fast.
 """
 
 

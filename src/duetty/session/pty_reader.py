@@ -66,7 +66,7 @@ class Reading:
     def _on_readable(self) -> None:
         try:
             taken, ended = self._fill()
-        except Exception as error:  # noqa: BLE001 - told, and tried again: reading never just stops
+        except Exception as error:  # noqa: BLE001 - logged, and tried again: reading never just stops
             self._failed(error)
             taken, ended = 0, True
         if ended:
@@ -149,7 +149,7 @@ class Reading:
         journal = self._journal
         try:
             self._take_rest()
-        except Exception as error:  # noqa: BLE001 - told; what was read stays on record
+        except Exception as error:  # noqa: BLE001 - logged; what was read stays on record
             self._failed(error)
             while journal.take(MOST_SLICE_BYTES):
                 pass

@@ -1,4 +1,4 @@
-"""Something changed: wakes whoever waits, and costs nothing when nobody does."""
+"""Something changed: wakes every waiter, and costs nothing while no one waits."""
 
 import anyio.lowlevel
 

@@ -427,7 +427,7 @@ class Registry:
         return self._scratch / f"{id_}{INPUTS}"
 
     def keep_input(self, session: Session, data: bytes) -> Path:
-        """A file for a command's standard input; whoever asked for it takes it away. Blocks.
+        """A file for a command's standard input; the caller takes it away. Blocks.
 
         Raises:
             StateUnwritable: if there is no room for it.
@@ -523,7 +523,7 @@ class Registry:
         """Send a signal.
 
         Raises:
-            SessionExited: if there is nobody to send it to.
+            SessionExited: if no process is left to send it to.
         """
         if session.is_exited:
             raise SessionExited(session.name, session.exit_code)
@@ -596,7 +596,7 @@ class Registry:
         """Do what Ctrl-C does, also to a program that has not read its input for long.
 
         Raises:
-            SessionExited: if there is nobody to interrupt.
+            SessionExited: if no process is left to interrupt.
         """
         await wait_handed_over(session, self._clock)
         if not session.interrupt(actor=actor):

@@ -134,7 +134,7 @@ class Run:
         """Type the line. The session's run lock is held by the caller.
 
         Raises:
-            SessionExited: if there is nobody to type to.
+            SessionExited: if no process is left to type to.
             BadArguments: if the terminal would cut the line.
             SessionBusy: if no shell reads it, and it has a standard input of its own.
         """
@@ -282,7 +282,7 @@ class Run:
         """Until the line can be typed to somebody: the shell at its prompt, or a program that reads.
 
         Raises:
-            SessionBusy: if somebody has half a line at the prompt.
+            SessionBusy: if a half-typed line stands at the prompt.
         """
         session = self.session
         await self._wait_started()
@@ -363,7 +363,7 @@ class Run:
             await self._is_taken_back()
 
     def _check_empty(self) -> None:
-        """Refuse to type into somebody's half line."""
+        """Refuse to type into another's half-typed line."""
         session = self.session
         if not session.line.is_touched or session.phase not in (Phase.INPUT, Phase.CONTINUATION):
             return
@@ -622,7 +622,7 @@ class Run:
         return await anyio.to_thread.run_sync(self._render, slices, limit)
 
     def _shell_message(self, limit: int) -> OutputText | None:
-        """What the shell said to a line that it did not run."""
+        """What the shell printed about a line that it did not run."""
         session = self.session
         is_announced = session.prompt_end > self._offset
         end = session.prompt_end if is_announced else session.input_end

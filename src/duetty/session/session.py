@@ -335,7 +335,7 @@ class Session:
 
     @property
     def foreground(self) -> Foreground | None:
-        """The program that has the terminal; None for a shell at its prompt, or where nobody can tell."""
+        """The program that has the terminal; None for a shell at its prompt, or where it is unknown."""
         if self._fd < 0 or self.is_at_prompt:
             return None
         found = foreground(self._fd)
@@ -466,7 +466,7 @@ class Session:
         return probe.reading and is_silent and generation == self.activity.generation
 
     def has_half_line(self) -> bool:
-        """Somebody has begun a line at the prompt; to be asked while the shell is at rest."""
+        """A half-typed line stands at the prompt; ask while the shell is at rest."""
         progress = self._tracker.progress
         is_shown = self.profile.shell_kind.has_line_editor or self.echo_and_canonical()[0]
         shown = None
@@ -475,7 +475,7 @@ class Session:
         return self.line.half_typed if shown is None else shown or self.line.half_ahead
 
     def enter(self) -> None:
-        """A line was sent to the shell, which has not said yet what it makes of it."""
+        """A line was sent to the shell, which has not reported yet what it does with it."""
         self.line.entered(echo=self.echo_and_canonical()[0])
         self._tracker.enter()
 
@@ -521,7 +521,7 @@ class Session:
         return encode_paste(text, self._terminal)
 
     def shown_line(self) -> str | None:
-        """What stands behind the prompt now; None if nobody can tell."""
+        """What stands behind the prompt now; None if unknown."""
         progress = self._tracker.progress
         if progress.phase is not Phase.INPUT:
             return ""
@@ -629,7 +629,7 @@ class Session:
             self.log.pass_on()  # an echo: its viewers have it before the terminal here
         try:
             self._take_in(data, start)
-        except Exception as error:  # noqa: BLE001 - told; it is on record, and the next bytes are taken
+        except Exception as error:  # noqa: BLE001 - logged; it is on record, and the next bytes are taken
             self._failed(error)
         self.log.printed()
         self.pulse.fire()

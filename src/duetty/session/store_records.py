@@ -1,4 +1,4 @@
-"""What the store is told about a session and its blocks."""
+"""What the store records about a session and its blocks."""
 
 from collections.abc import Callable
 

@@ -1,7 +1,7 @@
 """What was typed since the last prompt, as far as it is known to the letter.
 
 An agent's Enter is judged by the line that it ends. Text that one actor typed at an empty prompt is
-that line. A key that edits, recalls or completes makes it unknown, and so does somebody else's key:
+that line. A key that edits, recalls or completes makes it unknown, and so does another's key:
 nothing here rebuilds a line editor.
 """
 

@@ -42,7 +42,7 @@ class ApprovalRecord:
     """Whether an answer may cover later calls too."""
 
     said: str | None = None
-    """What for, in the words of whoever asks."""
+    """What for, in the caller's words."""
 
     context: str | None = None
     """What was judged, as JSON."""

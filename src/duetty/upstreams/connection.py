@@ -24,6 +24,7 @@ from mcp.client.subscriptions import (
 )
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import LOG_LEVEL_META_KEY
+from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
@@ -63,9 +64,6 @@ MAX_ROUNDS = 10
 FIRST_LEVEL = "info"
 MAX_REASON_CHARS = 1_000
 MAX_DATA = 16_384
-
-RAW: Any = TypeAdapter(dict[str, Any])
-"""As it stands: the models of the SDK leave out what they do not know."""
 
 RESPONSES: Any = TypeAdapter(t.InputResponses)
 
@@ -135,7 +133,7 @@ def _client(transport: Any, order: UpstreamOrder, around: Surroundings, hears: H
         context: object, params: t.ElicitRequestParams
     ) -> t.ElicitResult | t.ErrorData:
         try:
-            answer = await hears.asked(ELICITATION, _wire(params))
+            answer = await _filled_in(hears.asked, _wire(params))
             return t.ElicitResult.model_validate(answer, by_name=False)
         except (DuettyError, ValidationError) as error:
             return _refused(error)
@@ -176,6 +174,21 @@ def _wire(params: Any) -> dict[str, Any]:
     dumped: dict[str, Any] = params.model_dump(by_alias=True, mode="json", exclude_none=True)
     dumped.pop("_meta", None)
     return dumped
+
+
+async def _filled_in(asked: Asked, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What a person said to a form; what they left alone is as the form had it."""
+    answer = await asked(ELICITATION, params)
+    if answer.get("action") != "accept" or params.get("mode", "form") != "form":
+        return answer
+    schema: dict[str, Any] = params.get("requestedSchema") or {}
+    fields: dict[str, Any] = schema.get("properties") or {}
+    defaults: dict[str, Any] = {
+        name: each["default"]
+        for name, each in fields.items()
+        if isinstance(each, dict) and "default" in each
+    }
+    return {**answer, "content": defaults | (answer.get("content") or {})}
 
 
 def _refused(error: DuettyError | ValidationError) -> t.ErrorData:
@@ -533,17 +546,31 @@ class _Connection:
                 hint="`sampling` and `elicitation` in its table let it ask",
                 details={"asks_for": shown(str(method))[:100]},
             )
+        if method == ELICITATION:
+            return await _filled_in(asked, params)
         return await asked(str(method), params)
 
-    async def _unchecked(self, request: Any, timeout_s: float) -> dict[str, Any]:
-        """The answer without a look at it: the SDK knows of no task in place of a result."""
+    async def _exchanged(
+        self, request: Any, *, timeout_s: float, progress: Progress | None, is_checked: bool
+    ) -> dict[str, Any]:
+        """The answer as it stood on the wire, after a look at it; the SDK's own way would make a
+        model of it, which leaves out what it does not know, and knows of no task in place of a result.
+        """
         session: Any = self._client.session
         data: dict[str, Any] = request.model_dump(by_alias=True, mode="json", exclude_none=True)
+        method: str = data["method"]
         options: dict[str, Any] = {}
         session._stamp(data, options)
         options["timeout"] = timeout_s
-        sending = session._dispatcher.send_raw_request(data["method"], data["params"], options)
-        return RAW.validate_python(await sending)
+        if progress is not None:
+            options["on_progress"] = _forwarded(progress)
+        raw = await session._dispatcher.send_raw_request(method, data.get("params"), options)
+        if self.protocol in MODERN_PROTOCOL_VERSIONS:
+            raw.setdefault("resultType", "complete")  # the protocol: so it is where nothing is said
+        if is_checked:
+            with suppress(KeyError):  # a method whose answer the SDK does not know
+                validate_server_result(method, self.protocol, raw)
+        return raw
 
     async def _send(
         self,
@@ -555,15 +582,10 @@ class _Connection:
     ) -> dict[str, Any]:
         try:
             with anyio.fail_after(timeout_s + SPARE_S):
-                if not is_checked:
-                    return await self._unchecked(request, timeout_s)
                 if self._level != FIRST_LEVEL and self.protocol in MODERN_PROTOCOL_VERSIONS:
                     request = _with_level(request, self._level)
-                return await self._client.session.send_request(
-                    request,
-                    RAW,
-                    request_read_timeout_seconds=timeout_s,
-                    progress_callback=_forwarded(progress),
+                return await self._exchanged(
+                    request, timeout_s=timeout_s, progress=progress, is_checked=is_checked
                 )
         except MCPError as error:
             self._note_loss(error)
@@ -596,11 +618,7 @@ def _poll_s(poll_ms: object) -> float:
     return min(max(wanted_s, 0.05), 10.0)
 
 
-def _forwarded(progress: Progress | None) -> ProgressFnT | None:
-    if progress is None:
-        return None
-
-    tell = progress
+def _forwarded(tell: Progress) -> ProgressFnT:
 
     async def forward(progress: float, total: float | None, message: str | None) -> None:
         await tell(progress, total, None if message is None else shown(message)[:MAX_REASON_CHARS])

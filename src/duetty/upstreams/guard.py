@@ -108,7 +108,7 @@ def _signal_all(number: int) -> None:
         try:
             os.kill(pid, number)
         except OSError:
-            continue  # it is gone, or became somebody else's
+            continue  # it is gone, or became another's
 
 
 def _descendants() -> list[int]:

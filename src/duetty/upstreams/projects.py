@@ -132,7 +132,7 @@ def _restricted(order: UpstreamOrder, file: Path) -> UpstreamOrder:
 
 
 def _bytes(file: Path) -> bytes | None:
-    """Of a plain file only, and through no link: anything else may wait, or be somebody else's."""
+    """Of a plain file only, and through no link: anything else may wait, or be another's."""
     try:
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NOCTTY
         descriptor = os.open(file, flags)

@@ -477,7 +477,7 @@ class Upstreams:
             tool = self.named(name, tool)
             wire = upstream.usable(tool).wire
             self._used[name, tool] += 1
-            if (problem := problem_of(wire.get("inputSchema"), dict(arguments))) is not None:
+            if (problem := _misfit(wire.get("inputSchema"), arguments)) is not None:
                 raise BadArguments(
                     f"the arguments do not fit {tool!r} of {name!r}: {shown(problem)}",
                     hint="its input schema says what it takes",
@@ -578,6 +578,15 @@ class Upstreams:
             assert refusal is not None
             raise refusal
         return link
+
+
+def _misfit(schema: object, arguments: Mapping[str, Any]) -> str | None:
+    """What is wrong with these arguments; `null` for one that is not required is as good as none."""
+    plain: dict[str, Any] = cast("Any", schema) if isinstance(schema, dict) else {}
+    required: object = plain.get("required")
+    needed = cast("list[object]", required) if isinstance(required, list) else []
+    said = {name: each for name, each in arguments.items() if each is not None or name in needed}
+    return problem_of(plain, said)
 
 
 def open_upstreams(

@@ -57,7 +57,7 @@ class ApproveParams(ApprovalParams):
 
 
 class DeclineParams(ApprovalParams):
-    note: str | None = Field(None, max_length=500, description="told to whoever asked")
+    note: str | None = Field(None, max_length=500, description="shown to the caller")
     via: Via = "http"
 
 
@@ -84,7 +84,7 @@ class ApprovalInfo(Result):
     shown: str | None = Field(description="the same, with everything that hides made visible")
     cwd: str | None
     reason: str
-    said: str | None = Field(description="what for, in the words of whoever asks")
+    said: str | None = Field(description="what for, in the caller's words")
     rule: str | None
     classes: list[str]
     suggestion: str | None
@@ -182,7 +182,7 @@ class PolicyAnswer(Result):
     classes: list[str]
     detail: str | None
     suggestion: str | None
-    can_ask: bool = Field(description="whether somebody is there who could be asked")
+    can_ask: bool = Field(description="whether a person is there who could be asked")
 
 
 class PolicyRule(Result):

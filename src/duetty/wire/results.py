@@ -20,7 +20,7 @@ TerminalMode = Literal["raw", "no_echo"]
 
 
 class Background(Result):
-    """A command that goes on while nobody waits for it."""
+    """A command in the background."""
 
     owner: str
     command_line: str | None
@@ -62,9 +62,7 @@ class SessionInfo(Result):
     terminal: TerminalMode | None = Field(
         None, description="raw: keys reach the program one by one; no_echo: they are not shown"
     )
-    background: Background | None = Field(
-        None, description="the command here that goes on while nobody waits for it"
-    )
+    background: Background | None = Field(None, description="the command in the background here")
     degraded: str | None = Field(description="what no longer works as promised, and why")
 
 
@@ -272,7 +270,7 @@ class Written(Result):
     bytes: int
     after: RunResult | None = Field(description="what came of it, where the call waited for that")
     had_effect: bool | None = Field(
-        description="false: an interrupt that changed nothing; null where nobody can tell"
+        description="false: an interrupt that changed nothing; null where it is unknown"
     )
 
 

@@ -181,7 +181,7 @@ class PolicyWhy(Result):
     detail: str | None
     suggestion: str | None
     question: str | None = Field(description="what a person would be asked")
-    can_ask: bool = Field(description="whether somebody is there who could be asked")
+    can_ask: bool = Field(description="whether a person is there who could be asked")
     shown: str | None = Field(description="the line with everything that hides made visible")
     words: list[list[str]] | None = Field(
         description="its commands, word by word, where it is literal"

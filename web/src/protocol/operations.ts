@@ -376,7 +376,7 @@ export interface SessionInfo {
   foreground: Foreground | null;
   /** raw: keys reach the program one by one; no_echo: they are not shown */
   terminal: "raw" | "no_echo" | null;
-  /** the command here that goes on while nobody waits for it */
+  /** the command in the background here */
   background: Background | null;
   /** what no longer works as promised, and why */
   degraded: string | null;
@@ -594,7 +594,7 @@ export interface Written {
   bytes: number;
   /** what came of it, where the call waited for that */
   after: RunResult | null;
-  /** false: an interrupt that changed nothing; null where nobody can tell */
+  /** false: an interrupt that changed nothing; null where it is unknown */
   had_effect: boolean | null;
 }
 
@@ -1551,7 +1551,7 @@ export interface ApprovalInfo {
   shown: string | null;
   cwd: string | null;
   reason: string;
-  /** what for, in the words of whoever asks */
+  /** what for, in the caller's words */
   said: string | null;
   rule: string | null;
   classes: string[];
@@ -1596,7 +1596,7 @@ export interface ApproveParams {
 export interface DeclineParams {
   /** id of the approval */
   approval: string;
-  /** told to whoever asked */
+  /** shown to the caller */
   note?: string | null;
   via?: "page" | "attach" | "cli" | "http";
 }
@@ -2202,7 +2202,7 @@ export interface PolicyAnswer {
   classes: string[];
   detail: string | null;
   suggestion: string | null;
-  /** whether somebody is there who could be asked */
+  /** whether a person is there who could be asked */
   can_ask: boolean;
 }
 
@@ -2252,7 +2252,7 @@ export interface PolicyWhy {
   suggestion: string | null;
   /** what a person would be asked */
   question: string | null;
-  /** whether somebody is there who could be asked */
+  /** whether a person is there who could be asked */
   can_ask: boolean;
   /** the line with everything that hides made visible */
   shown: string | null;

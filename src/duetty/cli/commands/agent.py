@@ -10,7 +10,7 @@ from duetty.cli.show import add_json, as_json, as_table, harmless, visible
 
 EXAMPLES = (
     ("duetty agent list", "conversations, newest first"),
-    ("duetty agent show 3f2a", "what was said and done"),
+    ("duetty agent show 3f2a", "its messages and calls"),
     ("duetty agent stop 3f2a --interrupt", "and press Ctrl-C where it works"),
     ("duetty agent resume 3f2a", "after a stop, a failure, or the end of a server"),
     ("duetty agent log 3f2a > log.md", "all of it, as Markdown"),
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     listing = commands.add_parser("list", help="conversations, newest first")
     add_json(listing)
     for name, meaning in (
-        ("show", "what was said and done"),
+        ("show", "its messages and calls"),
         ("stop", "stop it in the middle"),
         ("resume", "let it go on; nothing runs twice"),
         ("log", "all of it, as Markdown"),

@@ -40,7 +40,9 @@ def add_view_arguments(parser: argparse.ArgumentParser) -> None:
         "-r", "--read-only", action="store_true", help="look, without typing or setting the size"
     )
     parser.add_argument(
-        "--hold", action="store_true", help="this terminal sets the size, whoever else looks"
+        "--hold",
+        action="store_true",
+        help="this terminal sets the size, whatever other viewers have",
     )
     parser.add_argument(
         "--scrollback",

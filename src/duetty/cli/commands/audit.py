@@ -16,7 +16,7 @@ from duetty.errors import BadArguments, StoreUnavailable
 
 EXAMPLES = (
     ("duetty audit", "the last 50 records"),
-    ("duetty audit --decision refused --since 1d", "what did not run today, whoever said no"),
+    ("duetty audit --decision refused --since 1d", "what was refused today, by rules or people"),
     ("duetty audit --actor bot --session build", "what one agent did in one session"),
     ("duetty audit --call 5e1f…", "one call from question to outcome"),
     ("duetty audit verify", "whether anything was changed"),

@@ -22,7 +22,7 @@ EXAMPLES = (
     ("duetty hub token create ann", "for an agent: MCP at HUB/mcp, with it as bearer token"),
     ("duetty hub link ann", "a link that signs her browser in, once"),
     ("BRIDGE_SECRET=… duetty hub front HUB", "MCP here, for rooms of a hub elsewhere"),
-    ("duetty hub machines", "the machines of whoever runs the hub"),
+    ("duetty hub machines", "the machines of the hub's owner"),
     ("duetty hub user remove ann", "her tokens, machines and connections end now"),
 )
 

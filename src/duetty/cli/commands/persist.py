@@ -6,7 +6,7 @@ from duetty.cli.reach import add_instance, reach
 from duetty.cli.show import add_json, as_json
 
 EXAMPLES = (
-    ("duetty persist", "whether the server stays when nobody needs it"),
+    ("duetty persist", "whether the server stays when it is idle"),
     ("duetty persist on", "it stays until `duetty stop`"),
 )
 

@@ -23,7 +23,8 @@ EXAMPLES = (
     ("duetty upstreams off files --tool write_file", "this tool is not called any more"),
     ('duetty upstreams call files read_file \'{"path": "README.md"}\'', "call one yourself"),
     ("duetty upstreams remove files", "end it and forget it"),
-    ("duetty upstreams logs files", "what it printed on standard error"),
+    ("duetty upstreams logs files", "what it logged, and printed on standard error"),
+    ("duetty upstreams browse files", "what it offers to read, ask for and call"),
     ("duetty upstreams import cursor", "take over what another host has, after a look"),
     ("duetty upstreams offers", "servers that files of open projects name"),
     ("duetty upstreams accept .mcp.json", "look at that file, and start its servers"),
@@ -70,7 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     taking.add_argument("--yes", action="store_true", help="show the difference, and do not ask")
     test = _action(actions, "test", "start it anew, and say what it answers with")
     test.add_argument("upstream", metavar="NAME")
-    logs = _action(actions, "logs", "what it printed on standard error")
+    browse = _action(actions, "browse", "resources, prompts and tools to read, try and attach")
+    browse.add_argument("upstream", nargs="?", metavar="NAME")
+    logs = _action(actions, "logs", "what it logged, and printed on standard error")
     logs.add_argument("upstream", metavar="NAME")
     logs.add_argument("-n", "--lines", type=int, default=100, help="the last (default 100)")
     remove = _action(actions, "remove", "end it, and take its table out of the settings file")
@@ -131,6 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
         "remove": _remove,
         "test": _test,
         "logs": _logs,
+        "browse": _browse,
         "offers": _offers,
         "accept": _accept,
         "withdraw": _withdraw,
@@ -434,14 +438,69 @@ def _test(arguments: argparse.Namespace) -> int:
 
 
 def _logs(arguments: argparse.Namespace) -> int:
-    file = paths_of(arguments).state / "upstreams" / f"{arguments.upstream}.log"
-    try:
-        text = file.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise NotFound(f"{arguments.upstream!r} has printed nothing", hint=str(file)) from error
-    for line in text.splitlines()[-max(arguments.lines, 1) :]:
+    lines = max(arguments.lines, 1)
+    messages, printed = _logged(arguments)
+    if not messages and not printed:
+        raise NotFound(f"{arguments.upstream!r} has logged and printed nothing")
+    if arguments.json:
+        as_json({"messages": messages[-lines:], "stderr": printed[-lines:]})
+        return 0
+    for each in messages[-lines:]:
+        logger = f" {each['logger']}" if each["logger"] else ""
+        print(visible(f"{each['at']} {each['level']}{logger}: {each['text']}"))
+    for line in printed[-lines:]:
         print(harmless(line))
     return 0
+
+
+def _logged(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str]]:
+    """Its messages, and what it printed; without a server what is kept in its file."""
+    try:
+        found = reach(arguments).get("/upstreams/logs", upstream=arguments.upstream)
+    except ServerUnreachable:
+        file = paths_of(arguments).state / "upstreams" / f"{arguments.upstream}.log"
+        text = file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+        return [], text.splitlines()
+    return found["messages"], found["stderr"].splitlines()
+
+
+def _browse(arguments: argparse.Namespace) -> int:
+    client = reach(arguments)
+    found = client.get("/upstreams")["upstreams"]
+    if arguments.upstream is not None:
+        found = [_find(found, arguments.upstream)]
+    offered = [each for upstream in found for each in _offered_by(client, upstream)]
+    if arguments.json:
+        as_json(offered)
+    elif not offered:
+        print("Nothing to read, ask for or call: nothing that runs offers any.")
+    else:
+        as_table(
+            ("KIND", "USE IT AS", "MEANING"),
+            [(each["kind"], each["use"], each["meaning"].split("\n")[0]) for each in offered],
+        )
+    return 0
+
+
+def _offered_by(client: Client, upstream: dict[str, Any]) -> list[dict[str, str]]:
+    """Resources by what attaches them to a message to the agent, prompts and tools by their names."""
+    name = upstream["name"]
+    if upstream["state"] not in ("ready", "idle"):
+        return []
+    lists = client.get(f"/upstreams/{name}/resources"), client.get(f"/upstreams/{name}/prompts")
+    resources = [
+        ("resource", f"@mcp:{name}/{each.get('name') or each.get('uri')}", each)
+        for each in lists[0]["resources"]
+    ]
+    resources += [
+        ("template", str(each.get("uriTemplate")), each) for each in lists[0]["templates"]
+    ]
+    prompts = [("prompt", f"mcp__{name}__{each.get('name')}", each) for each in lists[1]["prompts"]]
+    tools = [("tool", each["id"], each) for each in upstream["tools"] if each["usable"]]
+    return [
+        {"upstream": name, "kind": kind, "use": use, "meaning": str(each.get("description") or "")}
+        for kind, use, each in (*resources, *prompts, *tools)
+    ]
 
 
 # --- files of projects, and of other hosts ------------------------------------------

@@ -8,8 +8,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute
 from starlette.routing import Route as StarletteRoute
+from starlette.routing import WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
@@ -20,10 +20,12 @@ from duetty.edges.http.errors import error_response, plain_error
 from duetty.edges.http.fairness import Fair
 from duetty.edges.http.headers import SecurityHeaders
 from duetty.edges.http.limits import RateLimit
-from duetty.edges.http.operations import Stopping, operation_routes
+from duetty.edges.http.operations import operation_routes
 from duetty.edges.http.prefix import Prefix
 from duetty.edges.http.reference import reference_routes
+from duetty.edges.http.routes import ByFirstWord
 from duetty.edges.http.sign_in import login
+from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.upgrade_required import upgrade_routes
 from duetty.errors import BadArguments, DuettyError, NotFound
 from duetty.ops import Dispatcher, JwtTokens
@@ -40,13 +42,12 @@ def make_app(
     prefix: str = "",
     rate_limit: int = 0,
     mounts: Mapping[str, ASGIApp] | None = None,
-    routes: Sequence[BaseRoute] = (),
+    routes: Sequence[StarletteRoute | WebSocketRoute] = (),
 ) -> ASGIApp:
     """The whole edge. `mounts` and `routes` are what other parts answer below the same checks."""
-    every: list[BaseRoute] = [
+    every: list[StarletteRoute | WebSocketRoute] = [
         StarletteRoute("/", _to_page(prefix), methods=["GET"]),
         StarletteRoute("/login", login(guard, prefix), methods=["GET"]),
-        # First, since they are found by trying: an MCP call would try every operation's path.
         *(StarletteRoute(path, mounted) for path, mounted in (mounts or {}).items()),
         *reference_routes(guard, prefix),
         *routes,
@@ -54,7 +55,7 @@ def make_app(
         *operation_routes(dispatcher, guard, stopping),
     ]
     app = Starlette(
-        routes=every,
+        routes=[ByFirstWord(every)],
         exception_handlers={HTTPException: _on_http_exception(guard), Exception: _on_crash},
     )
     app.router.redirect_slashes = False

@@ -17,7 +17,8 @@ from duetty.calls import Actor, Scope
 from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.operations import Stopping, encoded_result, while_wanted
+from duetty.edges.http.operations import encoded_result, while_wanted
+from duetty.edges.http.stopping import Stopping
 from duetty.errors import (
     AuthInvalid,
     AuthRequired,

@@ -27,7 +27,7 @@ LOOP_SHARE, LOOP_AT_ONCE_S = 0.5, 0.5
 """Seconds of the loop's time a second. Alone, a credential may have all of it."""
 
 OTHERS_S = 1.0
-"""Who asked for something so long ago still counts as somebody else who is there."""
+"""Who asked for something so long ago still counts as another user who is there."""
 
 BYTES_PER_S, BYTES_AT_ONCE = 16 * 1024 * 1024, 64 * 1024 * 1024
 MESSAGES_PER_S = 2_000

@@ -3,6 +3,7 @@
 import math
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -95,6 +96,7 @@ class RateLimit:
         return self._spares_loopback and is_loopback(peer)
 
 
+@lru_cache(maxsize=1_024)
 def is_loopback(address: str) -> bool:
     try:
         return ip_address(address).is_loopback

@@ -1,7 +1,8 @@
 """A route for each operation: the table says what, this says how it looks over HTTP."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -17,11 +18,10 @@ from duetty.edges.http.arguments import Arguments, Malformed
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.headers import DOCUMENT_POLICY
+from duetty.edges.http.peer import GONE
+from duetty.edges.http.stopping import End, Stopping
 from duetty.errors import AuthInvalid, BadArguments, DuettyError, ServerStopping
 from duetty.ops import SESSION_HEADER, Dispatcher, Operation, Stream
-
-Stopping = Callable[[], Awaitable[object]]
-"""Returns when the server is about to end."""
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -143,32 +143,47 @@ async def while_wanted(
     session, and a question to a person is about somebody who may still ask. What was typed goes
     on in any case.
     """
-    outcome: list[Any] = []
     ended: list[DuettyError] = []
-    async with anyio.create_task_group() as tasks:
+    scope = anyio.CancelScope()
 
-        def end(error: DuettyError) -> None:
-            ended.append(error)
-            tasks.cancel_scope.cancel()
+    def end(error: DuettyError) -> None:
+        ended.append(error)
+        scope.cancel()
 
-        async def watch_client() -> None:
-            while (await request.receive())["type"] != "http.disconnect":
-                pass
-            end(BadArguments("the client went away; the command goes on"))
-
-        async def watch_server() -> None:
-            await stopping()
-            end(ServerStopping())
-
-        tasks.start_soon(watch_client)
-        tasks.start_soon(watch_server)
-        revoked = AuthInvalid("this token is no longer valid; the command goes on")
-        with guard.live.joined(actor, lambda: end(revoked)):
+    left = BadArguments("the client went away; the command goes on")
+    revoked = AuthInvalid("this token is no longer valid; the command goes on")
+    with (
+        scope,
+        stopping.joined(lambda: end(ServerStopping())),
+        guard.live.joined(actor, lambda: end(revoked)),
+    ):
+        async with _while_there(request, lambda: end(left)):
             try:
-                outcome.append(await call)
+                return await call
             except DuettyError as error:  # a task group would wrap it
                 ended.append(error)
-        tasks.cancel_scope.cancel()
-    if not outcome:
-        raise ended[0]
-    return outcome[0]
+    raise ended[0]
+
+
+@asynccontextmanager
+async def _while_there(request: Request, left: Callable[[], None]) -> AsyncGenerator[None]:
+    """`left` is called when the client goes. Its connection says so; a request that came through a
+    hub has none of its own, and is waited for.
+    """
+    connection: End | None = request.scope.get("state", {}).get(GONE)
+    if connection is not None:
+        with connection.joined(left):
+            yield
+        return
+
+    async def watch() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        left()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        try:
+            yield
+        finally:
+            tasks.cancel_scope.cancel()

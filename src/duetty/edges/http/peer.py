@@ -6,6 +6,7 @@ import re
 import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address, ip_network
 from itertools import count
 from typing import Any, Protocol, cast
@@ -17,6 +18,7 @@ from duetty.config import STARTED_BY
 from duetty.descriptors import for_own_files, for_people, for_sessions, is_free, strangers
 from duetty.edges.http.errors import error_body
 from duetty.edges.http.headers import ENCODED
+from duetty.edges.http.stopping import End
 from duetty.ops import Shares
 from duetty.platform.peers import ancestors_of, credentials_of, has_variable, is_beside_us
 
@@ -50,6 +52,9 @@ ADMITTED = "duetty.admitted"
 
 LEFT = "duetty.left"
 """In the state of a connection: what to call when it is gone."""
+
+GONE = "duetty.gone"
+"""In the state of a connection: its own end, for who waits on its behalf."""
 
 HELD = "duetty.held"
 """In the state that connections share: whose they are."""
@@ -116,6 +121,7 @@ def make_room(held: dict[Stranger, str], source: str, most: int) -> None:
         each.go()
 
 
+@lru_cache(maxsize=1_024)
 def source_of(address: str) -> str:
     """The other machine that an address is; empty for this one. IPv6 gives each a network of its own."""
     try:
@@ -148,6 +154,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
         self._owner: str | None = None
         self._give_back: Callable[[], None] | None = None
         self._bound: asyncio.TimerHandle | None = None
+        self._gone = End()
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         connection: socket.socket = transport.get_extra_info("socket")
@@ -169,7 +176,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             self._strangers = held
             self._shares = cast("Shares", self.app_state[HELD])
             self.app_state = {**self.app_state, ADMITTED: self._admitted, LEFT: self._on_closed}
-        self.app_state = {**self.app_state, CONNECTION: next(_numbers)}
+        self.app_state = {**self.app_state, CONNECTION: next(_numbers), GONE: self._gone}
         super().connection_made(transport)
         self._bind(HEAD_S)
 
@@ -238,6 +245,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unbind()
+        self._gone.set()
         self._on_closed()
         self.pipeline.clear()
         self._unread = b""
@@ -288,6 +296,7 @@ class PeerCheckedProtocol(HttpToolsProtocol):
             # What came before is not answered any more: nobody could tell the two answers apart.
             self._running.disconnected = True
             self._running.message_event.set()
+            self._gone.set()
             if self._running.response_started:
                 self.transport.close()
                 return

@@ -20,6 +20,7 @@ from duetty.calls import Actor
 from duetty.calls import Scope as ActorScope
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
+from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.websocket.feed import LOG_EVENTS, Feed, Wanted, parse_wanted
 from duetty.edges.http.websocket.socket import Doors, encoded
 from duetty.errors import BadArguments, DuettyError
@@ -48,9 +49,7 @@ RELAYED = ("events", "format", "interval_ms", "idle_timeout_ms", "quiesce_ms")
 """What of a query another node is told."""
 
 
-def sse_routes(
-    dispatcher: Dispatcher, guard: Guard, stopping: Callable[[], Awaitable[object]]
-) -> list[Route]:
+def sse_routes(dispatcher: Dispatcher, guard: Guard, stopping: Stopping) -> list[Route]:
     doors = Doors(dispatcher, guard, stopping)
 
     async def relayed(request: Request, actor: Actor, place: tuple[RemoteNode, Actor]) -> Response:
@@ -236,7 +235,7 @@ class _EventStream(Response):
         feed: Callable[[_Stream], Awaitable[None]],
         actor: Actor,
         guard: Guard,
-        stopping: Callable[[], Awaitable[object]],
+        stopping: Stopping,
         close: Callable[[], object],
         *,
         keep_alive: bool = True,
@@ -274,14 +273,12 @@ class _EventStream(Response):
                 pass
             tasks.cancel_scope.cancel()
 
-        async def watch_server() -> None:
-            await self._stopping()
-            tasks.cancel_scope.cancel()
-
         tasks.start_soon(watch_client)
-        tasks.start_soon(watch_server)
         if self._keep_alive:
             tasks.start_soon(stream.keep_alive)
-        with self._guard.live.joined(self._actor, tasks.cancel_scope.cancel):
+        with (
+            self._stopping.joined(tasks.cancel_scope.cancel),
+            self._guard.live.joined(self._actor, tasks.cancel_scope.cancel),
+        ):
             await self._feed(stream)
         tasks.cancel_scope.cancel()

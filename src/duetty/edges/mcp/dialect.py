@@ -131,7 +131,7 @@ class Answer:
     """One sentence for the model, when it should reason about a failure."""
 
     passed_on: Json | None = None
-    """The whole result, as somebody else gave it."""
+    """The whole result, as another user gave it."""
 
 
 def failed(error: DuettyError, **known: object) -> Answer:

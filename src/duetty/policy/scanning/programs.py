@@ -1,6 +1,6 @@
 """Programs that need more than a pattern: what they do depends on paths, values or company.
 
-Each function looks at one command and reports to whoever scans.
+Each function looks at one command and reports to the scanner.
 """
 
 import re
@@ -736,7 +736,7 @@ def _tracks(scanner: Scanner, use: Use) -> None:
 
 
 def _sudo(scanner: Scanner, use: Use) -> None:
-    """With -e it edits, as somebody else, whatever is named."""
+    """With -e it edits, as another user, whatever is named."""
     if not {"-e", "--edit"}.isdisjoint(_own_options(use)):
         scanner.find("system_file", use.what)
 

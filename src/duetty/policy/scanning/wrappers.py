@@ -133,7 +133,7 @@ FAR = frozenset(
 """Those that run it on another machine."""
 
 ELSEWHERE = FAR | frozenset("su chroot nsenter unshare machinectl systemd-nspawn proot".split())
-"""Those that run it as somebody else, on another machine or under another root; besides whatever starts containers."""
+"""Those that run it as another user, on another machine or under another root; besides whatever starts containers."""
 
 _AFTER = {
     **dict.fromkeys(("find", "bfs"), frozenset(["-exec", "-execdir", "-ok", "-okdir"])),

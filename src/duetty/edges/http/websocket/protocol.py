@@ -193,8 +193,8 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             self._count(event)
             super().handle_bytes(event)
 
-    def _send_now(self, data: bytes) -> bool:
-        """A binary message between those of `send`, which are whole when it returns."""
+    def _send_now(self, data: bytes | str) -> bool:
+        """A message between those of `send`, which are whole when it returns."""
         if (
             self.close_sent
             or self.disconnected
@@ -202,6 +202,9 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
             or not self.writable.is_set()
         ):
             return False
-        self.conn.send_binary(data)
+        if isinstance(data, bytes):
+            self.conn.send_binary(data)
+        else:
+            self.conn.send_text(data.encode())
         self.transport.write(b"".join(self.conn.data_to_send()))
         return True

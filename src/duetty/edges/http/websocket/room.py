@@ -58,7 +58,7 @@ async def _serve(doors: Doors, socket: Socket) -> None:
 async def _converse(doors: Doors, socket: Socket, room: Room) -> None:
     while (message := await socket.receive()) is not None:
         try:
-            await doors.dispatcher.hear_room(room, parsed(message))
+            await doors.dispatcher.hear_room(room, parsed(message), len(message))
         except BadArguments as error:
             refusal = {"type": "refused", "error": {"code": error.code, "message": error.message}}
             await socket.send(encoded(refusal))

@@ -1,11 +1,11 @@
 """Where the WebSockets are."""
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 
 from starlette.routing import WebSocketRoute
 
 from duetty.edges.http.auth import Guard
+from duetty.edges.http.stopping import Stopping
 from duetty.edges.http.websocket.json_server import json_server_endpoint
 from duetty.edges.http.websocket.json_session import json_session_endpoint
 from duetty.edges.http.websocket.node import node_endpoint
@@ -18,7 +18,7 @@ from duetty.ops import Dispatcher
 
 
 def websocket_routes(
-    dispatcher: Dispatcher, guard: Guard, stopping: Callable[[], Awaitable[object]]
+    dispatcher: Dispatcher, guard: Guard, stopping: Stopping
 ) -> list[WebSocketRoute]:
     doors = Doors(dispatcher, guard, stopping)
     session = "/sessions/{session}/ws"

@@ -17,6 +17,7 @@ from duetty.edges.http.arguments import no_constant
 from duetty.edges.http.auth import Guard
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.fairness import GREEDY_S, Fairness, is_free, timed
+from duetty.edges.http.stopping import Stopping
 from duetty.errors import BadArguments, DuettyError
 from duetty.ops import Access, Dispatcher
 
@@ -33,7 +34,7 @@ ABORT = "duetty.abort"
 """The extension of the scope that drops the connection at once."""
 
 SEND_NOW = "duetty.send_now"
-"""The extension of the scope that sends a binary message without waiting, if that can be done."""
+"""The extension of the scope that sends a message without waiting, if that can be done."""
 
 TAKE_NOW = "duetty.take_now"
 """The extension of the scope to which one can give a function that takes binary messages as they come."""
@@ -74,8 +75,8 @@ class Socket:
         self.closing = DONE
         self._websocket = websocket
         now = websocket.scope["extensions"].get(SEND_NOW)
-        self.send_now: Callable[[bytes], bool] = _not_now if now is None else now["call"]
-        """Send a binary message in this turn of the loop; False if the peer is behind or gone."""
+        self.send_now: Callable[[bytes | str], bool] = _not_now if now is None else now["call"]
+        """Send a message in this turn of the loop; False if the peer is behind or gone."""
 
     def end(self, closing: Closing) -> None:
         """Close for this reason; everything that serves the connection is cancelled."""
@@ -148,10 +149,9 @@ class Socket:
             await anyio.sleep(min(owed_s, LONGEST_SLEEP_S))
 
     async def send(self, message: str | bytes) -> None:
-        if isinstance(message, str):
-            await self._send({"type": "websocket.send", "text": message})
-        elif not self.send_now(message):
-            await self.send_bytes(message)
+        if not self.send_now(message):
+            kind = "text" if isinstance(message, str) else "bytes"
+            await self._send({"type": "websocket.send", kind: message})
 
     async def close(self) -> None:
         """Say why and go; from a peer that does not take even that, without a word."""
@@ -163,7 +163,7 @@ class Socket:
             self._websocket.scope["extensions"][ABORT]["call"]()
 
 
-def _not_now(data: bytes) -> bool:
+def _not_now(data: bytes | str) -> bool:
     return False
 
 
@@ -217,9 +217,7 @@ Serve = Callable[[Socket], Awaitable[None]]
 class Doors:
     """What the endpoints share: who decides, who answers, how many may stay."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, guard: Guard, stopping: Callable[[], Awaitable[object]]
-    ) -> None:
+    def __init__(self, dispatcher: Dispatcher, guard: Guard, stopping: Stopping) -> None:
         self.dispatcher = dispatcher
         self._guard = guard
         self._stopping = stopping
@@ -251,8 +249,10 @@ class Doors:
         try:
             async with anyio.create_task_group() as tasks:
                 socket = served = Socket(websocket, actor, tasks, self._guard.fairness)
-                tasks.start_soon(self._watch_server, served)
-                with self._guard.live.joined(actor, lambda: served.end(REVOKED)):
+                with (
+                    self._stopping.joined(lambda: served.end(STOPPING)),
+                    self._guard.live.joined(actor, lambda: served.end(REVOKED)),
+                ):
                     await serve(served)
                 served.end(served.closing)
         except Exception:
@@ -262,10 +262,6 @@ class Doors:
         finally:
             if socket is not None:
                 await socket.close()
-
-    async def _watch_server(self, socket: Socket) -> None:
-        await self._stopping()
-        socket.end(STOPPING)
 
 
 async def refuse(websocket: WebSocket, error: DuettyError) -> None:
