@@ -13,6 +13,7 @@ import anyio.abc
 import pytest
 
 from duetty.errors import (
+    CommandExpired,
     CommandIdReused,
     DuettyError,
     EngineUnavailable,
@@ -302,7 +303,7 @@ async def test_a_caller_who_leaves_ends_the_command_unless_another_waits(join: J
             caller.start_soon(lambda: call(hub.a, command="both"))
             claim = hub.a.held("s1")
             assert claim is not None
-            await eventually(lambda: sum(each.waiting for each in claim.running.values()) == 4)
+            await eventually(lambda: sum(len(each.waiting) for each in claim.running.values()) == 4)
             caller.cancel_scope.cancel()
         await eventually(lambda: sorted(ended) == ["both", "one"])
 
@@ -575,7 +576,7 @@ async def test_a_frozen_engine_ends_calls_by_their_deadline_and_none_runs_late(
         await node.join(hub.a)
         await call(hub.b, command="before")
         own_server.freeze()
-        with pytest.raises(NodeTimeout) as late:
+        with anyio.fail_after(2), pytest.raises((NodeTimeout, CommandExpired)) as late:
             await call(hub.b, command="frozen", within_s=0.3)
         await eventually(lambda: not hub.buses["b"].connected)
         with anyio.fail_after(0.5), pytest.raises(EngineUnavailable):
@@ -584,7 +585,8 @@ async def test_a_frozen_engine_ends_calls_by_their_deadline_and_none_runs_late(
         await eventually(lambda: all(bus.connected for bus in hub.buses.values()))
         after = await call(hub.b, command="after")
 
-    assert late.value.details == {"executed": "unknown"}
+    # Whether it was sent depends on whether the replica still knew the place.
+    assert late.value.details["executed"] in ("unknown", False)
     assert after == b"X"
     assert node.ran == ["before", "after"]
 

@@ -30,6 +30,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Protocol, cast
+from uuid import uuid4
 
 import anyio
 import anyio.abc
@@ -127,6 +128,9 @@ class Command:
     within_s: float
     """What is left of the caller's time."""
 
+    caller: str
+    """One name for one caller: asked again on another way, it still waits once."""
+
 
 @dataclass(slots=True)
 class _Running:
@@ -135,7 +139,7 @@ class _Running:
     digest: bytes
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     is_done: anyio.Event = field(default_factory=anyio.Event)
-    waiting: int = 0
+    waiting: set[str] = field(default_factory=set[str])
     answer: bytes | None = None
     error: DuettyError | None = None
 
@@ -522,16 +526,27 @@ class Directory:
         """
         end_s = self._clock.monotonic_s() + within_s
         was_sent = False
+        caller = uuid4().hex
         place: Place | None = None
         while (left_s := end_s - self._clock.monotonic_s()) > 0:
             try:
-                place = place or await self.find(id_, user)
+                with anyio.move_on_after(left_s):
+                    place = place or await self.find(id_, user)
+                if place is None:
+                    break
             except SessionNotFound:
                 # Just after the engine came back not everything is written down again.
                 if self._settles_s() <= 0:
                     raise
                 place = Place(id=id_, user=user, node="", replica="", epoch=0, claim="", about={})
-            command = Command(id=id_, user=user, command_id=command_id, body=body, within_s=left_s)
+            command = Command(
+                id=id_,
+                user=user,
+                command_id=command_id,
+                body=body,
+                within_s=end_s - self._clock.monotonic_s(),
+                caller=caller,
+            )
             try:
                 return await self._at(place, command)
             except _Elsewhere as error:
@@ -572,6 +587,7 @@ class Directory:
             "id": place.id,
             "user": command.user,
             "command_id": command.command_id,
+            "caller": command.caller,
         }
         answers: list[bytes] = []
         failed: list[Exception] = []
@@ -613,7 +629,12 @@ class Directory:
                 raise _Elsewhere(was_sent=True)
 
     async def _cancel(self, place: Place, command: Command) -> None:
-        fields = {"id": place.id, "user": command.user, "command_id": command.command_id}
+        fields = {
+            "id": place.id,
+            "user": command.user,
+            "command_id": command.command_id,
+            "caller": command.caller,
+        }
         with suppress(EngineUnavailable):
             await self._bus.publish(joined("cancel", place.replica), json.dumps(fields).encode())
 
@@ -622,7 +643,7 @@ class Directory:
         claim = self._claims.get(str(fields.get("id")))
         key = (cast("str | None", fields.get("user")), str(fields.get("command_id")))
         if claim is not None and (running := claim.running.get(key)) is not None:
-            self._leave(running)
+            self._leave(running, str(fields.get("caller")))
 
     async def _serve(self, message: bytes, remaining_s: float) -> bytes:
         """A call of another replica."""
@@ -637,6 +658,7 @@ class Directory:
             command_id=str(head["command_id"]),
             body=body,
             within_s=remaining_s,
+            caller=str(head.get("caller", "")),
         )
         try:
             return b"+" + await self._run(claim, command)
@@ -659,12 +681,12 @@ class Directory:
             self._tasks.start_soon(self._runs, claim, command, running)
         elif running.digest != digest:
             raise CommandIdReused
-        running.waiting += 1
+        running.waiting.add(command.caller)
         try:
             with anyio.move_on_after(command.within_s):
                 await running.is_done.wait()
         except anyio.get_cancelled_exc_class():
-            self._leave(running)
+            self._leave(running, command.caller)
             raise
         if not running.is_done.is_set():
             raise NodeTimeout(claim.place.id)
@@ -673,10 +695,10 @@ class Directory:
         assert running.answer is not None
         return running.answer
 
-    def _leave(self, running: _Running) -> None:
+    def _leave(self, running: _Running, caller: str) -> None:
         """One who waited wants no more; the last one ends it."""
-        running.waiting -= 1
-        if running.waiting <= 0:
+        running.waiting.discard(caller)
+        if not running.waiting:
             running.scope.cancel()
 
     async def _runs(self, claim: Claim, command: Command, running: _Running) -> None:

@@ -53,6 +53,7 @@ class Bounded:
 
     def __init__(self) -> None:
         self.bounds = Bounds()
+        self.jwt = None
 
 
 async def never() -> None:
