@@ -165,6 +165,7 @@ async def test_runs_at_once_on_a_busy_machine_are_never_told_that_somebody_types
     outputs: dict[str, list[str]] = {name: [] for name in names}
 
     async def drive(name: str) -> None:
+        await engine.run("true", session=name)  # a shell that only starts is ended by Ctrl-C
         for number in range(12):
             await engine.call("input.press", session=name, keys=["Ctrl-C"])
             ran = await engine.run(f"seq 3000 | tail -1; echo {number}", session=name)
