@@ -80,15 +80,22 @@ def parse_recording(lines: Iterable[bytes], *, idle_s: float | None = None) -> R
         pause_s = float(when) if version == 3 else float(when) - before_s
         before_s = float(when)
         now_s += max(0.0, pause_s if idle_s is None else min(pause_s, idle_s))
-        if code == "o":
-            events.append(Event(now_s, str(payload).encode("utf-8", "replace")))
-        elif code == "r" and (size := _size(str(payload))) is not None:
-            events.append(Event(now_s, size=size))
-        elif code == "m" and (marker := visible(" ".join(str(payload).split()))):
-            events.append(Event(now_s, marker=marker))
+        if (shown := _event(now_s, code, str(payload))) is not None:
+            events.append(shown)
     return Recording(
         cols=_bounded(cols, 80, MAX_COLS), rows=_bounded(rows, 24, MAX_ROWS), events=tuple(events)
     )
+
+
+def _event(at_s: float, code: object, payload: str) -> Event | None:
+    """None for what nobody sees."""
+    if code == "o":
+        return Event(at_s, payload.encode("utf-8", "replace"))
+    if code == "r" and (size := _size(payload)) is not None:
+        return Event(at_s, size=size)
+    if code == "m" and (marker := visible(" ".join(payload.split()))):
+        return Event(at_s, marker=marker)
+    return None
 
 
 def _json(text: bytes, number: int) -> object:
