@@ -93,7 +93,7 @@ def given(server: ServerProcess, model: ModelServer, text: str, **more: object) 
     sent = server.client.post(
         "/agent/messages", {"text": text, "wait_ms": 30_000, **more}, wait_s=60
     )
-    asked = Asked(server, None, sent["info"]["id"])
+    asked = Asked(server, sent["info"]["id"])
     pieces = {name: told for each in asked.entries("context") for name, told in each["pieces"]}
     said = json.dumps(model.requests[-1]["messages"], ensure_ascii=False)
     for name, told in pieces.items():

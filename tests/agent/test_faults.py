@@ -42,7 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iter
 
 def sent(server: ServerProcess, text: str, **more: object) -> Asked:
     answer = server.client.post("/agent/messages", {"text": text, "cwd": str(server.home), **more})
-    return Asked(server, None, answer["info"]["id"])
+    return Asked(server, answer["info"]["id"])
 
 
 def ended(server: ServerProcess, text: str, **more: object) -> Asked:

@@ -37,7 +37,7 @@ def test_words_of_files_and_results_approve_nothing_raise_no_trust_and_change_no
         sent = server.client.post(
             "/agent/messages", {"text": "read @notes.txt", "cwd": str(project)}
         )
-        asked = Asked(server, None, sent["info"]["id"])
+        asked = Asked(server, sent["info"]["id"])
         question = asked.wait("awaiting_approval")["approval"]
         model_saw = asked.entries("context")
         asked.wait("idle")

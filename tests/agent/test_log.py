@@ -44,7 +44,7 @@ def worked(server: ServerProcess, model: ModelServer) -> Asked:
         {"text": "print it", "cwd": str(server.home), "wait_ms": 30_000},
         wait_s=60,
     )
-    return Asked(server, None, sent["info"]["id"])
+    return Asked(server, sent["info"]["id"])
 
 
 def in_order(text: str, *pieces: str) -> bool:
@@ -113,7 +113,7 @@ def test_a_session_that_is_called_otherwise_by_now_is_still_the_one_it_works_in(
     sent = server.client.post(
         "/agent/messages", {"text": "hi", "session": "before", "wait_ms": 30_000}, wait_s=60
     )
-    asked = Asked(server, None, sent["info"]["id"])
+    asked = Asked(server, sent["info"]["id"])
     server.command("rename", "before", "after")
     server.client.post("/sessions", {"name": "before", "cwd": str(server.home)})
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.agent.model_server import ModelServer, call, results, say
-from tests.agent.talking import until
+from tests.agent.model_server import ModelServer, call, say
 from tests.homes import settle_home
 from tests.server_process import ServerProcess
 from tests.web.axe import WINDOW, findings
@@ -70,49 +69,6 @@ def test_a_person_sees_text_calls_diffs_and_cost_beside_the_terminal(
     tab.wait_text(session, "looking")
     tab.page.get_by_text("echo looking").first.click()
     expect(tab.page.get_by_text("exit code 0").first).to_be_visible()
-
-
-def test_an_approval_is_answered_in_the_chat(
-    tab: Tab, server: ServerProcess, model: ModelServer
-) -> None:
-    model.script = [call("run", {"input": "rm -rf /srv/precious"}), say("Then not.")]
-
-    begin(tab, server, "make room")
-    chat = tab.page.get_by_label("What was said and done")
-    expect(chat.get_by_text("rm -rf /srv/precious").first).to_be_visible()
-    expect(tab.page.locator("#agent-state")).to_contain_text("waits for your approval")
-    chat.get_by_role("button", name="Decline").click()
-
-    expect(tab.page.get_by_text("Then not.")).to_be_visible()
-    assert "[approval_rejected]" in results(model.requests[-1])[0]
-
-
-def test_it_is_stopped_by_a_button_and_goes_on_after_a_kill_by_another(
-    tab: Tab, server: ServerProcess, model: ModelServer
-) -> None:
-    model.script = [
-        call("run", {"input": "sleep 300"}),
-        call("run", {"input": "cat"}),
-        say("Here again."),
-    ]
-
-    session = begin(tab, server, "wait")
-    until(lambda: server.client.get(f"/sessions/{session}")["state"] == "running")
-    tab.page.get_by_role("button", name="Stop and interrupt").click()
-    expect(tab.page.locator("#agent-state")).to_contain_text("ready")
-    until(lambda: server.client.get(f"/sessions/{session}")["state"] == "prompt")
-    box = tab.page.get_by_label("Message to the agent")
-    box.fill("go on")
-    box.press("Enter")
-    until(lambda: server.client.get(f"/sessions/{session}")["state"] == "awaiting_input")
-    port = server.url().rpartition(":")[2]
-    server.kill()
-    server.start("--bind", f"127.0.0.1:{port}")
-    tab.page.get_by_role("button", name="Resume").click()
-
-    expect(tab.page.get_by_text("Here again.")).to_be_visible()
-    tab.forgive_lost_connection()
-    assert "Unknown: the server ended" in results(model.requests[-1])[-1]
 
 
 def test_its_recording_shows_the_messages_beside_the_terminal_as_they_were_said(
