@@ -110,6 +110,7 @@ async def forward(
         recorded(node, call, services),
         services.metrics.calling("machine"),
         services.hub.calling(),
+        services.access.lasting(call.actor),
     ):
         if call.operation.route.media:
             return await _document(node, call, hearing)
