@@ -306,8 +306,10 @@ def _expected(line: Line, *, succeeding: bool) -> list[list[str]]:
     return runs
 
 
+# bash writes at each line end, and both sides of a pipe write: a record without one stays whole.
+_LINE_END = "\x01"
 _PRELUDES = {
-    "bash": "set -f\nrec() { builtin printf '%s\\0' \"$__id\" \"$@\" '^^' >&3; return $__status; }\n",
+    "bash": "set -f\nrec() { builtin printf '%s\\0' \"$__id\" \"${@//$'\\n'/$'\\x01'}\" '^^' >&3; return $__status; }\n",
     "zsh": "setopt noglob\nrec() { builtin printf '%s\\0' \"$__id\" \"$@\" '^^' >&3; return $__status; }\n",
     "dash": "set -f\nrec() { printf '%s\\0' \"$__id\" \"$@\" '^^' >&3; return $__status; }\n",
     "fish": "function rec; builtin printf '%s\\0' $__id $argv '^^' >>$__out; return $__status; end\n",
@@ -369,7 +371,7 @@ def _records(raw: bytes) -> dict[int, list[list[str]]]:
             found.setdefault(int(words[0]), []).append(words[1:])
             words = []
         else:
-            words.append(word)
+            words.append(word.replace(_LINE_END, "\n"))
     return found
 
 

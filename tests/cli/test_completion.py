@@ -113,6 +113,46 @@ def test_zsh_completes_what_is_typed(server: ServerProcess, typed: str, complete
         server.command("kill", name)
 
 
+START = {
+    "bash": ("bash --norc --noprofile", "source {home}/duetty.bash"),
+    "zsh": ("zsh -f", "autoload -Uz compinit; compinit -u -D; source {home}/duetty.zsh"),
+    "fish": ("fish --no-config", "source {home}/duetty.fish"),
+}
+
+MENTIONS = [
+    ("duetty ask @no", "duetty ask @notes.txt"),
+    ('duetty ask "why @no', 'duetty ask "why @notes.txt'),
+    ("duetty ask 'and @deep/e", "duetty ask 'and @deep/er.txt"),
+    ("duetty ask explain @session:build-o", "duetty ask explain @session:build-one"),
+    ("duetty ask -s elsewhere @oth", "duetty ask -s elsewhere @other.txt"),
+]
+
+
+@pytest.mark.parametrize("shell", START)
+def test_a_shell_completes_what_an_at_names(server: ServerProcess, shell: str) -> None:
+    here, there = server.home / "here", server.home / "there"
+    for path in (here / "notes.txt", here / "deep/er.txt", there / "other.txt", there / ".git/x"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    command, setup = START[shell]
+    client = server.client
+    if not any(each["name"] == "elsewhere" for each in client.get("/sessions")):
+        client.post("/sessions", {"name": "elsewhere", "cwd": str(there)})
+    opened = client.post("/sessions", {"command": command, "cwd": str(here), "cols": 120})
+    name = opened["name"]
+    try:
+        prepared = f"export DUETTY_HOME={server.home}; {setup.format(home=server.home)}"
+        client.write(f"/sessions/{name}/input", f"{prepared}; echo re''ady\n".encode())
+        assert server.command("wait", name, "--text", "ready").returncode == 0
+        for typed, completed in MENTIONS:
+            client.write(f"/sessions/{name}/input", f"{typed}\t".encode())
+            waited = server.command("wait", name, "--text", completed, "--max-wait", "15")
+            assert waited.returncode == 0, server.command("screen", name).stdout
+            client.write(f"/sessions/{name}/input", b"\x15")
+    finally:
+        server.command("kill", name)
+
+
 def test_completing_without_a_server_says_nothing(home: Path) -> None:
     nowhere = ServerProcess(home, PATH=f"{BIN}:{os.environ['PATH']}")
     (home / "duetty.bash").write_text(nowhere.command("completion", "bash").stdout)

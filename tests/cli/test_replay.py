@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from duetty.cli.player import BadRecording, Event, Recording, last_screen, parse_recording
+from duetty.cli.player import (
+    BadRecording,
+    Event,
+    Recording,
+    last_screen,
+    markers,
+    parse_recording,
+)
 from tests.cli.terminals import tmux, watched
 from tests.engine import child_env
 
@@ -61,17 +68,35 @@ def test_the_last_screen_is_what_a_player_ends_with() -> None:
     assert last_screen(made) == ["ONE", "two"]
 
 
+def test_what_was_said_beside_the_terminal_is_told_with_its_time_and_harmless() -> None:
+    made = parse_recording(
+        lines(V3, [1, "m", "ada: fix\n it"], [2, "o", "a"], [3, "m", "agent: \x1b]0;x\x07"])
+    )
+
+    assert markers(made) == ["     1.0 s  ada: fix it", "     6.0 s  agent: \\x1b]0;x\\x07"]
+    assert last_screen(made) == ["a"]
+
+
 @pytest.mark.pty
 @pytest.mark.tmux
 def test_a_recording_is_played_paused_and_left(home: Path) -> None:
     cast = home / "some.cast"
     cast.write_bytes(
-        b"\n".join(lines(V2, [0.1, "o", "begin "], [0.2, "o", "middle "], [900, "o", "never"]))
+        b"\n".join(
+            lines(
+                V2,
+                [0.1, "o", "begin "],
+                [0.2, "o", "middle "],
+                [0.2, "m", "ada: go"],
+                [900, "o", "never"],
+            )
+        )
     )
     with tmux(home, child_env(home)) as terminal:
         terminal.line("echo untouched")
         terminal.duetty("replay", str(cast))
         terminal.wait_shown("begin middle")
+        terminal.wait_shown("ada: go")
         terminal.press("Space")
         terminal.wait_shown("paused at")
         terminal.press(".")

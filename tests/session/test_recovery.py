@@ -117,6 +117,31 @@ async def test_a_line_end_closes_a_block_of_python_and_is_no_line_for_cat(engine
     assert outputs == ["", "1", "0\n1", "7", "2"]
 
 
+LATE_PROMPT = r"""
+import os, tty
+tty.setraw(0)
+os.write(1, b">>> ")
+heard = b""
+while heard.count(b"\r") + heard.count(b"\n") < 3:
+    heard += os.read(0, 4096)
+os.write(1, b"for i in range(2):\r\n...   print(i)\r\n\r\n... \r\n0\r\n1\r\n>>> ")
+os.read(0, 1)
+"""
+
+
+async def test_a_line_end_that_is_echoed_before_its_prompt_is_drawn_leaves_no_prompt_in_the_output(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """As Python's REPL on a busy machine, which reads no line at that moment."""
+    Path(tmp_path, "late.py").write_text(LATE_PROMPT)
+    await engine.open(command="bash")
+
+    await engine.run(f"python3 {tmp_path}/late.py")
+    looped = await engine.run("for i in range(2):\n  print(i)\n")
+
+    assert looped.output == "0\n1"
+
+
 async def test_nobody_is_busy_in_a_session_that_exited(engine: Engine) -> None:
     session = await engine.open(command="bash")
     await engine.call("input.write", session="s", data="exit 3\r")
@@ -140,6 +165,7 @@ async def test_runs_at_once_on_a_busy_machine_are_never_told_that_somebody_types
     outputs: dict[str, list[str]] = {name: [] for name in names}
 
     async def drive(name: str) -> None:
+        await engine.run("true", session=name)  # a shell that only starts is ended by Ctrl-C
         for number in range(12):
             await engine.call("input.press", session=name, keys=["Ctrl-C"])
             ran = await engine.run(f"seq 3000 | tail -1; echo {number}", session=name)

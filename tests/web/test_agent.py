@@ -115,6 +115,30 @@ def test_it_is_stopped_by_a_button_and_goes_on_after_a_kill_by_another(
     assert "Unknown: the server ended" in results(model.requests[-1])[-1]
 
 
+def test_its_recording_shows_the_messages_beside_the_terminal_as_they_were_said(
+    browser: Browser, server: ServerProcess, model: ModelServer
+) -> None:
+    model.script = [call("run", {"input": "echo played"}, "I look."), say("It was played.")]
+    with browsing(browser, server, **WINDOW) as tab:
+        session = begin(tab, server, "print it")
+        expect(tab.page.get_by_text("It was played.")).to_be_visible()
+
+        tab.goto(f"recordings/{session}")
+        said = tab.page.get_by_label("What was said and done").get_by_role("listitem")
+        expect(said).to_have_count(4)
+        place = tab.page.get_by_label("Place in the recording")
+        place.press("End")
+        expect(said.nth(3)).to_have_attribute("aria-current", "step")
+        place.press("Home")
+        expect(said.nth(3)).to_have_attribute("data-is", "ahead")
+        said.nth(2).get_by_role("button").click()
+
+        expect(said.nth(2)).to_have_attribute("aria-current", "step")
+        expect(said.nth(2)).to_contain_text("agent ● run echo played")
+        expect(said.nth(3)).to_have_attribute("data-is", "ahead")
+        assert findings(tab) == []
+
+
 def test_an_at_is_completed(tab: Tab, server: ServerProcess) -> None:
     (server.home / "work" / "notes.txt").write_text("hello\n")
     server.client.post("/sessions", {"cwd": str(server.home / "work"), "name": "noted"})

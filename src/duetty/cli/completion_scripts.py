@@ -1,6 +1,6 @@
 """Completion scripts, made from the commands' own parsers: nothing is said twice.
 
-A script holds everything but the sessions' names, which it asks for when it needs them.
+A script holds everything but the sessions' names and what an @ can name, which it asks for when it needs them.
 """
 
 import argparse
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from duetty.cli.main import COMMANDS, load, make_parser
 
 NAMES = "duetty list --names 2>/dev/null"
+MENTIONS = "duetty agent complete"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,8 @@ class Shape:
 
     has_session: bool
     has_file: bool
+    has_message: bool
+    """A message to the agent, in which an @ names something."""
 
 
 def shapes() -> list[Shape]:
@@ -59,6 +62,7 @@ def _shape(name: str, summary: str) -> Shape:
         words=tuple(words),
         has_session=any("SESSION" in str(action.metavar or "") for action in places),
         has_file=any("FILE" in str(action.metavar or "") for action in places),
+        has_message=any(action.metavar == "MESSAGE" for action in places),
     )
 
 
@@ -70,6 +74,19 @@ def _option(action: argparse.Action) -> Option:
         choices=tuple(str(choice) for choice in action.choices or ()),
         is_session=action.dest == "session",
     )
+
+
+BASH_MENTIONS = rf"""_duetty_mentions() {{
+    # Where a word begins for bash depends on quotes, @ and :, so the whole of it is taken from the line.
+    local line="${{COMP_LINE:0:COMP_POINT}}" current="${{1#[\"\']}}" found
+    local begun="${{line##*[[:space:]\"\']}}"
+    [ "${{begun#@}}" != "$begun" ] || return 1
+    local ahead="${{current%"$begun"}}" behind="${{begun%"$current"}}"
+    [ "${{#current}}" -ge "${{#begun}}" ] && behind= || ahead=
+    compopt -o nospace
+    while IFS= read -r found; do COMPREPLY+=("$ahead${{found#"$behind"}}")
+    done < <({MENTIONS} "$begun" "${{COMP_WORDS[@]}}" 2>/dev/null)
+}}"""
 
 
 def bash() -> str:
@@ -91,6 +108,7 @@ def bash() -> str:
                     '        case "$before" in',
                     *(values or ["            '') ;;"]),
                     "        esac",
+                    *(['        _duetty_mentions "$2" && return'] if shape.has_message else []),
                     f'        flags="{flags}"; words="{words} {names}"; files={int(shape.has_file)} ;;',
                 ]
             )
@@ -98,6 +116,7 @@ def bash() -> str:
     commands = " ".join(shape.name for shape in shapes())
     return "\n".join(
         [
+            BASH_MENTIONS,
             "_duetty() {",
             '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command=',
             "    local flags= words= files=0",
@@ -142,6 +161,8 @@ def zsh() -> str:
             specs.append(f"'1:action:({' '.join(shape.words)})'")
         elif shape.has_file:
             specs.append("'*:file:_files'")
+        elif shape.has_message:
+            specs.append("'*:message:_duetty_mentions'")
         cases.append(f"        {shape.name}) _arguments -s {' '.join(specs)} ;;")
     commands = [
         f"        {shlex.quote(shape.name + ':' + shape.summary.replace(':', ' '))}"
@@ -153,6 +174,13 @@ def zsh() -> str:
         "    local -a names",
         f'    names=("${{(@f)$({NAMES})}}")',
         "    compadd -a names",
+        "}",
+        "_duetty_mentions() {",
+        "    local -a found",
+        "    compset -P '*[[:space:]]'",
+        "    [[ $PREFIX == @* ]] || return 1",
+        f'    found=("${{(@f)$({MENTIONS} "$PREFIX" $words 2>/dev/null)}}")',
+        "    compadd -S '' -a found",
         "}",
         "_duetty_recordings() { _duetty_sessions; _files -g '*.cast' }",
         "_duetty() {",
@@ -181,10 +209,21 @@ def _zsh_option(option: Option) -> list[str]:
     return [f"'{flag}[{meaning}]{value}'" for flag in option.flags]
 
 
+FISH_MENTIONS = rf"""function __duetty_mentions
+    set -l typed (string replace -r '^["\']' '' -- (commandline -ct))
+    set -l begun (string match -r '@[^\s]*$' -- $typed); or return
+    set -l ahead (string sub -l (math (string length -- $typed) - (string length -- $begun)) -- $typed)
+    for found in ({MENTIONS} $begun (commandline -opc) 2>/dev/null)
+        echo -- $ahead$found
+    end
+end"""
+
+
 def fish() -> str:
     lines = [
         "complete -c duetty -f",
         "function __duetty_sessions; " + NAMES + "; end",
+        FISH_MENTIONS,
     ]
     for shape in shapes():
         lines.append(
@@ -197,6 +236,8 @@ def fish() -> str:
             lines.append(f"complete -c duetty {seen} -a {_fish_quote(' '.join(shape.words))}")
         if shape.has_file:
             lines.append(f"complete -c duetty {seen} -F")
+        if shape.has_message:
+            lines.append(f"complete -c duetty {seen} -a '(__duetty_mentions)'")
         lines += [f"complete -c duetty {seen} {_fish_option(option)}" for option in shape.options]
     return "\n".join(lines)
 

@@ -31,11 +31,13 @@ class BadRecording(BadArguments):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """At so many seconds from the start: output, or a new size."""
+    """At so many seconds from the start: output, a new size, or a marker."""
 
     at_s: float
     output: bytes = b""
     size: tuple[int, int] | None = None
+    marker: str = ""
+    """What was said or done beside the terminal, in one line that is harmless to print."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,13 +80,22 @@ def parse_recording(lines: Iterable[bytes], *, idle_s: float | None = None) -> R
         pause_s = float(when) if version == 3 else float(when) - before_s
         before_s = float(when)
         now_s += max(0.0, pause_s if idle_s is None else min(pause_s, idle_s))
-        if code == "o":
-            events.append(Event(now_s, str(payload).encode("utf-8", "replace")))
-        elif code == "r" and (size := _size(str(payload))) is not None:
-            events.append(Event(now_s, size=size))
+        if (shown := _event(now_s, code, str(payload))) is not None:
+            events.append(shown)
     return Recording(
         cols=_bounded(cols, 80, MAX_COLS), rows=_bounded(rows, 24, MAX_ROWS), events=tuple(events)
     )
+
+
+def _event(at_s: float, code: object, payload: str) -> Event | None:
+    """None for what nobody sees."""
+    if code == "o":
+        return Event(at_s, payload.encode("utf-8", "replace"))
+    if code == "r" and (size := _size(payload)) is not None:
+        return Event(at_s, size=size)
+    if code == "m" and (marker := visible(" ".join(payload.split()))):
+        return Event(at_s, marker=marker)
+    return None
 
 
 def _json(text: bytes, number: int) -> object:
@@ -118,6 +129,11 @@ def last_screen(recording: Recording) -> list[str]:
     return rows
 
 
+def markers(recording: Recording) -> list[str]:
+    """What was said and done beside the terminal, each with its time."""
+    return [f"{each.at_s:8.1f} s  {each.marker}" for each in recording.events if each.marker]
+
+
 def _apply(mirror: Mirror, event: Event) -> None:
     if event.size is not None:
         mirror.resize(cols=event.size[0], rows=event.size[1])
@@ -143,6 +159,8 @@ class Player:
         self._is_over = False
         self._at_s = 0.0
         self._next = 0
+        self._marker: str | None = None
+        """The last one that was passed."""
 
     def run(self) -> None:
         wishes = modes.Wishes(alternate=True)
@@ -182,6 +200,7 @@ class Player:
 
     def _take(self, event: Event) -> None:
         _apply(self._mirror, event)
+        self._marker = event.marker or self._marker
         if event.size is not None:
             self._set_size(*event.size)
 
@@ -189,7 +208,10 @@ class Player:
         if self._next == len(self._recording.events):
             return "the end · q leaves, r plays it again"
         if self._is_paused:
-            return f"paused at {self._at_s:.1f} of {self._recording.length_s:.1f} s · space goes on"
+            said = f" · {self._marker}" if self._marker else ""
+            return f"paused at {self._at_s:.1f} of {self._recording.length_s:.1f} s · space goes on{said}"
+        if self._marker is not None:
+            return self._marker
         return (
             None if self._at_s > 3 * self._speed else "space pauses · + - speed · . next · q leaves"
         )
@@ -227,6 +249,7 @@ class Player:
                 self._at_s = self._recording.events[self._next].at_s
             case "r":
                 self._at_s, self._next, self._is_paused = 0.0, 0, False
+                self._marker = None
                 self._mirror.close()
                 self._mirror = Mirror(cols=self._recording.cols, rows=self._recording.rows)
                 self._set_size(self._recording.cols, self._recording.rows)

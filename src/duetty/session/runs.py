@@ -645,21 +645,40 @@ class Run:
         echo, canonical = session.echo_and_canonical()
         if start != self._offset or (canonical and not echo):
             return start
-        for typed in self._text().split("\n"):
-            end = min(session.journal.end, start + MAX_ECHO_BYTES)
+        prompts: set[str] = set()
+        lines = self._text().split("\n")
+        for typed in lines:
             try:
-                shown, line_end, _ = session.journal.read(start, end).partition(b"\n")
+                shown = self._shown_line(start)
             except OutputExpired:
+                return start
+            if shown is None:
                 return start
             prompt = self._before.encode() if start == self._offset else b""
             found = typed_line(prompt, shown, cols=session.profile.cols)
             is_echo = found == (typed.strip() or None)
             if start != self._offset and (found or "").endswith(typed.strip()):
-                is_echo = _PROMPT.fullmatch((found or "").removesuffix(typed.strip())) is not None
-            if not line_end or not is_echo:
+                before = (found or "").removesuffix(typed.strip())
+                is_echo = _PROMPT.fullmatch(before) is not None
+                prompts.add(before.strip())
+            if not is_echo:
                 return start
             start += len(shown) + 1
+        # The terminal echoed a line end while the program read no line: its prompt comes after.
+        for _ in lines:
+            shown = self._shown_line(start)
+            if shown is None or shown.decode(errors="replace").strip() not in prompts - {""}:
+                break
+            start += len(shown) + 1
         return start
+
+    def _shown_line(self, start: int) -> bytes | None:
+        """The whole line there, without its end. Raises OutputExpired."""
+        journal = self.session.journal
+        shown, line_end, _ = journal.read(
+            start, min(journal.end, start + MAX_ECHO_BYTES)
+        ).partition(b"\n")
+        return shown if line_end else None
 
     def _own_end(self, start: int, end: int) -> int:
         """Before a prompt that is the one the line was typed at, shown again."""

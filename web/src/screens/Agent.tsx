@@ -136,8 +136,12 @@ function Chat({ id }: { id: string }) {
               {now.tokens_in + now.tokens_out} tokens{now.cost_usd === null ? "" : ` · $${now.cost_usd.toFixed(4)}`}
             </small>
           )}
-          {works && <Button look="danger" onClick={() => stop(id, false)}>Stop</Button>}
-          {works && <Button look="danger" title="And press Ctrl-C where it works" onClick={() => stop(id, true)}>Stop and interrupt</Button>}
+          {works && (
+            <div class={css.stops}>
+              <Button look="danger" onClick={() => stop(id, false)}>Stop</Button>
+              <Button look="danger" title="And press Ctrl-C where it works" onClick={() => stop(id, true)}>Stop and interrupt</Button>
+            </div>
+          )}
           {now?.state === "failed" && <Button look="primary" onClick={() => resume(id)}>Resume</Button>}
         </div>
         <Say id={id} session={now?.session ?? null} />

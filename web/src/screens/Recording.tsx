@@ -1,4 +1,4 @@
-// A recording with its commands on the scrubber.
+// A recording with its commands on the scrubber, and beside it what was said to the agent and what it did.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, hasToken } from "../protocol/credential";
 import type { BlockInfo } from "../protocol/operations";
@@ -9,6 +9,8 @@ import { openSession } from "../state/panes";
 import { session } from "../state/sessions";
 import { Player, markedTimes, parseCast } from "../terminal/player";
 import { Button } from "../ui/ui";
+import late from "./Recording.late.module.css";
+import { Words } from "./Words";
 import css from "./pages.module.css";
 
 const SPEEDS = [0.5, 1, 2, 4, 8, 16];
@@ -68,6 +70,10 @@ export function Recording({ name }: { name: string }) {
     () => (player ? blocks.map((block, index) => ({ block, at: player.toShown(exact[index] ?? Math.max(0, Date.parse(block.started_at) / 1000 - player.cast.began)) })) : []),
     [player, blocks, exact, cap],
   );
+  const messages = useMemo(
+    () => (player ? player.cast.events.filter((each) => each.code === "m" && each.data).map((each) => ({ text: each.data, at: player.toShown(each.at) })) : []),
+    [player, cap],
+  );
   const latest = useRef({ player, marks });
   latest.current = { player, marks };
   useEffect(() => {
@@ -105,8 +111,11 @@ export function Recording({ name }: { name: string }) {
         {session(name) && <Button onClick={() => openSession(name)}>Open live</Button>}
       </header>
       {problem && <p role="alert">{problem}</p>}
-      <div ref={stage} class={css.theatre}>
-        <div ref={host} />
+      <div class={late.beside}>
+        <div ref={stage} class={css.theatre}>
+          <div ref={host} />
+        </div>
+        {messages.length > 0 && <Said messages={messages} now={now} told={(at) => clock(at, length)} go={(at) => player?.seek(at)} />}
       </div>
       <div class={css.controls}>
         <div class={css.scrub}>
@@ -147,5 +156,24 @@ export function Recording({ name }: { name: string }) {
         </div>
       </div>
     </section>
+  );
+}
+
+/** The message that was said last, as far as it is played, stays in sight. */
+function Said({ messages, now, told, go }: { messages: { text: string; at: number }[]; now: number; told: (at: number) => string; go: (at: number) => void }) {
+  const last = messages.findLastIndex((each) => each.at <= now);
+  const list = useRef<HTMLOListElement>(null);
+  useEffect(() => list.current?.children[Math.max(0, last)]?.scrollIntoView({ block: "nearest" }), [last]);
+  return (
+    <ol class={late.said} ref={list} aria-label="What was said and done">
+      {messages.map((each, index) => (
+        <li key={index} data-is={index > last ? "ahead" : "passed"} aria-current={index === last ? "step" : undefined}>
+          <button type="button" onClick={() => go(each.at)}>
+            <small>{told(each.at)}</small>
+            <Words text={each.text} most={4000} />
+          </button>
+        </li>
+      ))}
+    </ol>
   );
 }

@@ -1,12 +1,16 @@
 """`duetty agent`."""
 
 import argparse
+import os
 import sys
+from contextlib import suppress
+from itertools import pairwise
 from urllib.parse import quote
 
 from duetty.cli.agent_stream import AgentStream
 from duetty.cli.reach import add_instance, reach
 from duetty.cli.show import add_json, as_json, as_table, harmless, visible
+from duetty.errors import DuettyError
 
 EXAMPLES = (
     ("duetty agent list", "conversations, newest first"),
@@ -39,9 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             action.add_argument(
                 "--interrupt", action="store_true", help="also press Ctrl-C in its session"
             )
+    completing = commands.add_parser("complete", help="what an @ could name; for your shell")
+    completing.add_argument("begun", help="the word that begins with @, so far")
+    completing.add_argument("line", nargs=argparse.REMAINDER, help="the words before it")
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.action == "complete":
+        print("\n".join(_completions(arguments)))
+        return 0
     client = reach(arguments)
     if arguments.action == "list":
         return _list(client.get("/agent/conversations"), arguments)
@@ -94,3 +104,37 @@ def _list(found: list[dict[str, object]], arguments: argparse.Namespace) -> int:
         ],
     )
     return 0
+
+
+def _completions(arguments: argparse.Namespace) -> list[str]:
+    """What could stand there; nothing where nobody knows: a shell shows it while a person types."""
+    begun = arguments.begun.removeprefix("@")
+    session = next(
+        (name for flag, name in pairwise(arguments.line) if flag in ("-s", "--session")), None
+    )
+    found: list[str] = []
+    if session is None:  # the agent will begin where the person is
+        with suppress(OSError):
+            found = _paths(begun)
+    with suppress(DuettyError):
+        named = reach(arguments).get("/agent/completions", text=begun, session=session)["values"]
+        found += [
+            each
+            for each in named
+            if session is not None or each.startswith(("block:", "session", "mcp:"))
+        ]
+    return [f"@{each}" for each in dict.fromkeys(found)]
+
+
+def _paths(begun: str) -> list[str]:
+    """Files and directories here; a name with a blank in it cannot stand behind an @."""
+    directory, slash, name = begun.rpartition("/")
+    with os.scandir(f"{directory}{slash}" or ".") as entries:
+        return sorted(
+            f"{directory}{slash}{each.name}" + ("/" if each.is_dir() else "")
+            for each in entries
+            if each.name.startswith(name)
+            and (name.startswith(".") or not each.name.startswith("."))
+            and each.name.isprintable()
+            and not set(each.name) & set(" ,;:@")
+        )

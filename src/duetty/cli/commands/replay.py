@@ -16,6 +16,7 @@ EXAMPLES = (
     ("duetty replay build --speed 4", "what session build printed, four times as fast"),
     ("duetty replay build.cast --idle 1", "no pause longer than a second"),
     ("duetty replay build.cast --text", "the last screen as text, at once"),
+    ("duetty replay build --messages", "what was said to the agent and what it did, with times"),
 )
 
 
@@ -30,18 +31,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="longest pause in seconds; as recorded when left out",
     )
-    parser.add_argument("--text", action="store_true", help="print the last screen, play nothing")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--text", action="store_true", help="print the last screen, play nothing")
+    instead.add_argument(
+        "--messages", action="store_true", help="print the recording's markers, play nothing"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     from duetty.cli.attach.outer import Outer, abilities_of
-    from duetty.cli.player import Player, last_screen, parse_recording
+    from duetty.cli.player import Player, last_screen, markers, parse_recording
 
     if not 0.01 <= arguments.speed <= 1000:
         raise BadArguments("--speed is between 0.01 and 1000")
     recording = parse_recording(_lines(arguments), idle_s=arguments.idle)
     if arguments.text:
         print("\n".join(last_screen(recording)))
+        return 0
+    if arguments.messages:
+        print("\n".join(markers(recording)))
         return 0
     outer = Outer()
     try:
