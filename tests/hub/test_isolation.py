@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
@@ -157,7 +157,6 @@ def test_no_sequence_of_steps_leads_to_anothers_session(hub: Hub) -> None:
             max_examples=12,
             stateful_step_count=12,
             deadline=None,
-            suppress_health_check=list(HealthCheck),
         ),
     )
 
