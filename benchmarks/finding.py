@@ -1,8 +1,9 @@
 """What many tools of upstreams cost: tokens per finished task with and without `find_tools`, and the time to list them.
 
-Tasks are scripted: the queries of `tests/upstreams/tool_queries.tsv` over real tools of npm
+Tasks are scripted: queries of all three sets of `tests/upstreams` over real tools of npm
 servers, called through the gateway. A model reads the list of tools again in each of its
-turns, so a task costs the list times the turns, and what was said meanwhile.
+turns, so a task costs the list times the turns, and what was said meanwhile. A task of which a
+tool is not found is done again with all tools listed: it costs both.
 """
 
 import json
@@ -23,7 +24,7 @@ from tests.upstreams.test_gateway import trust
 
 SIZES = (10, 20, 30, 40, 60, 120, 234)
 CHARS_PER_TOKEN = 4
-TASKS = 30
+TASKS = 40
 
 
 def tokens(value: object) -> float:
@@ -50,38 +51,49 @@ STEPS = (1, 5)
 
 
 async def task(
-    client: Client, listed: list[Any], wanted: list[tuple[str, set[str]]], *, finds: bool
-) -> float | None:
-    """Tokens until it is finished; None where a tool is not found."""
+    client: Client,
+    listed: list[Any],
+    wanted: list[tuple[str, set[str]]],
+    *,
+    otherwise: float | None,
+) -> tuple[float, bool]:
+    """Tokens until it is finished, and whether finding was enough. `otherwise`: what it costs with
+    all tools listed, which is what is left to do where one is not found; None: they are listed.
+    """
     steps: list[tuple[str, dict[str, Any]]] = []
     for query, names in wanted:
-        if not finds:
+        if otherwise is None:
             steps.append((sorted(names)[0], {}))
             continue
+        steps.append(("find_tools", {"query": query}))
         found = await client.call_tool("find_tools", {"query": query})
         assert found.structured_content is not None
         offered = [each["name"] for each in found.structured_content["tools"]]
         meant = next((each for each in offered if each in names), None)
         if meant is None:
-            return None
+            return await cost(client, listed, steps) + otherwise, False
         steps += [
-            ("find_tools", {"query": query}),
             ("describe_tool", {"name": meant}),
             ("call_tool", {"name": meant, "arguments": {}}),
         ]
-    return await cost(client, listed, steps)
+    return await cost(client, listed, steps), True
 
 
-async def measured(size: int, at_most: int) -> tuple[list[float], list[float], int]:
-    """For each number of steps tokens per finished task and the share that was finished; the list's tokens."""
+Costs = dict[int, list[tuple[float, bool]]]
+"""By the number of steps, of each task what it cost, and whether finding was enough."""
+
+
+async def measured(size: int, listed_costs: Costs | None) -> tuple[Costs, int]:
+    """What tasks cost by finding, or (None) with all listed; and the tokens of the list."""
     tools = real_tools()
-    chosen = queries()
+    chosen = queries() + queries("tool_queries_2.tsv") + queries("tool_queries_3.tsv")
     # Evenly out of all servers, those that a query asks for among them.
     step = len(tools) / size
     some = {int(place * step) for place in range(size)}
     kept = [each for place, each in enumerate(tools) if place in some]
     ids = {f"mcp__{upstream}__{wire['name']}" for upstream, wire in kept}
-    asked = [(query, names & ids) for query, names in chosen if names & ids][:TASKS]
+    asked = [(query, names & ids) for query, names in chosen if names & ids]
+    asked = asked[:: max(1, len(asked) // TASKS)][:TASKS]
     tables: dict[str, Any] = {}
     for upstream, each in kept:
         # Nothing stands behind them: they take what they are given.
@@ -89,6 +101,7 @@ async def measured(size: int, at_most: int) -> tuple[list[float], list[float], i
         free.pop("outputSchema", None)
         free.pop("execution", None)
         tables.setdefault(upstream, []).append(free)
+    at_most = 10_000 if listed_costs is None else 0
     with temporary_home() as home:
         config: list[str] = []
         for upstream, listed in tables.items():
@@ -102,18 +115,24 @@ async def measured(size: int, at_most: int) -> tuple[list[float], list[float], i
                 trust(server, upstream)
             async with connected("http-2026", server, dialect="gateway") as client:
                 listed_tools = [wire(each) for each in (await client.list_tools()).tools]
-                means, shares = list[float](), list[float]()
+                costs: Costs = {}
                 for steps in STEPS:
                     groups = [asked[at : at + steps] for at in range(0, len(asked), steps)]
-                    costs = [
-                        await task(client, listed_tools, each, finds=at_most == 0)
-                        for each in groups
-                        if len(each) == steps
+                    whole = [each for each in groups if len(each) == steps]
+                    costs[steps] = [
+                        await task(
+                            client,
+                            listed_tools,
+                            each,
+                            otherwise=None if listed_costs is None else listed_costs[steps][at][0],
+                        )
+                        for at, each in enumerate(whole)
                     ]
-                    done = [each for each in costs if each is not None]
-                    means.append(sum(done) / max(1, len(done)))
-                    shares.append(len(done) / max(1, len(costs)))
-    return means, shares, int(tokens(listed_tools))
+    return costs, int(tokens(listed_tools))
+
+
+def mean(costs: list[tuple[float, bool]]) -> float:
+    return sum(each for each, _ in costs) / max(1, len(costs))
 
 
 async def main() -> None:
@@ -121,10 +140,11 @@ async def main() -> None:
         "| tools | list | 1 call, all listed | 1 call, find_tools | 5 calls, all listed | 5 calls, find_tools | finished by finding, 1 and 5 |"
     )
     for size in SIZES:
-        all_, _, listed = await measured(size, 10_000)
-        found, shares, _ = await measured(size, 0)
-        row = [all_[0], found[0], all_[1], found[1]]
+        all_, listed = await measured(size, None)
+        found, _ = await measured(size, all_)
+        row = [each for steps in STEPS for each in (mean(all_[steps]), mean(found[steps]))]
         cells = " | ".join(f"{each:,.0f}" for each in row)
+        shares = [mean([(done, done) for _, done in found[steps]]) for steps in STEPS]
         say(f"| {size} | {listed:,} | {cells} | {shares[0]:.0%}, {shares[1]:.0%} |")
 
 

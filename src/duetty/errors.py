@@ -896,7 +896,7 @@ class TokenRevoked(AuthInvalid):
 
     def __init__(self, executed: object = False) -> None:
         super().__init__(
-            "this token was revoked",
+            "this token is no longer valid; a command under way goes on",
             hint="sign in again",
             details={"executed": executed},
         )

@@ -76,6 +76,7 @@ from duetty.hub import (
     Provider,
     Replicas,
     Rooms,
+    SharedRecords,
     Users,
     load_key,
     open_replicas,
@@ -91,6 +92,7 @@ from duetty.ops import (
     Services,
     open_oversight,
 )
+from duetty.ops.shared_access import share_access
 from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.platform.capabilities import check_required
@@ -377,6 +379,11 @@ class Server:
         access.is_user = users.has
         access.jwt = self._jwt(network)
         replicas = await tasks.start(self._keep_replicas, hub)
+        records: SharedRecords | None = None
+        if self._settings.hub_engine:
+            records = await share_access(
+                replicas, users=users, store=store, access=access, clock=self._clock, tasks=tasks
+            )
         rooms = Rooms()
         replicas.on_change = rooms.touch
         self._hub = hub
@@ -389,6 +396,7 @@ class Server:
         return Services(
             hub=hub,
             replicas=replicas,
+            records=records,
             metrics=HubMetrics(self._clock),
             membership=membership,
             rooms=rooms,

@@ -73,6 +73,10 @@ class NatsServer:
             self._process.wait()
             self._process = None
 
+    def forget(self) -> None:
+        """Lose the disk; it is not running."""
+        shutil.rmtree(self._directory / "kept")
+
 
 def _program() -> str | None:
     beside = Path(sys.executable).with_name("nats-server")

@@ -23,7 +23,6 @@ from duetty.errors import (
     SessionClaimed,
     SessionNotFound,
     SessionOffline,
-    TokenRevoked,
 )
 from duetty.hub.bus import Bus
 from duetty.hub.dedupe import Dedupe
@@ -484,38 +483,6 @@ async def test_a_drained_replica_ends_its_calls_and_sends_new_ones_on(join: Join
 
     assert [each.answer for each in (before, *during)] == [b"X"] * 3
     assert sorted(node.ran) == ["c1", "d0", "d1"]
-
-
-# --- revocation -----------------------------------------------------------------------
-
-
-async def test_a_revoked_token_is_refused_everywhere_and_for_good(join: Join) -> None:
-    told: list[str] = []
-    async with two(join) as hub:
-        hub.b.on_revoked(told.append)
-        await hub.a.revoke("hash-of-it")
-        await eventually(lambda: hub.b.is_revoked("hash-of-it"))
-        async with join("c") as bus, open_directory(bus) as late:
-            assert late.is_revoked("hash-of-it")
-        assert not late.is_revoked("another")
-
-    assert told == ["hash-of-it"]
-
-
-async def test_calls_of_a_revoked_user_end_at_once(join: Join) -> None:
-    async with two(join) as hub:
-        node = hub.node()
-        node.may_end = anyio.Event()
-        await node.join(hub.a)
-        here, there = Later(hub.tasks, hub.a), Later(hub.tasks, hub.b, command="c2")
-        await eventually(lambda: len(node.ran) == 2)
-        with anyio.fail_after(1):
-            hub.a.end_calls("u")
-            await here.is_over.wait()
-            await there.is_over.wait()
-
-    assert isinstance(here.error, TokenRevoked)
-    assert isinstance(there.error, TokenRevoked)
 
 
 # --- an engine that fails ---------------------------------------------------------------

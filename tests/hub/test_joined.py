@@ -138,7 +138,8 @@ def test_a_client_that_goes_takes_its_wait_with_it(
 def test_a_machine_that_dies_within_a_call_ends_it_at_once(servers: Servers) -> None:
     delta = servers.start("delta")
     join(delta, servers)
-    servers.http.post("/sessions", json={"name": "doomed", "command": "bash", "server": "delta"})
+    doomed = {"name": "doomed", "command": "bash", "server": "delta"}
+    assert servers.http.post("/sessions", json=doomed).status_code == 201
     answers: list[httpx.Response] = []
 
     def call() -> None:

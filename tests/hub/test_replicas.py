@@ -13,8 +13,11 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from tests.hub.echo_host import echo_host
 from tests.hub.nats_server import NatsServer, nats_server
@@ -141,6 +144,13 @@ class Replicated:
         headers = {"Authorization": f"Bearer {self.token}"}
         return httpx.request(method, server.url() + path, json=body, headers=headers, timeout=60)
 
+    def local(
+        self, server: ServerProcess, method: str, path: str, body: dict[str, Any] | None = None
+    ) -> Any:
+        """As whoever runs that replica: a person."""
+        client = server.client
+        return client.delete(path) if method == "DELETE" else client.post(path, body or {})
+
     def command(self, session: str, seconds: float = 0.0) -> dict[str, Any]:
         """A run that leaves one mark each time it is run."""
         line = f"echo ran >> {self.marks}; sleep {seconds}; echo done"
@@ -265,6 +275,70 @@ def test_a_replica_counts_and_says_that_it_is_ready(hub: Replicated) -> None:
     assert 'duetty_hub_calls_total{outcome="done",to="machine"}' in counted[other]
     assert 'duetty_hub_call_seconds_bucket{le="0.001",to="machine"}' in counted[other]
     assert refused.status_code == 401
+
+
+def test_a_user_her_token_and_its_end_count_at_both_replicas(hub: Replicated) -> None:
+    session = hub.ready()
+    hub.local(hub.a, "POST", "/users", {"name": "eve"})
+    scopes = ["read", "input", "control"]
+    made = hub.local(hub.a, "POST", "/users/eve/tokens", {"scopes": scopes})
+    eve = {"Authorization": f"Bearer {made['token']}"}
+
+    at_b = _eventually(
+        lambda: httpx.get(hub.b.url() + "/auth/whoami", headers=eve),
+        lambda answer: answer.status_code == 200,
+    )
+    hers = httpx.get(hub.b.url() + f"/sessions/{session}", headers=eve)
+    hub.local(hub.b, "DELETE", "/users/eve")
+    out = _eventually(
+        lambda: httpx.get(hub.a.url() + "/auth/whoami", headers=eve),
+        lambda answer: answer.status_code == 403,
+    )
+
+    assert at_b.json()["user"] == "eve"
+    assert hers.status_code == 404
+    assert out.json()["error"]["code"] == "auth_invalid"
+
+
+def test_a_call_under_way_ends_when_its_token_is_revoked_at_the_other_replica(
+    hub: Replicated,
+) -> None:
+    session = hub.ready()
+    made = hub.local(
+        hub.a, "POST", "/tokens", {"name": "t", "scopes": ["read", "input", "control"]}
+    )
+    holder, other = held_by(hub)
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    url = f"{other.url()}/sessions/{session}"
+    _eventually(lambda: httpx.get(url, headers=headers), lambda answer: answer.status_code == 200)
+    long = Later(
+        lambda: httpx.post(url + "/run", json=hub.command(session, 30), headers=headers, timeout=60)
+    )
+    until(lambda: hub.ran() == 1)
+    began_s = time.monotonic()
+    hub.local(holder, "DELETE", f"/tokens/{made['info']['id']}")
+    answer = long.get()
+    took_s = time.monotonic() - began_s
+
+    assert answer.json()["error"]["code"] == "token_revoked"
+    assert answer.json()["error"]["details"] == {"executed": "unknown"}
+    assert took_s < 5
+
+
+async def test_a_ticket_of_one_replica_opens_one_websocket_at_the_other(hub: Replicated) -> None:
+    session = hub.ready()
+    ticket = hub.run_on(hub.a, "POST", "/auth/ws-ticket").json()["ticket"]
+    address = f"{hub.b.url().replace('http', 'ws')}/sessions/{session}/ws/json?ticket={ticket}"
+
+    async with connect(address) as socket:
+        with anyio.fail_after(30):
+            first = await socket.recv()
+    with pytest.raises(InvalidStatus) as refused:
+        async with connect(address):
+            pass
+
+    assert "connected" in str(first)
+    assert refused.value.response.status_code == 401
 
 
 def test_the_engine_that_is_killed_costs_calls_of_the_other_replica_only(hub: Replicated) -> None:

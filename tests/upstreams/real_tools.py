@@ -2,7 +2,8 @@
 
 `real_tools.json` holds what eleven npm servers answered to `tools/list` (their versions are in
 it); `tool_queries.tsv` has 81 queries, each with the tools that do it, written by the author of the search, after its first version;
-`tool_queries_2.tsv` has 69 of another author, who had not read the search. Nothing is tuned to those.
+`tool_queries_2.tsv` has 69 of another author, who had not read the search; `tool_queries_3.tsv` has 60, written from the
+tools' names before the search was given synonyms, by who gave it those.
 """
 
 import json

@@ -21,8 +21,8 @@ from tests.upstreams.running import WAIT_S, plain
 from tests.upstreams.test_gateway import records, trust
 
 FINDING = {"find_tools", "describe_tool", "call_tool"}
-RECALL_AT_3 = {"tool_queries.tsv": 0.85, "tool_queries_2.tsv": 0.45}
-"""Measured: 0.88 (0.74 at 1, 0.90 at 5); of the other author's 0.49 (0.35 at 1, 0.57 at 5)."""
+RECALL_AT_3 = {"tool_queries.tsv": 0.90, "tool_queries_2.tsv": 0.62, "tool_queries_3.tsv": 0.75}
+"""A little below what was measured (docs/upstreams.md)."""
 
 
 @pytest.mark.parametrize("file", RECALL_AT_3)
@@ -51,6 +51,21 @@ def test_the_tool_that_is_meant_is_among_the_first_three(file: str) -> None:
 )
 def test_names_are_taken_apart_where_they_were_put_together(name: str, parts: str) -> None:
     assert words(name) == parts
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("erase the folder", "delete_directory"),
+        ("show each PR", "list_pull_requests"),
+        ("photos", "take_screenshot"),
+    ],
+)
+def test_another_word_for_the_same_finds_it_too(query: str, name: str) -> None:
+    names = ("delete_directory", "list_pull_requests", "take_screenshot", "fork_repository")
+    index = Index([Tool(upstream="it", wire={"name": each, "inputSchema": {}}) for each in names])
+
+    assert index.find(query, limit=1)[0].name == name
 
 
 def test_a_query_is_words_and_never_syntax() -> None:

@@ -5,6 +5,7 @@ Knows machines, rooms, users and links between them; nothing of operations, rule
 
 from duetty.hub.addresses import Address, IpRules, parse_address
 from duetty.hub.bridge import Bridge
+from duetty.hub.bus import Bus, BusError, joined
 from duetty.hub.dedupe import Dedupe
 from duetty.hub.directory import Claim
 from duetty.hub.hub import Hub
@@ -37,6 +38,8 @@ from duetty.hub.remote_rooms import (
 )
 from duetty.hub.replicas import NodeClaim, Replicas, open_replicas
 from duetty.hub.rooms import Announced, Room, Rooms, parse_announcement, plain_tool_name
+from duetty.hub.shared_records import Kind as RecordKind
+from duetty.hub.shared_records import SharedRecords
 from duetty.hub.streams import PART_BYTES, Kind, LinkBroken
 from duetty.hub.users import SCOPES_OF, USER_SCOPES, Share, Users
 
@@ -51,6 +54,8 @@ __all__ = [
     "Aside",
     "Asking",
     "Bridge",
+    "Bus",
+    "BusError",
     "Channel",
     "Claim",
     "Dedupe",
@@ -71,12 +76,14 @@ __all__ = [
     "NodeSocket",
     "Opening",
     "Provider",
+    "RecordKind",
     "RemoteNode",
     "RemoteRoom",
     "Replicas",
     "Room",
     "Rooms",
     "Share",
+    "SharedRecords",
     "SocketRefused",
     "Users",
     "announce_again",
@@ -84,6 +91,7 @@ __all__ = [
     "error_of",
     "find_remote",
     "greet",
+    "joined",
     "listed",
     "load_key",
     "may_return",

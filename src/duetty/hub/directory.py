@@ -47,7 +47,6 @@ from duetty.errors import (
     SessionClaimed,
     SessionNotFound,
     SessionOffline,
-    TokenRevoked,
 )
 from duetty.hub.bus import (
     Bus,
@@ -86,7 +85,6 @@ RUN_S = 600.0
 ATTEMPTS = 5
 
 _MOVED = "moved"
-_REVOKED = "kept.revoked"
 
 
 class HeldHere(Protocol):
@@ -220,8 +218,6 @@ class Directory:
         self._claims: dict[str, Claim] = {}
         self._known: dict[str | None, _Known] = {}
         self._replicas: set[str] = {self.replica}
-        self._revoked: dict[str, None] = {}
-        self._on_revoked: list[Callable[[str], None]] = []
         self._waits: dict[str, list[anyio.Event]] = {}
         self._is_idle = anyio.Event()
         self._found: dict[str, Place] = {}
@@ -234,7 +230,6 @@ class Directory:
         bus = self._bus
         self._open = [
             await bus.watch("lease.replica", self._on_replica),
-            await bus.watch(_REVOKED, self._on_revocation),
             await bus.subscribe(_MOVED, self._on_moved),
             await bus.subscribe(joined("evict", self.replica), self._on_evict),
             await bus.subscribe(joined("cancel", self.replica), self._on_cancel),
@@ -724,41 +719,6 @@ class Directory:
             if len(claim.done) > DONE_EACH:
                 del claim.done[next(iter(claim.done))]
 
-    # --- revocation ---------------------------------------------------------------
-
-    async def revoke(self, token: str) -> None:
-        """Refuse what this stands for (the hash of a token, a user) on every replica, for good.
-
-        Without an engine here at once, elsewhere when it is back.
-        """
-        self._revoke(token)
-        with suppress(EngineUnavailable):
-            await self._bus.put(joined("kept", "revoked", token), token.encode())
-
-    def is_revoked(self, token: str) -> bool:
-        return token in self._revoked
-
-    def on_revoked(self, subscriber: Callable[[str], None]) -> None:
-        self._on_revoked.append(subscriber)
-
-    def _on_revocation(self, _key: str, held: Held | None) -> None:
-        if held is not None:
-            self._revoke(held.value.decode())
-
-    def _revoke(self, token: str) -> None:
-        if token not in self._revoked:
-            self._revoked[token] = None
-            for subscriber in self._on_revoked:
-                subscriber(token)
-
-    def end_calls(self, user: str | None) -> None:
-        """Commands of a user who was revoked end now."""
-        for claim in self._claims.values():
-            for (of, _command_id), running in list(claim.running.items()):
-                if of == user:
-                    running.error = TokenRevoked("unknown")
-                    running.scope.cancel()
-
 
 class _Elsewhere(Exception):
     """The command did not get an answer where it was sent."""
@@ -784,8 +744,6 @@ def _answered(id_: str, answer: bytes) -> bytes:
             raise CommandExpired
         case CommandIdReused.code:
             raise CommandIdReused
-        case TokenRevoked.code:
-            raise TokenRevoked("unknown")
         case _:
             raise _Elsewhere(was_sent=True)
 

@@ -185,6 +185,7 @@ class NatsBus:
                     servers,
                     name=self.name,
                     error_cb=self._on_error,
+                    disconnected_cb=self._on_disconnected,
                     reconnected_cb=self._on_reconnected,
                     max_reconnect_attempts=-1,
                     reconnect_time_wait=RECONNECT_WAIT_S,  # pyright: ignore[reportArgumentType]
@@ -240,6 +241,9 @@ class NatsBus:
 
     async def _on_error(self, error: Exception) -> None:
         log.warning("engine_error", extra={"reason": f"{type(error).__name__}: {error}"})
+
+    async def _on_disconnected(self) -> None:
+        self._is_ready = False  # it is connected again a moment before we hear of that
 
     async def _on_reconnected(self) -> None:
         self._is_ready = False

@@ -1,6 +1,6 @@
 """Another node as this one knows it: where it is, who it is, whose it is, how it is."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -21,6 +21,9 @@ class Closing(NamedTuple):
 
 REPLACED = Closing(4409, "another connection of this machine took its place")
 DRAINING = Closing(1012, "this hub restarts; join again")
+
+MAX_OPENED = 64
+"""Sessions that a node opened and has not listed yet."""
 
 Health = Literal["connecting", "healthy", "unavailable", "rejected"]
 
@@ -53,6 +56,9 @@ class RemoteNode:
 
     sessions: dict[str, str] = field(default_factory=dict[str, str])
     """Of a node that joined: names by id, as it told."""
+
+    _opened: dict[str, str] = field(default_factory=dict[str, str])
+    """Those that it opened for a caller of ours and has not listed yet."""
 
     health: Health = "connecting"
     reason: str | None = None
@@ -97,6 +103,20 @@ class RemoteNode:
         if self.address is not None:
             names.add(self.address.authority)
         return name.lower() in names
+
+    def lists(self, sessions: Mapping[str, str]) -> None:
+        """Which sessions it has, as it told."""
+        for id_ in sessions.keys() & self._opened.keys():
+            del self._opened[id_]
+        self.sessions = {**self._opened, **sessions}
+
+    def has_opened(self, id_: str, name: str) -> None:
+        """It answered so: whoever was told of the session can call it at once."""
+        if id_ in self.sessions:
+            return
+        self._opened[id_] = self.sessions[id_] = name
+        while len(self._opened) > MAX_OPENED:
+            del self._opened[next(iter(self._opened))]
 
     @property
     def is_called_now(self) -> bool:

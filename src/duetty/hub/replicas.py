@@ -174,7 +174,7 @@ class Replicas:
             link = _OurLink(self.bus, place, self._clock, self._on_lost)
             self._ours[link.id] = link
             node = RemoteNode(link=link, owner=place.user, epoch=place.epoch)
-        node.sessions = dict(place.about.get("sessions", ()))
+        node.lists(dict(place.about.get("sessions", ())))
         node.is_well(
             Identity(
                 hostname=str(place.about.get("hostname")),

@@ -5,7 +5,7 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,6 +63,9 @@ class Share:
     expires_at_ns: int | None = None
 
 
+def _nobody(_kind: str, _id: str, _fields: Mapping[str, Any] | None) -> None: ...
+
+
 class Users:
     """Remembered over a restart in one small file."""
 
@@ -73,6 +76,9 @@ class Users:
         self._shares: dict[str, Share] = {}
         self._held: dict[tuple[str, str], set[Callable[[], object]]] = {}
         """How to close what shares hold open, by user and session."""
+        self._is_unsaved = False
+        self.on_change: Callable[[str, str, Mapping[str, Any] | None], None] = _nobody
+        """Hears of each record that changes here: its kind, its id, and what it is now."""
 
     def restore(self) -> None:
         try:
@@ -114,6 +120,7 @@ class Users:
             raise Exhausted(f"there are {MAX_USERS} users", hint="remove one")
         user = self._users[name] = User(name=name, created_at_ns=self._clock.wall_ns())
         self._save()
+        self.on_change("user", name, asdict(user))
         return user
 
     def remove(self, name: str) -> None:
@@ -121,11 +128,36 @@ class Users:
         UserNotFound: if there is none.
         """
         self.find(name)
-        del self._users[name]
+        self._removed(name)
+        self._save()
+        self.on_change("user", name, None)
+
+    def _removed(self, name: str) -> None:
+        self._users.pop(name, None)
         for share in list(self._shares.values()):
             if name in (share.user, share.owner):
                 self._end(share)
-        self._save()
+
+    # --- what another replica of this hub changed --------------------------------------
+
+    def records(self, kind: Literal["user", "share"]) -> list[tuple[str, Mapping[str, Any]]]:
+        kept = self._users if kind == "user" else self._shares
+        return [(id_, asdict(each)) for id_, each in kept.items()]
+
+    def take_user(self, name: str, fields: Mapping[str, Any] | None) -> None:
+        """None: the user was removed. It is saved soon, many at once."""
+        if fields is None:
+            self._removed(name)
+        else:
+            self._users[name] = User(**fields)
+        self._is_unsaved = True
+
+    def take_share(self, id_: str, fields: Mapping[str, Any] | None) -> None:
+        if fields is not None:
+            self._shares[id_] = Share(**fields)
+        elif (share := self._shares.get(id_)) is not None:
+            self._end(share)
+        self._is_unsaved = True
 
     # --- shares -------------------------------------------------------------------
 
@@ -162,6 +194,7 @@ class Users:
         )
         self._shares[share.id] = share
         self._save()
+        self.on_change("share", share.id, asdict(share))
         return share
 
     def revoke(self, id_: str, owner: str | None) -> None:
@@ -192,14 +225,15 @@ class Users:
         expired = [share for share in self._shares.values() if not self._is_good(share)]
         for share in expired:
             self._end(share)
-        if expired:
+        if expired or self._is_unsaved:
             self._save()
 
     def _is_good(self, share: Share) -> bool:
         return share.expires_at_ns is None or self._clock.wall_ns() < share.expires_at_ns
 
     def _end(self, share: Share) -> None:
-        self._shares.pop(share.id, None)
+        if self._shares.pop(share.id, None) is not None:
+            self.on_change("share", share.id, None)
         for close in list(self._held.get((share.user, share.session), ())):
             close()
 
@@ -221,6 +255,7 @@ class Users:
                 self._held.pop((user, session), None)
 
     def _save(self) -> None:
+        self._is_unsaved = False
         kept = {
             "users": [asdict(each) for each in self._users.values()],
             "shares": [asdict(each) for each in self._shares.values()],

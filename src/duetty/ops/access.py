@@ -9,9 +9,9 @@ import hmac
 import secrets
 import string
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import anyio
@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from duetty.calls import EVERY_SCOPE, Actor, Scope
 from duetty.clock import Clock, ForwardClock
-from duetty.errors import BadArguments, Exhausted, SignInAgain
+from duetty.errors import BadArguments, Exhausted, SignInAgain, TokenRevoked
 from duetty.hub import JwtTokens
 from duetty.ops import page_keys
 from duetty.ops.bounds import Bounds
@@ -37,7 +37,7 @@ MAX_LINKS = 64
 MAX_BROWSERS = 1_024
 MAX_JWTS = 10_000
 MAX_TOKENS = 1_024
-"""Valid ones. Those that are not are forgotten after a while, oldest first."""
+"""Valid ones, of one user. Those that are not are forgotten after a while, oldest first."""
 
 KEPT_NS = 30 * 24 * 3600 * 10**9
 """How long a revoked or expired token stays listed: somebody may wonder where it went."""
@@ -120,6 +120,12 @@ class Access:
         self._by_jwt: OrderedDict[str, tuple[str, float]] = OrderedDict()
         """User and end of each such token that was shown, by what stands for it."""
 
+        self.mark = ""
+        """How tickets and links of this replica of a hub begin."""
+
+        self.fetch: Callable[[str], Awaitable[None]] | None = None
+        """Has a ticket or link here that another replica made; None where there is no other."""
+
     # --- tokens ---------------------------------------------------------------
 
     def issue(
@@ -138,7 +144,7 @@ class Access:
             Exhausted: if there are too many.
         """
         self._forget_old()
-        if len(self._valid("token")) >= MAX_TOKENS:
+        if sum(each.user == user for each in self._valid("token")) >= MAX_TOKENS:
             raise Exhausted(f"there are {MAX_TOKENS} tokens", hint="revoke one")
         now_ns = self._clock.wall_ns()
         token, record = new_token(
@@ -164,19 +170,32 @@ class Access:
             TokenNotFound: if there is none.
         """
         record = self._store.revoke_token(token)
+        self._end(token)
+        return record
+
+    def take_token(self, token: str, record: TokenRecord | None) -> None:
+        """As another replica of this hub has it; None: that forgot it."""
+        self._store.take_token(token, record)
+        if record is None or record.revoked_at_ns is not None:
+            self._end(token)
+
+    def _end(self, token: str) -> None:
+        """What it holds open."""
         self._drop_tickets(lambda ticket: ticket.actor.token == token)
         self.live.close(token)
-        return record
 
     def revoke_user(self, user: str) -> None:
         """All that the user has; machines that it brought leave with it."""
         for record in self._store.tokens():
             if record.user == user and record.revoked_at_ns is None:
                 self.revoke(record.id)
+        self.end_jwts(user)
+
+    def end_jwts(self, user: str) -> None:
+        """Of who is no user any more."""
         for token in [id_ for id_, (whose, _) in self._by_jwt.items() if whose == user]:
             del self._by_jwt[token]
-            self._drop_tickets(lambda ticket, id_=token: ticket.actor.token == id_)
-            self.live.close(token)
+            self._end(token)
 
     def _of_jwt(self, token: str) -> Actor | None:
         claims = None if self.jwt is None else self.jwt.claims(token)
@@ -218,7 +237,7 @@ class Access:
     def new_link_code(self, user: str | None = None) -> str:
         """A code that signs one browser in, once; as this user of a hub, if one is named."""
         now_s = self._clock.monotonic_s()
-        code = secrets.token_urlsafe(24)
+        code = self.mark + secrets.token_urlsafe(24)
         _drop(self._links, [each for each, until_s in self._links.items() if until_s < now_s])
         if len(self._links) >= MAX_LINKS:
             self._links.pop(next(iter(self._links)))
@@ -296,7 +315,8 @@ class Access:
         now_s = self._clock.monotonic_s()
         self._drop_tickets(lambda ticket: ticket.until_s <= now_s)
         give_back = self.bounds["tickets"].take(actor)
-        ticket = "".join(secrets.choice(_ALNUM) for _ in range(32))
+        letters = 32 - len(self.mark)
+        ticket = self.mark + "".join(secrets.choice(_ALNUM) for _ in range(letters))
         self._tickets[digest(ticket)] = _Ticket(actor, now_s + TICKET_S, give_back)
         return ticket
 
@@ -313,11 +333,53 @@ class Access:
             return None
         return found.actor if self.is_good(found.actor) else None
 
+    # --- between replicas of a hub -----------------------------------------------
+
+    def pass_on(self, key: bytes) -> dict[str, Any] | None:
+        """Give a ticket or link to the replica to which it was shown; it is used up here."""
+        now_s = self._clock.monotonic_s()
+        if (ticket := self._tickets.pop(key, None)) is not None:
+            ticket.give_back()
+            if not self.is_good(ticket.actor):
+                return None
+            actor = {**asdict(ticket.actor), "scopes": sorted(ticket.actor.scopes)}
+            jwt = self._by_jwt.get(ticket.actor.token or "")
+            return {"ticket": actor, "jwt": jwt, "left_s": ticket.until_s - now_s}
+        if (until_s := self._links.pop(key, None)) is not None:
+            return {"user": self._link_users.pop(key, None), "left_s": until_s - now_s}
+        return None
+
+    def take_passed(self, key: bytes, passed: Mapping[str, Any]) -> None:
+        """What another replica gave away."""
+        until_s = self._clock.monotonic_s() + float(passed["left_s"])
+        if "ticket" not in passed:
+            self._links[key], self._link_users[key] = until_s, passed["user"]
+            return
+        fields: dict[str, Any] = dict(passed["ticket"])
+        fields |= {"confined": None, "scopes": frozenset(map(Scope, fields["scopes"]))}
+        actor = Actor(**fields)
+        if passed["jwt"] is not None and actor.token is not None:
+            user, expires_s = passed["jwt"]
+            self._by_jwt[actor.token] = user, expires_s
+        self._tickets[key] = _Ticket(actor, until_s, self.bounds["tickets"].take(actor))
+
     # --- time -----------------------------------------------------------------
 
     def is_good(self, actor: Actor) -> bool:
         """Whether what let this actor in would still do so."""
         return actor.token is None or self._is_valid(actor.token)
+
+    @contextmanager
+    def lasting(self, actor: Actor) -> Generator[None]:
+        """A call that waits ends with the credential that it came with.
+
+        Raises:
+            TokenRevoked: then; what was asked for may have been done.
+        """
+        with anyio.CancelScope() as scope, self.live.joined(actor, scope.cancel):
+            yield
+        if scope.cancelled_caught:
+            raise TokenRevoked("unknown")
 
     async def close_expired(self) -> None:
         """Ends connections when their token's time is up; runs as long as the server."""

@@ -151,6 +151,8 @@ class Dispatcher:
                 # A caller may leave while it waits or is asked about, not in the middle of a change.
                 with anyio.CancelScope(shield=True):
                     result = await doing
+            if services.records is not None:
+                await services.records.written()
             # A run has it itself, a command without a terminal with the rest of its process.
             passage.exit_code = getattr(getattr(result, "process", result), "exit_code", None)
             result = with_answer(result, passage.granted)

@@ -103,6 +103,6 @@ def _take_sessions(node: RemoteNode, message: str) -> bool:
     with suppress(ValueError, RecursionError):
         fields = json.loads(message)
         if isinstance(fields, dict) and "sessions" in fields:
-            node.sessions = dict(listed(fields["sessions"]))  # pyright: ignore[reportUnknownArgumentType] - JSON
+            node.lists(dict(listed(fields["sessions"])))  # pyright: ignore[reportUnknownArgumentType] - JSON
             return True
     return False

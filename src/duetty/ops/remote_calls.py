@@ -110,6 +110,7 @@ async def forward(
         recorded(node, call, services),
         services.metrics.calling("machine"),
         services.hub.calling(),
+        services.access.lasting(call.actor),
     ):
         if call.operation.route.media:
             return await _document(node, call, hearing)
@@ -227,7 +228,11 @@ def _shaped(node: RemoteNode, operation: Operation[Any, Any], body: bytes) -> An
         raise ServerUnavailable("its answer is not of the shape that was asked for") from error
     if operation.everywhere:
         return [_of(node, each) for each in result[:MAX_LISTED]]
-    return _of(node, result) if isinstance(result, SessionInfo) else result
+    if not isinstance(result, SessionInfo):
+        return result
+    if node.has_joined and operation.name == "session.open":
+        node.has_opened(result.id, result.name)
+    return _of(node, result)
 
 
 def _of(node: RemoteNode, info: SessionInfo) -> SessionInfo:

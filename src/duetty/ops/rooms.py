@@ -161,7 +161,7 @@ async def close_room(services: Services, room: Room) -> None:
 async def _call(params: RoomCallParams, services: Services, actor: Actor) -> RoomResult:
     room = await find_room(services, params.room, actor.user)
     command_id = params.command_id or secrets.token_hex(16)
-    with services.metrics.calling("room"):
+    with services.metrics.calling("room"), services.access.lasting(actor):
         result: Any = await room.call(
             command_id,
             params.tool,

@@ -10,7 +10,7 @@ from duetty.audit import Trail
 from duetty.clock import Clock, SystemClock
 from duetty.config import Settings
 from duetty.hosts import HostClient, Hosts
-from duetty.hub import Claim, Hub, HubMetrics, Membership, Replicas, Rooms, Users
+from duetty.hub import Claim, Hub, HubMetrics, Membership, Replicas, Rooms, SharedRecords, Users
 from duetty.ops.access import Access
 from duetty.ops.guardrail.decision_path import Deciding
 from duetty.ops.page_opening import PageOpening
@@ -80,6 +80,9 @@ class Services:
 
     replicas: Replicas | None = None
     """Of this hub; None where none can join."""
+
+    records: SharedRecords | None = None
+    """Tokens, users and shares, where other replicas of this hub have them too."""
 
     room_claims: dict[str, Claim] = field(default_factory=dict[str, Claim])
     """By which other replicas of this hub find rooms that are here."""

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sqlite3
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -225,6 +225,8 @@ class Store(ReadOnlyStore):
         self._tokens = {token.id: token for token in tokens.tokens(connection)}
         self._tokens_by_hash = {token.hash: token.id for token in self._tokens.values()}
         self._writer = Writer(connection, path, limits=limits, clock=clock)
+        self.on_token: Callable[[str, TokenRecord | None], None] = lambda _id, _record: None
+        """Hears of each token that changes here; not of its uses."""
 
     @classmethod
     def open(
@@ -301,8 +303,19 @@ class Store(ReadOnlyStore):
 
     def add_token(self, record: TokenRecord) -> None:
         """Valid at once."""
-        self._tokens[record.id] = record
-        self._tokens_by_hash[record.hash] = record.id
+        self.take_token(record.id, record)
+        self.on_token(record.id, record)
+
+    def take_token(self, token_id: str, record: TokenRecord | None) -> None:
+        """As another replica of the hub has it; None: that forgot it."""
+        if record is None:
+            self._forget(token_id)
+            return
+        known = self._tokens.get(token_id)
+        if known is not None:
+            record = replace(record, last_used_at_ns=known.last_used_at_ns)
+        self._tokens[token_id] = record
+        self._tokens_by_hash[record.hash] = token_id
         self._save_token(record)
 
     def revoke_token(self, token_id: str) -> TokenRecord:
@@ -318,6 +331,7 @@ class Store(ReadOnlyStore):
             record = replace(record, revoked_at_ns=self._clock.wall_ns())
             self._tokens[token_id] = record
             self._save_token(record)
+            self.on_token(token_id, record)
         return record
 
     def give_key(self, token_id: str, key: str) -> None:
@@ -325,6 +339,7 @@ class Store(ReadOnlyStore):
         record = replace(self._tokens[token_id], key=key)
         self._tokens[token_id] = record
         self._save_token(record)
+        self.on_token(token_id, record)
 
     def valid_token(self, token: str, *, kind: Kind = "token") -> TokenRecord | None:
         """The record behind a token that was shown, if it is valid now; from memory."""
@@ -338,6 +353,10 @@ class Store(ReadOnlyStore):
 
     def forget_token(self, token_id: str) -> None:
         """Refused at once, and no longer listed."""
+        self._forget(token_id)
+        self.on_token(token_id, None)
+
+    def _forget(self, token_id: str) -> None:
         record = self._tokens.pop(token_id, None)
         if record is not None:
             self._tokens_by_hash.pop(record.hash, None)

@@ -330,7 +330,7 @@ def test_revoking_a_token_ends_the_requests_that_wait_with_it(
             pass
         http.delete(f"/tokens/{made['info']['id']}")
 
-        assert refusal(waiting.result(20)) == (403, "auth_invalid")
+        assert refusal(waiting.result(20)) == (403, "token_revoked")
 
 
 def test_revoking_a_token_closes_its_websockets_and_no_others(

@@ -54,6 +54,7 @@ class Bounded:
     def __init__(self) -> None:
         self.bounds = Bounds()
         self.jwt = None
+        self.fetch = None
 
 
 async def never() -> None:

@@ -223,7 +223,9 @@ def test_what_a_plain_call_does_not_have_is_left_to_the_sdk(
     assert plain == 0
 
 
-@pytest.mark.parametrize("name", ["echo", "look", "list", "late", "lost", "crash", "broken"])
+@pytest.mark.parametrize(
+    "name", ["echo", "look", "list", "late", "lost", "crash", "broken", "passed"]
+)
 @pytest.mark.parametrize("era", ["handshake", "modern"])
 def test_every_kind_of_answer_is_the_same_on_a_line(era: str, name: str) -> None:
     extra = {} if era == "handshake" else {"_meta": MODERN}

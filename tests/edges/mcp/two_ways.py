@@ -54,6 +54,13 @@ async def _broken(calls: Calls, arguments: Json) -> Answer:
     return Answer(content={"name": "\udcff"})
 
 
+async def _passed(calls: Calls, arguments: Json) -> Answer:
+    link = {"type": "resource_link", "uri": "upstream+it:a:b", "name": "b", "_meta": {"x/y": 1}}
+    sound = {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}
+    result = {"content": [link, sound], "structuredContent": {"a": None}, "isError": True}
+    return Answer(content={}, passed_on=result | {"_meta": {"duetty/decided_by": "person"}})
+
+
 async def _wait(calls: Calls, arguments: Json) -> Answer:
     await anyio.sleep(arguments.get("wait_s", 3600))
     return Answer(content={"waited": True})
@@ -84,6 +91,7 @@ TOOLS = (
     _tool("lost", _lost),
     _tool("crash", _crash),
     _tool("broken", _broken),
+    _tool("passed", _passed),
     _tool("wait", _wait, parameters={"wait_s": {"type": "number"}}, tail=_tail),
     _tool("routed", _echo, parameters={"text": {**STRING, "x-mcp-header": "Text"}}),
 )

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -65,6 +66,8 @@ def make_app(
         whole = Prefix(whole, prefix)
     if guard.access.jwt is not None:
         whole = JwtKeys(whole, guard.access.jwt)
+    if guard.access.fetch is not None:
+        whole = Passed(whole, guard.access.fetch)
     whole = Fair(PlainPaths(whole), guard.fairness, guard.access.bounds["uploads"])
     return SecurityHeaders(RateLimit(whole, rate_limit, clock))
 
@@ -85,6 +88,27 @@ class JwtKeys:
                 and self._tokens.looks_like_one(token)
             ):
                 await self._tokens.prepare(token)
+        await self._app(scope, receive, send)
+
+
+class Passed:
+    """Has a ticket or a sign-in link here that another replica of the hub made, before it is looked at."""
+
+    def __init__(self, app: ASGIApp, fetch: Callable[[str], Awaitable[None]]) -> None:
+        self._app = app
+        self._fetch = fetch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        for name, value in scope.get("headers", ()):
+            if name == b"authorization" and value[:7].lower() == b"ticket ":
+                await self._fetch(value[7:].decode("latin-1").strip())
+        query: bytes = scope.get("query_string", b"")
+        if (b"ticket=" in query and scope["type"] == "websocket") or (
+            b"code=" in query and scope["path"].endswith("/login")
+        ):
+            fields = parse_qs(query.decode("latin-1"), max_num_fields=100)
+            for given in [*fields.get("ticket", ())[:1], *fields.get("code", ())[:1]]:
+                await self._fetch(given)
         await self._app(scope, receive, send)
 
 

@@ -20,7 +20,7 @@ from duetty.edges.http.errors import error_response
 from duetty.edges.http.headers import DOCUMENT_POLICY
 from duetty.edges.http.peer import GONE
 from duetty.edges.http.stopping import End, Stopping
-from duetty.errors import AuthInvalid, BadArguments, DuettyError, ServerStopping
+from duetty.errors import BadArguments, DuettyError, ServerStopping, TokenRevoked
 from duetty.ops import SESSION_HEADER, Dispatcher, Operation, Stream
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -151,7 +151,7 @@ async def while_wanted(
         scope.cancel()
 
     left = BadArguments("the client went away; the command goes on")
-    revoked = AuthInvalid("this token is no longer valid; the command goes on")
+    revoked = TokenRevoked("unknown")
     with (
         scope,
         stopping.joined(lambda: end(ServerStopping())),

@@ -50,6 +50,7 @@ from duetty.edges.mcp.plain_calls import (
     Envelope,
     PlainCall,
     envelope_of,
+    passed_on_json,
     response_json,
     result_json,
 )
@@ -60,6 +61,7 @@ from duetty.edges.mcp.results import (
     listed_resource,
     listed_template,
     listed_tool,
+    passed_on,
     tool_result,
 )
 from duetty.edges.mcp.sdk import (
@@ -136,6 +138,9 @@ class Use:
     ending: Ending
     abilities: frozenset[Ability]
     """What the client can be asked for."""
+
+    version: str = ""
+    """The revision that the client speaks, where the SDK does not answer it."""
 
     known: Json = field(default_factory=dict[str, Any])
     """Arguments that were left out and found meanwhile: the session."""
@@ -370,9 +375,11 @@ class Core:
 
         A `peer` of None stands for HTTP of the modern era, where no request knows of another.
         """
-        if not self.takes_plain_calls or call.name not in self._has_plain_way:
+        chosen = self._plain_tool(call.name) if self.takes_plain_calls else None
+        if chosen is None:
             return None
-        tool, check = self._tools[call.name]
+        tool, check, dialect = chosen
+        version = call.version
         if call.envelope is not None:
             found = self._envelopes.get(call.envelope)
             if found is None or not (peer is None or peer.is_modern):
@@ -382,18 +389,24 @@ class Core:
             return None
         else:
             asks, tasks, client = peer.abilities, False, peer.client
+            version = peer.version
         if may_ask(tool, asks, call.arguments) or (tasks and tool.tail is not None):
             return None
-        calls = self._calls(caller, client, self._dialect_of[call.name], peer)
-        given = _without_nulls(call.arguments, tool)
         return Use(
             tool=tool,
             check=check,
-            calls=calls,
-            arguments=given,
+            calls=self._calls(caller, client, dialect, peer),
+            arguments=_without_nulls(call.arguments, tool),
             ending=self.ending,
             abilities=asks,
+            version=str(version),
         )
+
+    def _plain_tool(self, name: str) -> tuple[Tool, Check, str] | None:
+        """The tool, what checks its arguments, and whose vocabulary it is of, if it may go the short way."""
+        if name not in self._has_plain_way:
+            return None
+        return *self._tools[name], self._dialect_of[name]
 
     async def answer_plain(
         self, call: PlainCall, use: Use, report: Report | None
@@ -401,14 +414,15 @@ class Core:
         """The whole response; an error is left to the transport, as each tells it in its own way."""
         if call.progress_token is None:
             report = None
-        outcome = await self._with_progress(
-            report, use, partial(use.shaped, result_json, use.calls)
-        )
-        if isinstance(outcome, MCPError):
-            return outcome
-        if call.envelope is not None:
-            outcome += b',"resultType":"complete","_meta":' + self._server_info
-        return response_json(call.id, outcome)
+        stamp = None if call.envelope is None else self._server_info
+
+        def shape(answer: Answer) -> bytes:
+            if answer.passed_on is None:
+                return result_json(answer, stamp)
+            return passed_on_json(passed_on(answer.passed_on, use.version), stamp)
+
+        outcome = await self._with_progress(report, use, partial(use.shaped, shape, use.calls))
+        return outcome if isinstance(outcome, MCPError) else response_json(call.id, outcome)
 
     async def _with_progress(
         self, report: Report | None, use: Use, wait: Callable[[], Awaitable[Any]]

@@ -22,10 +22,23 @@ from mcp.server.subscriptions import (
 from mcp.shared.exceptions import MCPError
 from pydantic import TypeAdapter, ValidationError
 
-from duetty.edges.mcp.core import Core, Use, guarded, missing_by_era
-from duetty.edges.mcp.dialect import Calls, Dialect, Dispatching, Json, Live, LogsWanted, Offered
+from duetty.edges.mcp.arguments import Check
+from duetty.edges.mcp.core import Core, Report, Use, guarded, missing_by_era
+from duetty.edges.mcp.dialect import (
+    Caller,
+    Calls,
+    Dialect,
+    Dispatching,
+    Json,
+    Live,
+    LogsWanted,
+    Offered,
+    Tool,
+)
 from duetty.edges.mcp.elicitation import abilities_of
 from duetty.edges.mcp.live_parts import live_of
+from duetty.edges.mcp.peer import Peer
+from duetty.edges.mcp.plain_calls import PlainCall
 from duetty.edges.mcp.sdk import (
     Context,
     DuettyServer,
@@ -42,6 +55,7 @@ from duetty.ops import Progress
 LISTS, LOGS = "lists of others", "logs of others"
 """What the watches of a connection are known by."""
 
+LOG_LEVEL = t.LOG_LEVEL_META_KEY.encode()
 SEND_S = 5.0
 """For log messages to a client that may not read."""
 
@@ -109,6 +123,27 @@ class LiveCore(Core):
             ending=self.ending,
             abilities=abilities_of(context),
         )
+
+    def _plain_tool(self, name: str) -> tuple[Tool, Check, str] | None:
+        tool = None if name in self._tools else self._live.tool(name)
+        if tool is None:
+            return super()._plain_tool(name)
+        return tool, _unchecked, self._dialect.part_with(partial(_has_tool, name))
+
+    def plain_use(self, call: PlainCall, peer: Peer | None, caller: Caller) -> Use | None:
+        use = super().plain_use(call, peer, caller)
+        if use is None or call.name in self._tools:
+            return use
+        if call.envelope is not None and LOG_LEVEL in call.envelope:
+            return None  # what is logged meanwhile comes beside the answer
+        return replace(use, arguments=call.arguments)
+
+    async def answer_plain(
+        self, call: PlainCall, use: Use, report: Report | None
+    ) -> bytes | MCPError:
+        if call.progress_token is not None and call.name not in self._tools:
+            use = replace(use, calls=replace(use.calls, progress=report))
+        return await super().answer_plain(call, use, report)
 
     async def call_tool(self, context: Context, params: t.CallToolRequestParams) -> HandlerResult:
         level, logs = log_level(context), self._live.logs

@@ -146,8 +146,8 @@ def envelope_of(meta: Json) -> bytes:
     return to_json({key: meta[key] for key in sorted(meta) if key.startswith(RESERVED)})
 
 
-def result_json(answer: Answer) -> bytes:
-    """The members of a result, without its braces."""
+def result_json(answer: Answer, stamp: bytes | None = None) -> bytes:
+    """The members of a result, without its braces; `stamp` is `_meta` of one of the modern era."""
     content = to_json(answer.content, inf_nan_mode="null")
     if answer.blocks is not None:
         blocks = [_block(block) for block in answer.blocks]
@@ -158,11 +158,22 @@ def result_json(answer: Answer) -> bytes:
     if answer.failure is not None:
         blocks.insert(0, _text(answer.failure))
     is_error = b"false" if answer.failure is None else b"true"
-    return b'"content":[%s],"structuredContent":%s,"isError":%s' % (
+    members = b'"content":[%s],"structuredContent":%s,"isError":%s' % (
         b",".join(blocks),
         content,
         is_error,
     )
+    return members if stamp is None else members + b',"resultType":"complete","_meta":' + stamp
+
+
+def passed_on_json(result: Json, stamp: bytes | None) -> bytes:
+    """The same of a result that another server gave, whose own `_meta` comes before the stamp."""
+    if stamp is None:
+        return to_json(result)[1:-1]
+    meta: Json = result.get("_meta") or {}
+    members = to_json({key: each for key, each in result.items() if key != "_meta"})[1:-1]
+    stamped = stamp if not meta else to_json(meta)[:-1] + b"," + stamp[1:]
+    return members + b',"_meta":' + stamped
 
 
 def _block(block: str | Picture) -> bytes:

@@ -1,9 +1,10 @@
 """What a tool answered, as the protocol tells it."""
 
 import mcp_types as t
+from mcp_types.methods import serialize_server_result
 from pydantic_core import to_json
 
-from duetty.edges.mcp.dialect import Answer, Content, Picture, Prompt, Resource, Tool
+from duetty.edges.mcp.dialect import Answer, Content, Json, Picture, Prompt, Resource, Tool
 
 
 def tool_result(answer: Answer) -> t.CallToolResult:
@@ -20,6 +21,13 @@ def tool_result(answer: Answer) -> t.CallToolResult:
         structured_content=answer.content,
         is_error=answer.failure is not None,
     )
+
+
+def passed_on(result: Json, version: str) -> Json:
+    """Another server's result as a client of this revision gets it: without what that does not know."""
+    whole = t.CallToolResult.model_validate(result, by_name=False)
+    dumped = whole.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return serialize_server_result("tools/call", version, dumped)
 
 
 def _block(block: str | Picture) -> t.ContentBlock:
