@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from duetty.clock import SystemClock
 from duetty.descriptors import connections, strangers
+from duetty.ops.fairness import Fairness
 from duetty.ops.shares import Shares
 from duetty.session import MAX_VIEWERS
 
@@ -76,6 +78,9 @@ class Bounds:
 
     def __init__(self) -> None:
         self._shares = {bound.name: bound.shares() for bound in TABLE}
+        self.fairness = Fairness(SystemClock())
+        """What each has used of the loop and of what it reads."""
+
         self.strangers: dict[Any, str] = {}
         """Connections that have shown no credential yet, oldest first, and their sources."""
 

@@ -1,120 +1,17 @@
-"""How much of the loop, and of what it reads, one credential may have while others want some.
-
-Paid for afterwards: who has used more than its share waits for its next answer or message until that
-is made up for. One that owes too much, or goes on for too long, is refused and its connection closed.
-A connection that has shown no credential answers for itself.
-"""
+"""Around the whole application: each request and WebSocket is its credential's (`ops/fairness.py`)."""
 
 import math
-import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Callable
 from itertools import count
-from types import coroutine
-from typing import Any, TypeVar
 
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from duetty.calls import Actor
-from duetty.clock import Clock
 from duetty.edges.http.errors import error_response
-from duetty.edges.http.limits import Bucket
 from duetty.edges.http.peer import ADMITTED, CONNECTION
 from duetty.errors import Exhausted, RateLimited
-from duetty.ops import Shares
-
-LOOP_SHARE, LOOP_AT_ONCE_S = 0.5, 0.5
-"""Seconds of the loop's time a second. Alone, a credential may have all of it."""
-
-OTHERS_S = 1.0
-"""Who asked for something so long ago still counts as another user who is there."""
-
-BYTES_PER_S, BYTES_AT_ONCE = 16 * 1024 * 1024, 64 * 1024 * 1024
-MESSAGES_PER_S = 2_000
-"""Requests and WebSocket messages; a quick typist sends twenty."""
-
-MAX_OWED_S = 5.0
-"""Who owes more is refused."""
-
-GREEDY_S = 30.0
-"""A WebSocket that has to wait at every message for so long is closed."""
-
-T = TypeVar("T")
-
-
-class Fairness:
-    """What each owner has used: a credential, or a connection without one."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._time = Bucket(LOOP_SHARE, clock, at_once=LOOP_AT_ONCE_S)
-        self._bytes = Bucket(BYTES_PER_S, clock, at_once=BYTES_AT_ONCE)
-        self._messages = Bucket(MESSAGES_PER_S, clock)
-        self._last = self._before = ("", -math.inf)
-        """The two owners who were heard last, and when."""
-
-    def heard(self, owner: str) -> None:
-        now_s = self._clock.monotonic_s()
-        if self._last[0] != owner:
-            self._before = self._last
-        self._last = (owner, now_s)
-
-    def asked(self, owner: str, size: int = 0) -> None:
-        """A request or a message came."""
-        self.heard(owner)
-        self._messages.spend(owner, 1)
-        if size:
-            self._bytes.spend(owner, size)
-
-    def read(self, owner: str, size: int) -> None:
-        self._bytes.spend(owner, size)
-
-    def ran(self, owner: str, seconds: float) -> None:
-        self._time.spend(owner, seconds)
-
-    def owed_s(self, owner: str) -> float:
-        """How long it has to wait until it has what it used."""
-        owed_s = max(self._bytes.owed_s(owner), self._messages.owed_s(owner))
-        return max(owed_s, self._time.owed_s(owner)) if self._has_others(owner) else owed_s
-
-    def _has_others(self, owner: str) -> bool:
-        other = self._before if self._last[0] == owner else self._last
-        return self._clock.monotonic_s() - other[1] < OTHERS_S
-
-
-def is_free(actor: Actor) -> bool:
-    """Whether it waits for nobody: the person at this machine."""
-    return actor.kind == "person" and actor.token is None
-
-
-@coroutine
-def timed(awaited: Awaitable[T], ran: Callable[[float], object]) -> Generator[Any, Any, T]:
-    """The same, with the processor time of each of its turns told."""
-    steps = awaited.__await__()
-    step: Callable[[], Any] = lambda: next(steps)  # noqa: E731 - the first of them
-    while True:
-        began_s = time.thread_time()
-        try:
-            waited_for = step()
-        except StopIteration as ended:
-            return ended.value
-        finally:
-            ran(time.thread_time() - began_s)
-        try:
-            sent = yield waited_for
-        except BaseException as error:  # noqa: BLE001 - whatever it is, it is theirs to see
-            step = _throwing(steps, error)
-        else:
-            step = _sending(steps, sent)
-
-
-def _throwing(steps: Generator[Any, Any, Any], error: BaseException) -> Callable[[], Any]:
-    return lambda: steps.throw(error)
-
-
-def _sending(steps: Generator[Any, Any, Any], sent: Any) -> Callable[[], Any]:
-    return lambda: steps.send(sent)
-
+from duetty.ops import MAX_OWED_S, Fairness, Shares, is_free, timed
 
 _numbers = count(1)
 
@@ -123,7 +20,7 @@ TURN = "duetty.turn"
 
 
 class Fair:
-    """Around the whole application: each request is its credential's, from when that is known."""
+    """Each request is its credential's, from when that is known."""
 
     def __init__(self, app: ASGIApp, fairness: Fairness, uploads: Shares) -> None:
         self._app = app

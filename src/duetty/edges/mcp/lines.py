@@ -7,6 +7,7 @@ Plain calls of a client that the SDK has met are answered past it (`plain`).
 """
 
 import json
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -15,7 +16,6 @@ from typing import Any, Protocol, cast
 import anyio
 import mcp_types as t
 from anyio.abc import ByteStream, SocketAttribute, TaskGroup
-from anyio.streams.buffered import BufferedByteReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.server.lowlevel.server import Server
 from mcp.server.runner import serve_dual_era_loop
@@ -26,13 +26,24 @@ from mcp_types import jsonrpc_message_adapter
 from duetty.calls import Confinement
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
+from duetty.edges.mcp.line_reader import LineReader, LineRefused
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain_calls import PlainCall, odd_json, plain_call, progress_json
 from duetty.edges.mcp.sdk import request_key
-from duetty.errors import BadArguments, DuettyError
+from duetty.errors import BadArguments, DuettyError, Exhausted
+from duetty.ops import Bounds, timed
+from duetty.wire.json_values import MAX_VALUES, has_few_values
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""A longer message ends the connection; the bridge refuses it before."""
+MAX_UNSENT = 64
+"""Answers that wait for a host to read; it is not read from while there are more."""
+
+UNSENT_S = 0.01
+"""Between two looks at that."""
+
+TOLD_S = 1.0
+"""For a connection that is closed to hear why."""
+
+_ID = re.compile(rb'"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")')
 
 BAD_ID = "Invalid request: an id is a string or a whole number"
 
@@ -61,22 +72,24 @@ class Lines:
 
     stream: ByteStream
     caller: Caller
+    bounds: Bounds
 
     async def serve(self) -> None:
         """Until the other end closes; calls on their way are cancelled, commands go on."""
-        read = BufferedByteReceiveStream(self.stream)
+        read = LineReader(self.stream, self.caller.actor, self.bounds)
         answers, to_write = anyio.create_memory_object_stream[Out](32)
         async with anyio.create_task_group() as tasks, answers, to_write:
             tasks.start_soon(self._write, to_write)
             peer = Peer()
             try:
-                await self._serve_messages(read, answers, peer)
+                await timed(self._serve_messages(read, answers, peer), read.ran)
             finally:
                 peer.go()
+                read.close()
                 tasks.cancel_scope.cancel()
 
     async def _serve_messages(
-        self, read: BufferedByteReceiveStream, answers: MemoryObjectSendStream[Out], peer: Peer
+        self, read: LineReader, answers: MemoryObjectSendStream[Out], peer: Peer
     ) -> None:
         caller, names = replace(self.caller, peer=peer), None
         while (message := await _next_message(read, answers)) is not None:
@@ -197,7 +210,7 @@ async def _serve_era(
     run: _Run,
     first: t.JSONRPCMessage,
     *,
-    read: BufferedByteReceiveStream,
+    read: LineReader,
     answers: MemoryObjectSendStream[Out],
 ) -> None:
     send, receive = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -206,7 +219,7 @@ async def _serve_era(
         message: t.JSONRPCMessage | None = first
         while message is not None:
             await send.send(SessionMessage(message))
-            message = await _next_message(read, answers, _PlainWay(run, answers, tasks))
+            message = await _next_message(read, answers, _PlainWay(run, answers, tasks, read.ran))
         tasks.cancel_scope.cancel()
 
 
@@ -215,14 +228,18 @@ class _PlainWay:
     run: _Run
     answers: MemoryObjectSendStream[Out]
     tasks: TaskGroup
+    ran: Callable[[float], None]
 
     def takes(self, line: bytes) -> bool:
         """Whether the line is a plain call, which is then on its way."""
         found = self.run.plain(line)
         if found is None:
             return False
-        self.tasks.start_soon(self.run.answer, *found, self.answers)
+        self.tasks.start_soon(self._answer, *found)
         return True
+
+    async def _answer(self, call: PlainCall, use: Use) -> None:
+        await timed(self.run.answer(call, use, self.answers), self.ran)
 
 
 def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str | None]:
@@ -256,26 +273,26 @@ def _confined(caller: Caller, message: t.JSONRPCRequest) -> Caller:
 
 
 async def _next_message(
-    read: BufferedByteReceiveStream,
+    read: LineReader,
     answers: MemoryObjectSendStream[Out],
     plain: _PlainWay | None = None,
 ) -> t.JSONRPCMessage | None:
     """The next message for the SDK, or None at the end; lines that are none are answered with an error."""
     while True:
+        await _while(lambda: answers.statistics().tasks_waiting_send > MAX_UNSENT)
         try:
-            line = await read.receive_until(b"\n", MAX_LINE_BYTES)
-        except anyio.DelimiterNotFound:
-            await answers.send(
-                _refusal(t.INVALID_REQUEST, f"a message has at most {MAX_LINE_BYTES} bytes")
-            )
+            line = await read.next()
+        except (LineRefused, Exhausted) as refused:
+            await answers.send(_refusal(t.INVALID_REQUEST, str(refused)))
+            with anyio.move_on_after(TOLD_S):
+                await _while(lambda: answers.statistics().current_buffer_used > 0)
             return None
-        except (
-            anyio.EndOfStream,
-            anyio.IncompleteRead,
-            anyio.BrokenResourceError,
-            anyio.ClosedResourceError,
-        ):
+        except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return None
+        if not has_few_values(line):
+            too_many = f"Parse error: a message has at most {MAX_VALUES} values"
+            await answers.send(_refusal(t.PARSE_ERROR, too_many, _id_in(line)))
+            continue
         if not line.strip() or (plain is not None and plain.takes(line)):
             continue
         try:
@@ -290,6 +307,12 @@ async def _next_message(
         return message
 
 
+async def _while(is_so: Callable[[], bool]) -> None:
+    """The stream tells nobody when its state changes, and it seldom has to be waited for."""
+    while is_so():  # noqa: ASYNC110
+        await anyio.sleep(UNSENT_S)
+
+
 def _message(line: bytes) -> t.JSONRPCMessage:
     """Raises:
     ValueError: if it is none.
@@ -300,6 +323,14 @@ def _message(line: bytes) -> t.JSONRPCMessage:
         if (odd := odd_json(line)) is None:
             raise
         return jsonrpc_message_adapter.validate_python(odd, by_name=False)
+
+
+def _id_in(line: bytes) -> str | int | None:
+    """What looks like the id of a message that is not parsed: at its beginning or its end."""
+    found = _ID.search(line[:200]) or _ID.search(line[-200:])
+    if found is None:
+        return None
+    return int(found[1]) if found[1].isdigit() else found[1][1:-1].decode("utf-8", "replace")
 
 
 def _has_id(line: bytes) -> bool:

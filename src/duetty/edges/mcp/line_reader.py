@@ -1,0 +1,95 @@
+"""Lines of one connection of the unix socket, as fast as its share allows.
+
+All hosts of this machine come with the same credential and share what it may have of the loop. Which of
+them is greedy is known by what its own connection used: that one is closed in the end, and is told why.
+"""
+
+from collections.abc import Callable
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import ByteStream
+
+from duetty.calls import Actor
+from duetty.clock import SystemClock
+from duetty.ops import GREEDY_S, LOOP_AT_ONCE_S, LOOP_SHARE, Bounds, Bucket
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+"""A longer message ends the connection; the bridge refuses it before."""
+
+PART_BYTES = 64 * 1024
+TURN_LINES = 32
+"""Taken in a row before everybody else has a turn."""
+
+LONGEST_SLEEP_S = 1.0
+
+TOO_LONG = f"a message has at most {MAX_LINE_BYTES} bytes"
+TOO_GREEDY = "this connection used more than its share of the server's time"
+
+
+class LineRefused(Exception):
+    """Nothing more is read of this connection, for the reason that it is made with."""
+
+
+class LineReader:
+    def __init__(self, stream: ByteStream, actor: Actor, bounds: Bounds) -> None:
+        self._stream = stream
+        self._actor = actor
+        self._bounds = bounds
+        self._fairness = bounds.fairness
+        self._own = Bucket(LOOP_SHARE, SystemClock(), at_once=LOOP_AT_ONCE_S)
+        self._kept = bytearray()
+        self._searched = 0
+        self._taken = 0
+        self._waits_since_s: float | None = None
+        self._give_back: Callable[[], None] = lambda: None
+
+    def ran(self, seconds: float) -> None:
+        """What a call of this connection took of the loop."""
+        self._fairness.ran(self._actor.identity, seconds)
+        self._own.spend("", seconds)
+
+    async def next(self) -> bytes:
+        """The next line, without its end.
+
+        Raises:
+            LineRefused: if it is too long, or the connection too greedy.
+            Exhausted: if what arrives is more than the share of its credential.
+        """
+        await self._wait_for_turn()
+        self._taken += 1
+        if self._taken % TURN_LINES == 0:
+            await anyio.lowlevel.checkpoint()
+        while (end := self._kept.find(b"\n", self._searched)) < 0:
+            self._searched = len(self._kept)
+            if self._searched > MAX_LINE_BYTES:
+                raise LineRefused(TOO_LONG)
+            self._kept += await self._stream.receive(PART_BYTES)
+            self._hold(len(self._kept))
+        line = bytes(self._kept[:end])
+        del self._kept[: end + 1]
+        self._searched = 0
+        self._hold(len(self._kept) if len(self._kept) > PART_BYTES else 0)
+        self._fairness.heard(self._actor.identity)
+        return line
+
+    def close(self) -> None:
+        self._hold(0)
+
+    def _hold(self, size: int) -> None:
+        self._give_back()
+        self._give_back = lambda: None
+        if size > PART_BYTES:
+            self._give_back = self._bounds["uploads"].take(self._actor, amount=size)
+
+    async def _wait_for_turn(self) -> None:
+        owner = self._actor.identity
+        if not self._own.owed_s("") or not self._fairness.owed_time_s(owner):
+            self._waits_since_s = None
+        elif self._waits_since_s is None:
+            self._waits_since_s = anyio.current_time()
+        while (owed_s := self._fairness.owed_time_s(owner)) > 0:
+            since_s = self._waits_since_s
+            if since_s is not None and anyio.current_time() - since_s > GREEDY_S:
+                raise LineRefused(TOO_GREEDY)
+            await anyio.sleep(min(owed_s, LONGEST_SLEEP_S))

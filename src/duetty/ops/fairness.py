@@ -1,0 +1,162 @@
+"""How much of the loop, and of what it reads, one credential may have while others want some.
+
+Paid for afterwards: who has used more than its share waits for its next answer or message until that
+is made up for. One that owes too much, or goes on for too long, is refused and its connection closed.
+A connection that has shown no credential answers for itself.
+"""
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from types import coroutine
+from typing import Any, TypeVar
+
+from duetty.calls import Actor
+from duetty.clock import Clock
+
+LOOP_SHARE, LOOP_AT_ONCE_S = 0.5, 0.5
+"""Seconds of the loop's time a second. Alone, a credential may have all of it."""
+
+OTHERS_S = 1.0
+"""Who asked for something so long ago still counts as another user who is there."""
+
+BYTES_PER_S, BYTES_AT_ONCE = 16 * 1024 * 1024, 64 * 1024 * 1024
+MESSAGES_PER_S = 2_000
+"""Requests and WebSocket messages; a quick typist sends twenty."""
+
+MAX_OWED_S = 5.0
+"""Who owes more is refused."""
+
+GREEDY_S = 30.0
+"""A WebSocket that has to wait at every message for so long is closed."""
+
+MAX_OWNERS = 4_096
+"""Owners remembered; the one not heard of for longest starts anew."""
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class _Bucket:
+    left: float
+    at_s: float
+
+
+class Bucket:
+    """So much a second for each owner, and `at_once` after a pause: what a second gives, if nothing is said."""
+
+    def __init__(self, per_s: float, clock: Clock, *, at_once: float | None = None) -> None:
+        self._per_s = per_s
+        self._at_once = per_s if at_once is None else at_once
+        self._clock = clock
+        self._owners: OrderedDict[str, _Bucket] = OrderedDict()
+
+    def take(self, owner: str) -> float:
+        """One, if there is one: 0, or the seconds until there is."""
+        bucket = self._filled(owner)
+        if bucket.left < 1:
+            return (1 - bucket.left) / self._per_s
+        bucket.left -= 1
+        return 0.0
+
+    def spend(self, owner: str, amount: float) -> None:
+        """So much, whether it is there or owed from now on."""
+        self._filled(owner).left -= amount
+
+    def owed_s(self, owner: str) -> float:
+        """The seconds until nothing is owed."""
+        return (
+            0.0 if owner not in self._owners else max(0.0, -self._filled(owner).left / self._per_s)
+        )
+
+    def _filled(self, owner: str) -> _Bucket:
+        now_s = self._clock.monotonic_s()
+        bucket = self._owners.get(owner)
+        if bucket is None:
+            bucket = self._owners[owner] = _Bucket(self._at_once, now_s)
+            if len(self._owners) > MAX_OWNERS:
+                self._owners.popitem(last=False)
+        self._owners.move_to_end(owner)
+        bucket.left = min(self._at_once, bucket.left + (now_s - bucket.at_s) * self._per_s)
+        bucket.at_s = now_s
+        return bucket
+
+
+class Fairness:
+    """What each owner has used: a credential, or a connection without one."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._time = Bucket(LOOP_SHARE, clock, at_once=LOOP_AT_ONCE_S)
+        self._bytes = Bucket(BYTES_PER_S, clock, at_once=BYTES_AT_ONCE)
+        self._messages = Bucket(MESSAGES_PER_S, clock)
+        self._last = self._before = ("", -math.inf)
+        """The two owners who were heard last, and when."""
+
+    def heard(self, owner: str) -> None:
+        now_s = self._clock.monotonic_s()
+        if self._last[0] != owner:
+            self._before = self._last
+        self._last = (owner, now_s)
+
+    def asked(self, owner: str, size: int = 0) -> None:
+        """A request or a message came."""
+        self.heard(owner)
+        self._messages.spend(owner, 1)
+        if size:
+            self._bytes.spend(owner, size)
+
+    def read(self, owner: str, size: int) -> None:
+        self._bytes.spend(owner, size)
+
+    def ran(self, owner: str, seconds: float) -> None:
+        self._time.spend(owner, seconds)
+
+    def owed_s(self, owner: str) -> float:
+        """How long it has to wait until it has what it used."""
+        traffic_s = max(self._bytes.owed_s(owner), self._messages.owed_s(owner))
+        return max(traffic_s, self.owed_time_s(owner))
+
+    def owed_time_s(self, owner: str) -> float:
+        """The same for the loop's time alone, which nobody owes who is alone."""
+        return self._time.owed_s(owner) if self._has_others(owner) else 0.0
+
+    def _has_others(self, owner: str) -> bool:
+        other = self._before if self._last[0] == owner else self._last
+        return self._clock.monotonic_s() - other[1] < OTHERS_S
+
+
+def is_free(actor: Actor) -> bool:
+    """Whether it waits for nobody: the person at this machine."""
+    return actor.kind == "person" and actor.token is None
+
+
+@coroutine
+def timed(awaited: Awaitable[T], ran: Callable[[float], object]) -> Generator[Any, Any, T]:
+    """The same, with the processor time of each of its turns told."""
+    steps = awaited.__await__()
+    step: Callable[[], Any] = lambda: next(steps)  # noqa: E731 - the first of them
+    while True:
+        began_s = time.thread_time()
+        try:
+            waited_for = step()
+        except StopIteration as ended:
+            return ended.value
+        finally:
+            ran(time.thread_time() - began_s)
+        try:
+            sent = yield waited_for
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is theirs to see
+            step = _throwing(steps, error)
+        else:
+            step = _sending(steps, sent)
+
+
+def _throwing(steps: Generator[Any, Any, Any], error: BaseException) -> Callable[[], Any]:
+    return lambda: steps.throw(error)
+
+
+def _sending(steps: Generator[Any, Any, Any], sent: Any) -> Callable[[], Any]:
+    return lambda: steps.send(sent)
