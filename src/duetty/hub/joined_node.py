@@ -27,6 +27,7 @@ from duetty.hub.streams import (
     Stream,
     Streams,
 )
+from duetty.wire.json_values import has_few_values
 
 log = logging.getLogger("duetty.hub")
 
@@ -83,6 +84,8 @@ async def greet(channel: Channel, *, hub: Mapping[str, object]) -> Hello:
     with anyio.move_on_after(HELLO_S):
         message = await channel.receive()
     try:
+        if not has_few_values(message or ""):
+            raise ValueError("too many values")
         fields = cast("dict[str, Any]", json.loads(message or ""))
         public, signature = str(fields["node"]), str(fields["signature"])
         protocols = [each for each in fields["protocols"] if isinstance(each, int)]

@@ -69,6 +69,7 @@ TABLE = (
     Bound(name="subscriptions", what="MCP subscriptions", most=_fixed(1_024), each=1 / 2),
     Bound(name="tasks", what="MCP tasks", most=_fixed(1_000)),
     Bound(name="waits", what="calls that wait", most=_fixed(1_024)),
+    Bound(name="answers", what="bytes of answers that wait to be read", most=_fixed(64 * MIB)),
     Bound(name="uploads", what="bytes of requests that arrive", most=_fixed(64 * MIB)),
 )
 

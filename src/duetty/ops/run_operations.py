@@ -185,7 +185,11 @@ async def run_result(
     answer: RunAnswer, session: Session, params: WatchParams, who: Actor
 ) -> RunResult:
     output, blocks = answer.output, answer.blocks
-    shown = await screen_shape(session, styled=params.format == "styled") if params.screen else None
+    shown = (
+        await screen_shape(session, styled=params.format == "styled", owner=who.identity)
+        if params.screen
+        else None
+    )
     changed = session.shown.changes(who.identity, session.rows())
     cursor = session.cursor
     last = blocks[-1] if blocks else session.open_block
@@ -235,7 +239,9 @@ async def _wait(
             details={
                 "state": session.state().word,
                 "generation": session.activity.generation,
-                "screen": await screen_shape(session, styled=params.format == "styled"),
+                "screen": await screen_shape(
+                    session, styled=params.format == "styled", owner=actor.identity
+                ),
             },
         )
     reason, match, block = found
@@ -252,7 +258,7 @@ async def _wait(
         terminal=session.terminal_mode,
         block=block,
         exit_code=exit_code_of(session),
-        screen=await screen_shape(session, styled=params.format == "styled"),
+        screen=await screen_shape(session, styled=params.format == "styled", owner=actor.identity),
         scrollback_lines=session.total_rows,
         last_activity_ms=int(session.activity.quiet_s() * 1000),
     )
@@ -300,7 +306,7 @@ async def _idle(params: IdleParams, session: Session, services: Services, actor:
             details={"generation": session.activity.generation, "state": session.state().word},
         )
     return Idle(
-        screen=await screen_shape(session, styled=params.format == "styled"),
+        screen=await screen_shape(session, styled=params.format == "styled", owner=actor.identity),
         scrollback_lines=session.total_rows,
         generation=session.activity.generation,
         last_activity_ms=int(session.activity.quiet_s() * 1000),

@@ -138,8 +138,18 @@ class Follower:
         ):
             return last.snapshot
         seq, offset = session.log.seq, session.journal.end
+
+        def begun() -> None:
+            nonlocal seq, offset, cols, rows
+            seq, offset = session.log.seq, session.journal.end
+            cols, rows = session.terminal_size
+
         screen = await drawn(
-            session, lambda it: it.dump(scrollback_rows=scrollback_rows), cells=cells
+            session,
+            lambda it: it.dump(scrollback_rows=scrollback_rows),
+            cells=cells,
+            owner=f"viewers of {session.profile.id}",
+            begun=begun,
         )
         snapshot = Snapshot(seq=seq, offset=offset, cols=cols, rows=rows, screen=screen)
         session.last_dump = _Dumped(

@@ -11,9 +11,12 @@ from duetty.calls import Actor
 from duetty.edges.http.errors import error_response
 from duetty.edges.http.peer import ADMITTED, CONNECTION
 from duetty.errors import Exhausted, RateLimited
-from duetty.ops import MAX_OWED_S, Fairness, Shares, is_free, timed
+from duetty.ops import MAX_OWED_S, Bounds, is_free, timed
 
 _numbers = count(1)
+
+PART_BYTES = 256 * 1024
+"""Of an answer, given to the connection at once."""
 
 TURN = "duetty.turn"
 """In the state of a request or a WebSocket: its `Turn`."""
@@ -22,13 +25,12 @@ TURN = "duetty.turn"
 class Fair:
     """Each request is its credential's, from when that is known."""
 
-    def __init__(self, app: ASGIApp, fairness: Fairness, uploads: Shares) -> None:
+    def __init__(self, app: ASGIApp, bounds: Bounds) -> None:
         self._app = app
-        self._fairness = fairness
-        self._uploads = uploads
+        self._bounds = bounds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        turn = Turn(self._fairness, self._uploads, scope)
+        turn = Turn(self._bounds, scope)
         try:
             await timed(self._app(scope, *turn.between(receive, send)), turn.ran)
         finally:
@@ -38,9 +40,10 @@ class Fair:
 class Turn:
     """One request, or one WebSocket: whose it is, and what it holds."""
 
-    def __init__(self, fairness: Fairness, uploads: Shares, scope: Scope) -> None:
-        self._fairness = fairness
-        self._uploads = uploads
+    def __init__(self, bounds: Bounds, scope: Scope) -> None:
+        self._fairness = bounds.fairness
+        self._uploads = bounds["uploads"]
+        self._answers = bounds["answers"]
         self._scope = scope
         self._actor: Actor | None = None
         self._body_bytes = 0
@@ -105,15 +108,50 @@ class Turn:
                 await self._wait()
             return message
 
+        begun: Message | None = None
+
         async def sent(message: Message) -> None:
+            nonlocal begun
             if self._is_refused:
                 return
             if message["type"] == "http.response.start":
                 await self._wait()
+                if not self._is_free and _is_large(message):
+                    begun = message  # goes with its body, or is not said
+                    return
+            elif begun is not None:
+                start, begun = begun, None
+                if not message.get("more_body"):
+                    await self._send_large(start, message.get("body", b""), receive, send)
+                    return
+                await send(start)
             await send(message)
 
         return received, sent
 
+    async def _send_large(self, start: Message, body: bytes, receive: Receive, send: Send) -> None:
+        """In parts, as the client reads them: what it does not read counts as its own."""
+        try:
+            give_back = self._answers.take(self._actor, amount=len(body)) if self._actor else None
+        except Exhausted as error:
+            self._is_refused = True
+            await error_response(error)(self._scope, receive, send)
+            return
+        try:
+            await send(start)
+            for place in range(0, len(body), PART_BYTES):
+                part = body[place : place + PART_BYTES]
+                more = place + PART_BYTES < len(body)
+                await send({"type": "http.response.body", "body": part, "more_body": more})
+        finally:
+            if give_back is not None:
+                give_back()
+
     async def _wait(self) -> None:
         if not self._is_free and (owed_s := self._fairness.owed_s(self._owner)) > 0:
             await anyio.sleep(min(owed_s, MAX_OWED_S))
+
+
+def _is_large(start: Message) -> bool:
+    sizes = [value for name, value in start["headers"] if name == b"content-length"]
+    return any(size.isdigit() and int(size) > PART_BYTES for size in sizes)

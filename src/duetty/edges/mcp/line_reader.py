@@ -4,11 +4,12 @@ All hosts of this machine come with the same credential and share what it may ha
 them is greedy is known by what its own connection used: that one is closed in the end, and is told why.
 """
 
+import select
 from collections.abc import Callable
 
 import anyio
 import anyio.lowlevel
-from anyio.abc import ByteStream
+from anyio.abc import ByteStream, SocketAttribute
 
 from duetty.calls import Actor
 from duetty.clock import SystemClock
@@ -22,6 +23,12 @@ TURN_LINES = 32
 """Taken in a row before everybody else has a turn."""
 
 LONGEST_SLEEP_S = 1.0
+
+MAX_UNANSWERED = 32
+"""Requests of one connection. With more it is heard slowly, until it has read some of its answers."""
+
+SLOWLY_S, LOOK_S = 0.1, 0.01
+"""Between two lines then, and between two looks at that."""
 
 TOO_LONG = f"a message has at most {MAX_LINE_BYTES} bytes"
 TOO_GREEDY = "this connection used more than its share of the server's time"
@@ -43,6 +50,11 @@ class LineReader:
         self._taken = 0
         self._waits_since_s: float | None = None
         self._give_back: Callable[[], None] = lambda: None
+        self.gone: Callable[[], None] = lambda: None
+        """Ends the connection at once."""
+
+        self.unanswered: set[object] = set()
+        """Requests on their way."""
 
     def ran(self, seconds: float) -> None:
         """What a call of this connection took of the loop."""
@@ -57,6 +69,7 @@ class LineReader:
             Exhausted: if what arrives is more than the share of its credential.
         """
         await self._wait_for_turn()
+        await self._wait_for_answers()
         self._taken += 1
         if self._taken % TURN_LINES == 0:
             await anyio.lowlevel.checkpoint()
@@ -81,6 +94,23 @@ class LineReader:
         self._give_back = lambda: None
         if size > PART_BYTES:
             self._give_back = self._bounds["uploads"].take(self._actor, amount=size)
+
+    async def _wait_for_answers(self) -> None:
+        """Each may be large, and is held until it is read. Some wait for long: one more line is heard then."""
+        with anyio.move_on_after(SLOWLY_S):
+            while len(self.unanswered) > MAX_UNANSWERED:
+                if self._has_left():
+                    self.gone()
+                await anyio.sleep(LOOK_S)
+
+    def _has_left(self) -> bool:
+        """Whether it closed its end; nothing else tells who does not read."""
+        raw = self._stream.extra(SocketAttribute.raw_socket, None)  # noqa: S610 - no Django here
+        if raw is None:
+            return False
+        looking = select.poll()
+        looking.register(raw.fileno(), select.POLLHUP)
+        return any(events & select.POLLHUP for _, events in looking.poll(0))
 
     async def _wait_for_turn(self) -> None:
         owner = self._actor.identity

@@ -26,19 +26,13 @@ from mcp_types import jsonrpc_message_adapter
 from duetty.calls import Confinement
 from duetty.edges.mcp.core import Core, Use
 from duetty.edges.mcp.dialect import Caller
-from duetty.edges.mcp.line_reader import LineReader, LineRefused
+from duetty.edges.mcp.line_reader import LOOK_S, LineReader, LineRefused
 from duetty.edges.mcp.peer import Peer
 from duetty.edges.mcp.plain_calls import PlainCall, odd_json, plain_call, progress_json
 from duetty.edges.mcp.sdk import request_key
 from duetty.errors import BadArguments, DuettyError, Exhausted
 from duetty.ops import Bounds, timed
 from duetty.wire.json_values import MAX_VALUES, has_few_values
-
-MAX_UNSENT = 64
-"""Answers that wait for a host to read; it is not read from while there are more."""
-
-UNSENT_S = 0.01
-"""Between two looks at that."""
 
 TOLD_S = 1.0
 """For a connection that is closed to hear why."""
@@ -79,7 +73,8 @@ class Lines:
         read = LineReader(self.stream, self.caller.actor, self.bounds)
         answers, to_write = anyio.create_memory_object_stream[Out](32)
         async with anyio.create_task_group() as tasks, answers, to_write:
-            tasks.start_soon(self._write, to_write)
+            read.gone = tasks.cancel_scope.cancel
+            tasks.start_soon(self._write, to_write, read)
             peer = Peer()
             try:
                 await timed(self._serve_messages(read, answers, peer), read.ran)
@@ -106,7 +101,9 @@ class Lines:
                 continue
             served = await self.served_for(names)
             raw = self.stream.extra(SocketAttribute.raw_socket, None)  # noqa: S610 - no Django here
-            run = _Run(core=served.core, server=served.server, caller=caller, raw=raw)
+            run = _Run(
+                core=served.core, server=served.server, caller=caller, raw=raw, gone=read.gone
+            )
             if isinstance(message, t.JSONRPCRequest) and message.method == "server/discover":
                 await _answer_apart(run, message, answers)
             else:
@@ -121,12 +118,16 @@ class Lines:
             return _refusal(t.INVALID_PARAMS, reason, message.id)
         return SessionMessage(t.JSONRPCResponse(jsonrpc="2.0", id=message.id, result={}))
 
-    async def _write(self, messages: MemoryObjectReceiveStream[Out]) -> None:
+    async def _write(self, messages: MemoryObjectReceiveStream[Out], read: LineReader) -> None:
         try:
             async for item in messages:
                 await self.stream.send(item if isinstance(item, bytes) else _line(item))
+                if isinstance(item, SessionMessage) and isinstance(
+                    item.message, t.JSONRPCResponse | t.JSONRPCError
+                ):
+                    read.unanswered.discard(item.message.id)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
-            return  # the reader sees the end, too
+            read.gone()  # what it said before and was not heard yet is nobody's any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,9 @@ class _Run:
     caller: Caller
     raw: socket.socket | None
     """What is behind the stream: its own way of sending takes two turns of the loop."""
+
+    gone: Callable[[], None]
+    """Called when nobody reads any more."""
 
     async def __call__(
         self,
@@ -189,7 +193,8 @@ class _Run:
         except BlockingIOError:
             sent = 0
         except OSError:
-            return  # the reader sees the end, too
+            self.gone()
+            return
         if sent < len(line):
             answers.send_nowait(line[sent:])  # not a moment later: half of it is out
 
@@ -218,8 +223,9 @@ async def _serve_era(
         tasks.start_soon(run, receive, answers.clone())
         message: t.JSONRPCMessage | None = first
         while message is not None:
+            _note(message, read.unanswered)
             await send.send(SessionMessage(message))
-            message = await _next_message(read, answers, _PlainWay(run, answers, tasks, read.ran))
+            message = await _next_message(read, answers, _PlainWay(run, answers, tasks, read))
         tasks.cancel_scope.cancel()
 
 
@@ -228,7 +234,7 @@ class _PlainWay:
     run: _Run
     answers: MemoryObjectSendStream[Out]
     tasks: TaskGroup
-    ran: Callable[[float], None]
+    read: LineReader
 
     def takes(self, line: bytes) -> bool:
         """Whether the line is a plain call, which is then on its way."""
@@ -239,7 +245,23 @@ class _PlainWay:
         return True
 
     async def _answer(self, call: PlainCall, use: Use) -> None:
-        await timed(self.run.answer(call, use, self.answers), self.ran)
+        mark = object()
+        self.read.unanswered.add(mark)
+        try:
+            await timed(self.run.answer(call, use, self.answers), self.read.ran)
+        finally:
+            self.read.unanswered.discard(mark)
+
+
+def _note(message: t.JSONRPCMessage, unanswered: set[object]) -> None:
+    """Of a request that is cancelled no answer comes."""
+    match message:
+        case t.JSONRPCRequest():
+            unanswered.add(message.id)
+        case t.JSONRPCNotification(method="notifications/cancelled", params={"requestId": id_}):
+            unanswered.discard(id_)
+        case _:
+            pass
 
 
 def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str | None]:
@@ -279,13 +301,13 @@ async def _next_message(
 ) -> t.JSONRPCMessage | None:
     """The next message for the SDK, or None at the end; lines that are none are answered with an error."""
     while True:
-        await _while(lambda: answers.statistics().tasks_waiting_send > MAX_UNSENT)
         try:
             line = await read.next()
         except (LineRefused, Exhausted) as refused:
             await answers.send(_refusal(t.INVALID_REQUEST, str(refused)))
             with anyio.move_on_after(TOLD_S):
-                await _while(lambda: answers.statistics().current_buffer_used > 0)
+                while answers.statistics().current_buffer_used:  # noqa: ASYNC110 - it tells nobody
+                    await anyio.sleep(LOOK_S)
             return None
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
             return None
@@ -305,12 +327,6 @@ async def _next_message(
             await answers.send(_refusal(t.INVALID_REQUEST, BAD_ID))
             continue
         return message
-
-
-async def _while(is_so: Callable[[], bool]) -> None:
-    """The stream tells nobody when its state changes, and it seldom has to be waited for."""
-    while is_so():  # noqa: ASYNC110
-        await anyio.sleep(UNSENT_S)
 
 
 def _message(line: bytes) -> t.JSONRPCMessage:

@@ -9,6 +9,7 @@ from anyio.abc import ByteStream, TaskGroup, TaskStatus
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.transport_security import DEFAULT_MAX_REQUEST_BODY_SIZE
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from duetty.edges.mcp.batch import Batch
@@ -26,6 +27,10 @@ HTTP_IDLE_S = 1_800
 
 # At its own level the SDK logs every connection, with the id by which it is known.
 logging.getLogger("mcp").setLevel(logging.WARNING)
+# Whoever goes in the middle of a request is no fault of ours: no trace of calls for it.
+logging.getLogger("mcp.server.streamable_http").addFilter(
+    lambda record: not (record.exc_info and isinstance(record.exc_info[1], ClientDisconnect))
+)
 
 
 class Served:

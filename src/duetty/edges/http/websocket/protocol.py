@@ -160,6 +160,8 @@ class QuietWebSocket(WebSocketsSansIOProtocol):
     async def send(self, message: Any) -> None:
         await super().send(message)
         if self.close_sent:
+            # Refused with a body: uvicorn holds the handshake for broken, and would log an error for each.
+            self.handshake_complete = True
             self._pace()
 
     async def receive(self) -> Any:
