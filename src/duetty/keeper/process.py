@@ -237,9 +237,7 @@ class Keeper:
             self._survive_accept(error)
             return
         pid, uid = credentials_of(sock)
-        is_ours = uid in (os.geteuid(), 0) and is_beside_us(
-            pid
-        )  # no sandbox's, whichever user runs it
+        is_ours = uid in (os.geteuid(), 0) and is_beside_us(pid)  # in no sandbox
         if not is_ours or len(self._guests) >= MAX_GUESTS:
             log("connection_refused", pid=pid, uid=uid)
             sock.close()
