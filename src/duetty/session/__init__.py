@@ -16,6 +16,7 @@ from duetty.session.recording_export import cast_lines
 from duetty.session.registry import Registry
 from duetty.session.render_jobs import MAX_CELLS, cells_of, drawn, screen_shape
 from duetty.session.reset import reset
+from duetty.session.rest import wait_rest
 from duetty.session.restore import RecordedRun
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
@@ -81,6 +82,7 @@ __all__ = [
     "wait_block",
     "wait_exit",
     "wait_idle",
+    "wait_rest",
     "wait_state",
     "wait_text",
 ]

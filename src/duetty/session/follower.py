@@ -114,7 +114,7 @@ class Follower:
             return await self._snapshot(cells, scrollback_rows, not_before)
         # Each takes seconds of a worker: who asks meanwhile gets the same one, and the bytes since.
         async with _making.setdefault(session, anyio.Lock()):
-            last = session.last_dump
+            last = session.viewers.last_dump
             if isinstance(last, _Dumped) and anyio.current_time() - last.at_s < SHARED_LARGE_S:
                 not_before = max(int(session.journal.start), 0)
             return await self._snapshot(cells, scrollback_rows, not_before, SHARED_LARGE_S)
@@ -129,7 +129,7 @@ class Follower:
         session = self.session
         cols, rows = session.terminal_size
         oldest = session.journal.end if not_before is None else not_before
-        last = session.last_dump
+        last = session.viewers.last_dump
         if (
             isinstance(last, _Dumped)
             and (last.cols, last.rows, last.scrollback_rows) == (cols, rows, scrollback_rows)
@@ -142,7 +142,7 @@ class Follower:
             session, lambda it: it.dump(scrollback_rows=scrollback_rows), cells=cells
         )
         snapshot = Snapshot(seq=seq, offset=offset, cols=cols, rows=rows, screen=screen)
-        session.last_dump = _Dumped(
+        session.viewers.last_dump = _Dumped(
             snapshot=snapshot,
             cols=cols,
             rows=rows,
@@ -195,4 +195,4 @@ def follow(
         session.viewers.remove(viewer)
         session.log.append(ViewersChanged(viewers=len(session.viewers)))
         if not session.viewers:
-            session.last_dump = None
+            session.viewers.last_dump = None
