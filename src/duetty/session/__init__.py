@@ -7,7 +7,6 @@ from duetty.session.block import Block
 from duetty.session.bounds import BoundReached, Bounds
 from duetty.session.capture import CapturedKey, owner_name
 from duetty.session.elements import Elements
-from duetty.session.follower import Follower, Snapshot, follow
 from duetty.session.idle import FirstIdle, wait_any_idle
 from duetty.session.keeper_link import Keeping
 from duetty.session.matcher import Found, Needle
@@ -21,6 +20,7 @@ from duetty.session.restore import RecordedRun
 from duetty.session.runs import Run, RunAnswer
 from duetty.session.session import Session
 from duetty.session.session_start import OpenRequest
+from duetty.session.snapshots import Snapshot, can_go_on, take_snapshot
 from duetty.session.typed_text import edited_text, ends_line, plain_text
 from duetty.session.viewers import MAX_VIEWERS, Size, Viewer, ViewerKind
 from duetty.session.waits import (
@@ -43,7 +43,6 @@ __all__ = [
     "CapturedKey",
     "Elements",
     "FirstIdle",
-    "Follower",
     "Found",
     "Keeping",
     "Needle",
@@ -58,12 +57,12 @@ __all__ = [
     "Snapshot",
     "Viewer",
     "ViewerKind",
+    "can_go_on",
     "cast_lines",
     "cells_of",
     "drawn",
     "edited_text",
     "ends_line",
-    "follow",
     "grid_dump",
     "html_page",
     "keep_state",
@@ -78,6 +77,7 @@ __all__ = [
     "scrollback_json",
     "spans_of",
     "svg_of",
+    "take_snapshot",
     "wait_any_idle",
     "wait_block",
     "wait_exit",

@@ -59,7 +59,7 @@ class Viewers:
         """One of them keeps asking the kernel what the program does."""
 
         self.last_dump: object = None
-        """What they were shown last, so that many of them share it; see `follower`."""
+        """What they were shown last, so that many of them share it; see `snapshots`."""
 
         self._rule: SizeRule = rule
 
@@ -96,6 +96,8 @@ class Viewers:
         self._by_id.pop(viewer.id, None)
         if self._holder is viewer:
             self._holder = None
+        if not self._by_id:
+            self.last_dump = None
 
     def hold(self, viewer: Viewer, *, on: bool) -> None:
         """Give this viewer the say over the size, or let it give that up."""
