@@ -2,7 +2,7 @@
 
 The log keeps no past and no output: a follower takes a snapshot of the session,
 reads the bytes after it from the journal, and gets every entry after it from
-here. One that is too slow is told so with `Lagged`, and is never waited for.
+here. One that is too slow gets `Lagged`, and is never waited for.
 """
 
 from collections.abc import Callable, Generator
@@ -36,7 +36,7 @@ class EventLog:
         return len(self._subscriptions)
 
     def is_wanted(self, kind: type[Event]) -> bool:
-        """Whether anybody who follows is told of events of this kind."""
+        """Whether any subscriber gets events of this kind."""
         return any(each.skips is not kind for each in self._subscriptions)
 
     def append(self, event: Event) -> Seq:
@@ -57,7 +57,7 @@ class EventLog:
             subscription.pass_on()
 
     def printed(self) -> None:
-        """The journal has more bytes: wakes whoever reads them; no entry, no copy."""
+        """The journal has more bytes: wakes its readers; no entry, no copy."""
         for subscription in self._subscriptions:
             subscription.printed()
 

@@ -39,7 +39,7 @@ from duetty.wire.results import (
 MAX_ROWS = 10_000
 ROWS_PER_TURN = 200
 CELLS_PER_TURN = 16_000
-"""Styles take 25 µs a row of eighty: ten thousand of them at once would hold everybody else up."""
+"""Styles take 25 µs a row of eighty: ten thousand of them at once would hold all other calls up."""
 
 
 async def _screen(

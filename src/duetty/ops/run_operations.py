@@ -37,10 +37,10 @@ from duetty.wire.params import MAX_IDLE_MS, IdleParams, Nothing, RunParams, Wait
 from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor, WaitResult
 
 MAX_LEFT = 64
-"""Ends to be told of one session; the oldest are never asked for any more."""
+"""Ends kept for later answers, for each session; the oldest go first."""
 
 INTERRUPT_S = 2.0
-"""For Ctrl-C after the caller has gone: nobody waits for it any more."""
+"""For Ctrl-C after the caller has gone."""
 
 
 async def _run(params: RunParams, session: Session, services: Services, actor: Actor) -> RunResult:
@@ -96,7 +96,7 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
 
 
 async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
-    """Each is told once."""
+    """Each is returned once."""
     found: list[Ended] = []
     for session in services.registry.sessions():
         if actor.session not in (None, session.name):
@@ -322,7 +322,7 @@ RUN = Operation(
 )
 ENDED = Operation(
     name="command.ended",
-    summary="Commands that this caller stopped waiting for and that have ended since; each is told once.",
+    summary="Commands that this caller stopped waiting for and that have ended since; each is returned once.",
     effect=Effect.READ,
     judged=PLAIN,
     params=Nothing,

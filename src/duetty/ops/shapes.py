@@ -99,7 +99,7 @@ def foreground_info(session: Session) -> Foreground | None:
 
 
 def with_answer(result: Any, granted: Granted | None) -> Any:
-    """The result with what the person said who was asked about the call, where it tells of that."""
+    """The result with the answer of the person who approved the call, where it has a field for it."""
     if granted is None or granted.is_standing:
         return result
     if isinstance(result, RunProcessResult):

@@ -87,7 +87,7 @@ async def execute(doing: Doing) -> Outcome:
 
 
 async def _check_directory(doing: Doing) -> None:
-    """Of a command that begins where its terminal is: the same request is told the same, whichever is free.
+    """Of a command that begins where its terminal is: the same request gets the same answer, whichever is free.
 
     Raises:
         BadWorkingDirectory: as opening a terminal there would.
@@ -284,7 +284,7 @@ def _exit_code(info: Any, last: Any | None) -> int | None:
 
 
 async def _wait_rest(doing: Doing, session: Session) -> None:
-    """Until what runs has ended or waits for somebody; no longer than the caller said."""
+    """Wait until the command has ended or waits for input; at most the caller's timeout."""
     wait = {"state": list(_AT_REST), "max_wait_ms": doing.request.timeout_ms}
     try:
         await doing.call("session.wait", {"session": session.name, **wait})

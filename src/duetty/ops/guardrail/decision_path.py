@@ -141,7 +141,7 @@ class Deciding:
                     raise denied(decided.decision, decided.judged)
                 case Ask():
                     await self._check(call, decided, check)
-                    decided = replace(decided, said=getattr(call.params, "why", None))
+                    decided = replace(decided, purpose=getattr(call.params, "why", None))
                     await self._ask_about(passage, decided, host, call_id, can_ask=can_ask)
                     passage.decided_by = "person"
                 case _:
@@ -181,7 +181,7 @@ class Deciding:
         """An agent's line at a prompt is typed as a run's is: in its turn, and as it was judged.
 
         Raises:
-            SessionBusy: if a run keeps the prompt, or somebody typed meanwhile.
+            SessionBusy: if a run keeps the prompt, or another actor typed meanwhile.
         """
         session = call.session
         if (
@@ -224,7 +224,7 @@ class Deciding:
     async def _check(
         self, call: AnyCall, decided: Decided, check: Callable[[], Awaitable[None]]
     ) -> None:
-        """Nobody is asked about a call that would fail anyway."""
+        """Fails a call before the question that its arguments would fail after."""
         how = call.operation.judged
         if (
             isinstance(how, CallsTool)

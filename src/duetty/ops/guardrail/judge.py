@@ -1,7 +1,7 @@
 """A call in, a decision out: the rules in force, and what comes besides the words.
 
 Policy is pure; this knows the session, the directory and the project that a call is
-about, and remembers. Nobody is asked here and nothing is recorded.
+about, and remembers. It asks no person and records nothing.
 """
 
 import re
@@ -89,7 +89,7 @@ class ToolFacts(Protocol):
     def risk_of(self, upstream: str, tool: str) -> str: ...
     def trust_of(self, upstream: str) -> str: ...
     def check(self, upstream: str, tool: str) -> None:
-        """Raise what a call would fail with anyway: nobody is asked about such a call."""
+        """Raise the error that the call would fail with, before a person is asked about it."""
 
 
 class Judging:
@@ -259,7 +259,7 @@ class Judging:
         """The shell asks for the rest of a line: judged is the whole."""
         if (so_far := session.prompt.line_so_far(judged.actor)) is None:
             decided = self.decide(judged)
-            why = "it goes on with a line that somebody else began"
+            why = "it goes on with a line that another actor began"
             return decided if decided.profile is Profile.OPEN else decided.unproven(why)
         return self.decide(replace(judged, command_line=f"{so_far}{judged.command_line}"))
 
@@ -426,7 +426,7 @@ class Judging:
         return decided
 
     def _unknown_line(self, judged: Judged, session: Session, why: str = "") -> Decided:
-        """Recalled, completed, edited with keys, or begun by somebody else."""
+        """Recalled, completed, edited with keys, or begun by another actor."""
         shown = session.prompt.shown_line()
         why = why or "not all of it was typed here as plain text, from an empty prompt"
         if shown:
@@ -498,7 +498,7 @@ def _command_line(how: Judgement, params: Any) -> str | None:
 
 
 def _cwd(params: Any, session: Session | None, home: str) -> str:
-    """Where it will run, however that was said: rules go by directories."""
+    """The directory that it will run in, from any of the arguments that set it: rules go by directories."""
     if session is not None:
         return session.cwd
     if not hasattr(params, "cwd"):
@@ -512,7 +512,7 @@ def _digest_of(text: str) -> str:
 
 
 def _without_shipped(rules: RuleSet) -> RuleSet:
-    """The open profile asks nobody that the person did not tell it to ask, nor about what it cannot
+    """The open profile asks only where a rule of the person's says so, and never about what it cannot
     read. What shipped rules deny is denied there too, where it can be read.
     """
     return RuleSet(

@@ -243,7 +243,7 @@ class DestructiveClass:
     name: str
     reason: str
     instead: str
-    """What to suggest to whoever wanted it."""
+    """What the caller can do instead."""
     commands: tuple[str, ...] = ()
     grave: bool = False
     """Whether no rule may allow it: a person answers, each time."""

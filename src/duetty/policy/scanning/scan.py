@@ -373,7 +373,7 @@ class _Scanner:
                 self._assigned(name, value, use)
 
     def _swept(self, use: Use) -> None:
-        """Words of a program nobody knows that are commands: `--exec='rm -rf /'`."""
+        """Words of an unknown program that are commands: `--exec='rm -rf /'`."""
         elsewhere = use.name in ELSEWHERE or use.place.is_elsewhere
         for before, word in pairwise(use.words):
             if word[:5] == "/dev/" and _OUTPUT.fullmatch(before):
