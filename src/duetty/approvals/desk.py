@@ -366,7 +366,7 @@ class Approvals:
             suggestion=question.suggestion,
             project=question.project,
             can_stand=question.can_stand,
-            said=question.said,
+            said=question.purpose,
             context=question.context,
             asked_at_ns=now_ns,
             expires_at_ns=now_ns + int(self._wait_s * 1e9),

@@ -41,7 +41,7 @@ class Question:
     rule: str | None = None
     classes: tuple[str, ...] = ()
     suggestion: str | None = None
-    said: str | None = None
+    purpose: str | None = None
     """What for, in the asker's own words. No answer depends on it."""
 
     project: str = ""

@@ -2583,7 +2583,7 @@ export interface Operations {
   "file.list": { params: FileParams; result: FileList };
   /** Type a command line into a session and wait for its end. */
   "command.run": { params: RunParams; result: RunResult };
-  /** Commands that this caller stopped waiting for and that have ended since; each is told once. */
+  /** Commands that this caller stopped waiting for and that have ended since; each is returned once. */
   "command.ended": { params: Nothing; result: Ended[] };
   /** Wait for silence, a text, the end of a command, a state or the exit. */
   "session.wait": { params: WaitParams; result: WaitResult };
@@ -2591,7 +2591,7 @@ export interface Operations {
   "session.idle": { params: IdleParams; result: Idle };
   /** The screen as a document: bytes for a terminal, a page, or a picture. */
   "session.snapshot": { params: SnapshotParams; result: Document };
-  /** Everything the session printed that is kept, with times, as an asciicast; what was said to and by the agent there as its markers. */
+  /** Everything the session printed that is kept, with times, as an asciicast; messages to and of the agent are its markers. */
   "session.recording": { params: RecordingParams; result: Document };
   /** Run a command in a process of its own, without a terminal, and wait for its end. */
   "process.run": { params: RunProcessParams; result: RunProcessResult };

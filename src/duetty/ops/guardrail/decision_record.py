@@ -44,7 +44,7 @@ class Decided:
     arguments: str = ""
     """Of a tool, as the person who is asked reads them."""
 
-    said: str | None = None
+    purpose: str | None = None
     """What for, in the caller's own words."""
 
     @property
@@ -76,7 +76,7 @@ class Decided:
         return replace(self, decision=decision, besides=besides)
 
     def too_long(self, text: str, most: int) -> "Decided":
-        """Denied, because nobody could read all of the question."""
+        """Denied, because no person could read all of the question."""
         assert isinstance(self.decision, Ask)
         why = f"it has {len(text)} characters, and a person is asked about {most} at most: {excerpt(text)}"
         instead = "give what is long as `stdin` or in a file, and run a shorter line"
@@ -157,7 +157,7 @@ def as_deny(ask: Ask) -> Deny:
 def _classes(ask: Ask, every: Analysis | None) -> tuple[str, ...]:
     if every is None or not every.scan.findings:
         return ask.classes
-    # A decision needs one class to ask; whoever answers sees each of them.
+    # A decision needs one class to ask; the person who answers sees each of them.
     return tuple(dict.fromkeys((*ask.classes, *every.scan.classes)))
 
 
@@ -207,7 +207,7 @@ def question_of(decided: Decided, session: Session | None) -> Question:
         rule=ask.rule,
         classes=classes,
         suggestion=ask.instead or None,
-        said=decided.said,
+        purpose=decided.purpose,
         context=None if line is None else json.dumps(judged.to_json()),
         project=judged.workspace,
         policy=f"{decided.digest}{decided.besides}",

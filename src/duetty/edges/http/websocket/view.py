@@ -43,7 +43,7 @@ class _Connection:
         self._streams: dict[int, Stream] = {}
         self._calls = 0
         self._is_listening = False
-        """Everything that the viewer said was taken."""
+        """Every message of the viewer was taken."""
         self._watching: anyio.CancelScope | None = None
         self._asking: anyio.CancelScope | None = None
         self._on: dict[str, Callable[[Any], Awaitable[None]]] = {
@@ -85,7 +85,7 @@ class _Connection:
     # --- what the viewer says -----------------------------------------------------
 
     def _take_now(self, message: bytes) -> bool:
-        """Keys, which somebody waits for: taken when they come, unless there is more to it."""
+        """Keys, whose echo a person waits for: taken when they come, unless they need more."""
         frame = parse_frame(message) if self._is_listening else None
         if frame is None or frame.kind is not Kind.INPUT or frame.stream not in self._streams:
             return False
@@ -176,7 +176,7 @@ class _Connection:
         await self._approvals(wanted)
 
     async def _approvals(self, wanted: messages.Watch) -> None:
-        """Questions alone: who shows one session is not taken for somebody who shows them all."""
+        """Questions alone: a viewer of one session does not count as a viewer of the list."""
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None
@@ -235,7 +235,9 @@ class _Connection:
         """What waits for an answer, then each question as it is asked and settled."""
         with (
             scope,
-            suppress(anyio.EndOfStream, ScopeMissing),  # the list told what is missing
+            suppress(
+                anyio.EndOfStream, ScopeMissing
+            ),  # the list's own answer names the missing scope
             self._dispatcher.approval_feed(self._socket.actor) as asked,
         ):
             await self._socket.send_json({"type": "approvals", "approvals": asked.pending()})
