@@ -1,4 +1,4 @@
-"""What the product can do, each thing said once, and the one path to it.
+"""Operations, each defined once, and the one path of a call to them.
 
 Knows everything below, and nothing of the edges: a call is the same, however it came.
 """

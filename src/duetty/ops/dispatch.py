@@ -270,7 +270,7 @@ class Dispatcher:
 
         `host` puts a question of ours to the person at the caller's own host, where that can be done;
         `client` is that host, for an operation that asks it for something;
-        `progress` is told how far an operation is that knows.
+        `progress` is called by operations that report their progress.
 
         Raises:
             DuettyError: with a code, whatever went wrong.
@@ -367,13 +367,13 @@ class Dispatcher:
         """
         return await open_room(self._services, actor, parse_announcement(announcement), send)
 
-    async def hear_room(self, room: Room, told: Mapping[str, Any], size: int) -> None:
+    async def hear_room(self, room: Room, message: Mapping[str, Any], size: int) -> None:
         """A message of its tool host, of so many characters.
 
         Raises:
             BadArguments: if it is none.
         """
-        await hear_room(self._services, room, told, size)
+        await hear_room(self._services, room, message, size)
 
     async def leave_room(self, room: Room) -> None:
         await close_room(self._services, room)

@@ -44,7 +44,7 @@ class _Connection:
         self._streams: dict[int, Stream] = {}
         self._calls = 0
         self._is_listening = False
-        """Everything that the viewer said was taken."""
+        """Every message of the viewer was taken."""
         self._watching: anyio.CancelScope | None = None
         self._asking: anyio.CancelScope | None = None
         self._list: Watch | None = None
@@ -89,7 +89,7 @@ class _Connection:
     # --- what the viewer says -----------------------------------------------------
 
     def _take_now(self, message: bytes) -> bool:
-        """Keys, which somebody waits for: taken when they come, unless there is more to it."""
+        """Keys, whose echo a person waits for: taken when they come, unless they need more."""
         frame = parse_frame(message) if self._is_listening else None
         if frame is None or frame.kind is not Kind.INPUT or frame.stream not in self._streams:
             return False
@@ -190,7 +190,7 @@ class _Connection:
         await self._approvals(wanted)
 
     async def _approvals_alone(self, wanted: messages.Watch) -> None:
-        """Who shows one session is not taken for somebody who shows them all."""
+        """Questions alone: a viewer of one session does not count as a viewer of the list."""
         await self._machines.watch("approvals", on=wanted.on)
         await self._approvals(wanted)
 
@@ -268,7 +268,9 @@ class _Connection:
         """What waits for an answer, then each question as it is asked and settled."""
         with (
             scope,
-            suppress(anyio.EndOfStream, ScopeMissing),  # the list told what is missing
+            suppress(
+                anyio.EndOfStream, ScopeMissing
+            ),  # the list's own answer names the missing scope
             self._dispatcher.approval_feed(self._socket.actor) as asked,
         ):
             self._questions = asked
