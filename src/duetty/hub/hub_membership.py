@@ -47,7 +47,7 @@ AWAY_S = 300.0
 """For one whose place was taken: two machines with one key do not fight for it."""
 
 ANNOUNCE_S = 0.05
-"""At most so often a changed list of sessions is told."""
+"""The shortest time between two announcements of a changed list of sessions."""
 
 Serve = Callable[["Opening"], Awaitable[None]]
 Sessions = Callable[[], Sequence[tuple[str, str]]]

@@ -211,7 +211,7 @@ def unpacked(payload: bytes) -> tuple[dict[str, Any], bytes]:
 
 
 async def _head_of(stream: Stream, asking: Asking) -> Frame:
-    """The head of the answer; what the node says before it is told to the caller."""
+    """The head of the answer; messages that come before it go to the caller."""
     if asking.aside is None:
         while (frame := await stream.receive()).kind is not Kind.HEAD:
             pass

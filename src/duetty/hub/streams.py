@@ -101,7 +101,7 @@ class Stream:
         self.has_sent_end = False
         self.has_got_end = False
         self.was_reset = False
-        """The other side said that it wants no more; it did not just go away."""
+        """The other side refused the rest; it did not just go away."""
         self.on_reset: Callable[[], None] | None = None
         """Called when the other side wants no more, or is gone."""
 
@@ -211,7 +211,7 @@ class Stream:
 
 
 class Streams:
-    """All streams of one link. One side opens them, the other is told by `opened`."""
+    """All streams of one link. One side opens them; the other side's `opened` is called."""
 
     def __init__(self, send: Send, *, opened: Callable[[Stream, Frame], None] | None) -> None:
         self._send = send

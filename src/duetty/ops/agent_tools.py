@@ -1,7 +1,7 @@
 """The agent's tools: operations of the one table, with the arguments that a model needs.
 
 A tool names its operation, which of its arguments the model fills, and what the rest are. Its
-schema is the operation's own. Results are told in few words; the whole can be read in parts.
+schema is the operation's own. Results are short; the whole can be read in parts.
 """
 
 import difflib
@@ -24,10 +24,10 @@ from duetty.wire.upstreams import FoundTools, OfferedTool, ToolResult, UpstreamT
 MAX_RESULT_BYTES = 20_000
 MAX_DIFF_CHARS = 20_000
 MAX_FOUND = 20
-"""Tools that were found, the last ones, which the model is told whole with each request."""
+"""The last tools that were found: each request to the model has their whole schemas."""
 
 MAX_UPSTREAM_TOOLS = 100
-"""Tools of upstreams that are told to the model: providers take 128 in all."""
+"""Tools of upstreams in a request to the model: providers take 128 in all."""
 
 FIND_TOOLS = "find_tools"
 
@@ -78,7 +78,7 @@ def _plain(shape: dict[str, Any]) -> dict[str, Any]:
     return {key: each for key, each in shape.items() if key in kept}
 
 
-# --- what a model is told of a result -------------------------------------------------
+# --- results, as a model gets them -------------------------------------------------
 
 
 def outcome_of(result: Any) -> ToolOutcome:
@@ -357,7 +357,7 @@ TOOLS: Mapping[str, OperationTool] = {
         OperationTool(
             name="show_overlay",
             operation="overlay.create",
-            description="Draw text above the terminal for whoever looks on; programs do not see it.",
+            description="Draw text above the terminal for viewers; programs do not see it.",
             schema=_object(("text",), text=_TEXT, x={"type": "integer"}, y={"type": "integer"}),
             run=_show_overlay,
         ),
@@ -373,7 +373,7 @@ TOOLS: Mapping[str, OperationTool] = {
         OperationTool(
             name=FIND_TOOLS,
             operation="upstreams.find",
-            description="There are more tools of other servers than you are told. Finds those that fit, by"
+            description="There are more tools of other servers than are listed here. Finds those that fit, by"
             " words of what should be done; you can call them afterwards.",
             takes=("query", "limit"),
             run=_find_tools,

@@ -1,4 +1,4 @@
-"""Operations on overlays and panels: the same nine for both kinds, said once.
+"""Operations on overlays and panels: the same nine for both kinds.
 
 An overlay is drawn above a session's screen and takes no rows; a panel is rows at
 an edge that the program gives up. `KINDS` says where the two differ.

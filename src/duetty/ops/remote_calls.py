@@ -46,7 +46,7 @@ from duetty.policy import Deny
 from duetty.wire.results import Done, SessionInfo
 
 ANSWER_S = 30.0
-"""For an answer that needs nobody and nothing but the node."""
+"""For an answer that needs nothing but the node."""
 
 PERSON_S = 330.0
 """For one that a person at the node may be asked about first, with half a minute to spare."""

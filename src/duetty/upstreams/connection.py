@@ -41,7 +41,7 @@ from duetty.upstreams.upstream_settings import Program, UpstreamOrder
 MAX_PAGES = 100
 MAX_LISTED = 5_000
 SPARE_S = 5.0
-"""Beyond a call's own time, in which the upstream is told that nobody waits any more."""
+"""Beyond a call's own time, for the cancellation that the upstream gets."""
 
 RELISTEN_S = 1.0
 SUBSCRIBE_S = 10.0
@@ -177,7 +177,7 @@ def _wire(params: Any) -> dict[str, Any]:
 
 
 async def _filled_in(asked: Asked, params: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person said to a form; what they left alone is as the form had it."""
+    """A person's answers to a form; fields that they left alone have the form's defaults."""
     answer = await asked(ELICITATION, params)
     if answer.get("action") != "accept" or params.get("mode", "form") != "form":
         return answer
@@ -201,7 +201,7 @@ def _refused(error: DuettyError | ValidationError) -> t.ErrorData:
 async def _telling_roots(
     client: Client, order: UpstreamOrder, around: Surroundings
 ) -> AsyncGenerator[None]:
-    """Meanwhile it is told when workspaces come and go; the modern era has no word for that."""
+    """Meanwhile it gets a notification when workspaces come and go; the modern era has none."""
     if not order.has_roots or client.protocol_version in MODERN_PROTOCOL_VERSIONS:
         yield
         return
@@ -307,7 +307,7 @@ class _Connection:
                         if is_first:
                             task_status.started()
                         else:
-                            # What was said while nobody listened is not repeated.
+                            # Changes while no stream was open are not repeated.
                             self._changed("tools")
                             for uri in watched:
                                 self._hears.updated(uri)
@@ -330,7 +330,7 @@ class _Connection:
                 if not is_first and isinstance(error, MCPError):
                     self._note_loss(error)
                 if is_first:
-                    task_status.started()  # it tells nobody of changes, which it may
+                    task_status.started()  # it announces no changes, which is allowed
                 return
             await anyio.sleep(RELISTEN_S)
 
@@ -415,7 +415,7 @@ class _Connection:
         return await self._finished(task, timeout_s)
 
     async def _finished(self, task: str, timeout_s: float) -> dict[str, Any]:
-        """What came of the task; one that nobody waits for any more is cancelled."""
+        """What came of the task; one whose caller has gone is cancelled."""
         about = t.GetTaskRequestParams(task_id=task)
         is_over = False
         try:
@@ -566,7 +566,7 @@ class _Connection:
             options["on_progress"] = _forwarded(progress)
         raw = await session._dispatcher.send_raw_request(method, data.get("params"), options)
         if self.protocol in MODERN_PROTOCOL_VERSIONS:
-            raw.setdefault("resultType", "complete")  # the protocol: so it is where nothing is said
+            raw.setdefault("resultType", "complete")  # the protocol's default
         if is_checked:
             with suppress(KeyError):  # a method whose answer the SDK does not know
                 validate_server_result(method, self.protocol, raw)
@@ -646,7 +646,7 @@ def _fault(error: MCPError, answers: Answers | None = None) -> DuettyError:
 
 
 def _data_of(error: MCPError) -> dict[str, object]:
-    """What it said besides, where that is short; it is its own word."""
+    """The error's data, where it is short; in the upstream's own words."""
     data: object = error.error.data
     if data is None or len(dumps(data, default=str)) > MAX_DATA:
         return {}

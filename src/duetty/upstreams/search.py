@@ -73,7 +73,7 @@ _SAME = (
     "watch monitor observe follow",
     "web internet online",
 )
-"""Words of one meaning, in English and in what is said of computers; none is here for one server's sake."""
+"""Words of one meaning, in English and among programmers; none is here for one server's sake."""
 
 _SYNONYM = 0.6
 """What another word for the same counts, beside the word itself."""
@@ -131,7 +131,7 @@ class Index:
 
 
 def _alternatives(word: str) -> dict[str, float]:
-    """The word itself, and what else is said for it; two words are found as a phrase."""
+    """The word itself, and its synonyms; two words are found as a phrase."""
     others = dict.fromkeys(_SYNONYMS.get(word, _SYNONYMS.get(word.removesuffix("s"), ())), _SYNONYM)
     return others | {word: 1.0}
 

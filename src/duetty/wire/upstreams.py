@@ -299,7 +299,7 @@ class LogsParams(Params):
 
 
 class UpstreamLog(Result):
-    """What an upstream said of itself: its own words, with everything that hides made visible."""
+    """An upstream's description of itself, in its own words, with hidden characters made visible."""
 
     seq: int
     upstream: str
@@ -321,12 +321,14 @@ class UpdatesParams(ReadUpstreamParams):
 
 
 class Updates(Result):
-    count: int = Field(description="how often it was told to have changed while it was watched")
+    count: int = Field(
+        description="how often the upstream reported a change of it while it was watched"
+    )
 
 
 class UpstreamTools(Result):
     seq: int = Field(description="give it as `after` to wait for a change")
-    resource_changes: int = Field(description="how often an upstream told of other resources")
+    resource_changes: int = Field(description="how often an upstream reported other resources")
     prompt_changes: int = Field(description="the same of prompts")
     list_at_most: int = Field(
         description="of more tools agents are shown those marked and most used, and find_tools"

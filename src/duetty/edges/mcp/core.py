@@ -1,7 +1,7 @@
 """A dialect as a server of the official SDK, for both eras of the protocol.
 
 What the SDK leaves to its user is done here: unknown tools and wrong arguments
-are errors of the protocol, a coded error is told as the dialect's contract says,
+are errors of the protocol, a coded error has the shape of the dialect's contract,
 and no exception escapes (an escaped one would show its text to the client).
 """
 
@@ -103,7 +103,7 @@ TASK_AFTER_S = 5.0
 """A call that takes longer becomes a task, for clients of the modern era that know tasks."""
 
 MAX_LATER = 64
-"""Things whose end one client waits to be told of."""
+"""Background runs whose end one client waits for."""
 
 LIST_TTL_MS = 300_000
 """How long a client may keep the list of tools; it changes only with the server's version."""
@@ -171,7 +171,7 @@ class Use:
         """What came of it; an error that is no answer is returned, so that no task group wraps it."""
         try:
             given = self.arguments
-            if self.tool.description:  # else somebody else's, whose arguments are theirs
+            if self.tool.description:  # else an upstream's, whose arguments are its own
                 refuse_token(given, self.tool.parameters)
             if not self.tool.checks_itself:
                 given = self.check(given)
@@ -277,7 +277,7 @@ class Core:
         server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
         if any(tool.tail for tool in has.tools):
             self._serve_tasks(server)
-        # In place of OpenTelemetry, which nobody here collects.
+        # In place of OpenTelemetry, which this server does not collect.
         server.middleware[:] = [self._observe]
         self._server_info = server_info(server)
         return server
@@ -319,7 +319,7 @@ class Core:
             peer.version, peer.is_modern = context.protocol_version, True
 
     def _meet(self, context: Context) -> None:
-        """The handshake is over, and whoever is told of changes is told from here on."""
+        """The handshake is over: notifications of changes begin."""
         connection = connection_of(context)
         peer = self._peer(context)
         if not connection.initialize_accepted:
@@ -366,7 +366,7 @@ class Core:
         )
 
     def http_peer(self, session: str, actor: Actor) -> Peer | None:
-        """The client of this HTTP session, for whoever opened it."""
+        """The client of this HTTP session, for the actor who opened it."""
         peer = self._http_peers.get(session)
         return peer if peer is not None and peer.owner == actor else None
 
@@ -771,7 +771,7 @@ def missing_code(context: Context) -> int:
 
 @contextmanager
 def missing_by_era(context: Context) -> Generator[None]:
-    """What a read names does not exist, here or at an upstream: told by the code of the client's era."""
+    """What a read names does not exist, here or at an upstream: raised with the code of the client's era."""
     try:
         yield
     except MCPError as error:

@@ -31,7 +31,7 @@ come and go. A call may be refused by policy (policy_denied), wait for a person'
 to accept the tool (tool_not_trusted): say so, and do not retry it unchanged."""
 
 LIST_S = 1.0
-"""How long a list waits for upstreams that have not said theirs yet; it is told of when they have."""
+"""How long a list waits for upstreams that have not sent theirs yet; a notification follows when they have."""
 
 CHANGE_WAIT_MS = 300_000
 LOADED: Json = {"anthropic/alwaysLoad": True}
@@ -44,7 +44,7 @@ DECIDED_BY = "duetty/decided_by"
 """Which step let the call pass: `trust:LEVEL`, `rule:NAME` or `person`."""
 
 OWN_WORD = "duetty/upstream_annotations"
-"""What an upstream says of its tool, as it said it."""
+"""An upstream's own annotations of its tool."""
 
 _HINTS = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
 
