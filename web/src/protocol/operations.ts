@@ -760,14 +760,14 @@ export interface OverlayInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   x: number;
   y: number;
   width: number;
   height: number;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface RegionWriteShape {
@@ -864,14 +864,14 @@ export interface PanelInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
   visible: boolean;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface UpdatePanelParams {
