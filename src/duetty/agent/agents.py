@@ -17,7 +17,7 @@ import anyio.to_thread
 
 from duetty.agent.conversation import Conversation
 from duetty.agent.hands import Hands, ToolCall, ToolOutcome, shortened, step_text
-from duetty.agent.history import lightened, open_calls
+from duetty.agent.history import is_heard, lightened, open_calls
 from duetty.agent.limits import Limits, raised, reached
 from duetty.agent.model import Answered, Model
 from duetty.agent.models import key_in, model_problem, open_model, without_key
@@ -186,7 +186,13 @@ class Agents:
         return conversation
 
     async def send(
-        self, conversation: Conversation, text: str, *, by: str, model: Model | None = None
+        self,
+        conversation: Conversation,
+        text: str,
+        *,
+        by: str,
+        is_person: bool,
+        model: Model | None = None,
     ) -> int:
         """Say something to the agent; at its next turn, if it works already.
 
@@ -204,9 +210,9 @@ class Agents:
             pieces = await self.hands.context(conversation, text)
             if pieces:
                 conversation.append("context", pieces=[list(each) for each in pieces])
-            seq = conversation.append("message", text=text, by=by).seq
+            seq = conversation.append("message", text=text, by=by, is_person=is_person).seq
             await self._flush()
-            if not conversation.is_working:
+            if not conversation.is_working and not is_heard(conversation.entries, seq):
                 self._start(conversation)
             return seq
 
@@ -297,6 +303,7 @@ class Agents:
             await self.hands.show_step(conversation, None)
 
     def _settle_stopped(self, conversation: Conversation) -> None:
+        self._broke_off(conversation, "stopped", "stopped in the middle of this answer")
         for call, begun in open_calls(conversation.entries):
             text = (
                 f"Stopped by {conversation.stopped_by} while this was in progress."
@@ -328,10 +335,8 @@ class Agents:
             await self._flush()
             for call in answered.calls:
                 await self._do(conversation, call, clock)
-            is_unread = any(
-                each.kind == "message" and each.seq > seen for each in conversation.entries
-            )
-            if not answered.calls and not is_unread:
+            last = next(each for each in reversed(conversation.entries) if each.kind == "message")
+            if not answered.calls and is_heard(conversation.entries, last.seq):
                 return
 
     async def _asked(
@@ -345,15 +350,15 @@ class Agents:
         while True:
             instructions = await self.hands.instructions(conversation)
             tools = await self.hands.tools(conversation)
-            seen = conversation.last_seq
-            conversation.partial = ""
-            conversation.do("thinking")
+            await self._step(conversation, "thinking")
+            seen = conversation.last_seq  # nothing is waited for from here until the model has it all
             try:
                 with anyio.move_on_after(self._left_s(conversation, clock)) as bound:
                     return await model.answer(
                         instructions, conversation.entries, tools, on_text=conversation.say
                     ), seen
                 if bound.cancelled_caught:
+                    self._broke_off(conversation, AgentLimit.code, "the time set for this work is up")
                     return None, seen
             except ContextTooLong:
                 if summed_up:
@@ -367,10 +372,14 @@ class Agents:
                     raise
                 pause_s = min(max(pauses.pop(0), wanted_s or 0.0), MAX_RETRY_S)
                 self._fault(conversation, error, pause_s)
-                conversation.do(f"waiting for the model ({error.code})")
+                await self._step(conversation, f"waiting for the model ({error.code})")
                 await anyio.sleep(pause_s)
-            finally:
-                conversation.partial = "" if conversation.is_working else conversation.partial
+
+    async def _step(self, conversation: Conversation, step: str) -> None:
+        """Name it to whoever follows the conversation, and where it works."""
+        assert self.hands is not None
+        conversation.do(step)
+        await self.hands.show_step(conversation, step)
 
     def _fault(
         self, conversation: Conversation, error: DuettyError, again_in_s: float | None
@@ -382,13 +391,19 @@ class Agents:
             text=conversation.partial,
             again_in_s=again_in_s,
         )
+        conversation.partial = ""
+
+    def _broke_off(self, conversation: Conversation, code: str, message: str) -> None:
+        """Keep what was said of an answer that will not come."""
+        if text := conversation.partial:
+            conversation.append("fault", code=code, message=message, text=text, again_in_s=None)
+            conversation.partial = ""
 
     async def _do(self, conversation: Conversation, call: ToolCall, clock: "_Watch") -> None:
         assert self.hands is not None
         conversation.append("call", call=call.id, tool=call.tool, arguments=call.arguments)
         await self._flush()  # from here on it may have been done
-        conversation.do(step_text(call.tool, call.arguments))
-        await self.hands.show_step(conversation, conversation.step)
+        await self._step(conversation, step_text(call.tool, call.arguments))
         outcome = ToolOutcome(
             text="The time set for this work is up. What this call started may still run.",
             ok=False,
@@ -410,7 +425,7 @@ class Agents:
         """
         assert self.hands is not None
         while found := reached(conversation.entries, self._limits, minutes=clock.worked_s() / 60):
-            conversation.do(f"asks whether to go on: {found.reason}")
+            await self._step(conversation, f"asks whether to go on: {found.reason}")
             clock.pause()
             granted = await self.hands.may_go_on(conversation, found.reason)
             clock.go_on()
@@ -436,7 +451,7 @@ class Agents:
         """Have the model put what was said into few words; the entries stay as they are."""
         assert self.hands is not None
         model = await self._model_for(conversation, None)
-        conversation.do("summing up what was said so far")
+        await self._step(conversation, "summing up what was said so far")
         through = conversation.last_seq
         asking = ConversationEntry(
             conversation=conversation.id,

@@ -48,7 +48,8 @@ def entry_lines(entry: ConversationEntry, *, most: int | None = None) -> list[st
             told = _cut(body["text"], most)
             return ["*Earlier parts were summed up for the model:*", "", told]
         case "fault":
-            return [f"*`{body['code']}`: {body['message']}*"]
+            said = [_cut(body["text"], most), ""] if body["text"] else []
+            return [*said, f"*`{body['code']}`: {body['message']}*"]
         case "limit":
             answer = "went on" if body["granted"] else "stopped"
             return [f"*Limit of {body['what']} reached ({body['reason']}): {answer}*"]

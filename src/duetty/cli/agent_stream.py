@@ -109,6 +109,7 @@ class AgentStream:
 
     def _show(self, message: dict[str, Any]) -> None:
         self._state_key = message["info"]["state_key"]
+        is_over = message["partial_chars"] < self._shown_chars
         for entry in message["entries"]:
             self._after = entry["seq"]
             if self._is_json:
@@ -116,8 +117,10 @@ class AgentStream:
             else:
                 self._show_entry(entry["kind"], entry["body"])
             if entry["kind"] in ("answer", "fault"):
-                self._shown_chars = 0
-        if partial := message["partial"]:
+                self._shown_chars, is_over = 0, True
+        if is_over:
+            self._shown_chars = 0  # what is said of the next answer is asked for from its beginning
+        elif partial := message["partial"]:
             self._shown_chars = message["partial_chars"]
             if self._is_json:
                 print(
@@ -133,6 +136,7 @@ class AgentStream:
                 self._say(body["text"][self._shown_chars :])
                 self._end_line()
             case "fault":
+                self._say(body["text"][self._shown_chars :])
                 self._end_line()
                 again = body["again_in_s"]
                 more = f"; asking again in {again:g} s" if again is not None else ""
@@ -154,7 +158,7 @@ class AgentStream:
 
     def _show_result(self, body: dict[str, Any]) -> None:
         diff = body["details"].get("diff")
-        lines = harmless(diff or body["text"]).split("\n")
+        lines = harmless(diff or body["text"]).rstrip("\n").split("\n")
         shown = lines if diff else lines[:RESULT_LINES]
         for line in shown:
             colour = "2" if body["ok"] else "31"

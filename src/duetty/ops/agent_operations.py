@@ -65,7 +65,9 @@ async def _send(params: SendParams, services: Services, actor: Actor) -> SentMes
     else:
         conversation = await _found(params.conversation, services, actor)
         _permit(conversation, actor)
-    seq = await agents.send(conversation, text, by=actor.name, model=model)
+    seq = await agents.send(
+        conversation, text, by=actor.name, is_person=actor.kind == "person", model=model
+    )
     with anyio.move_on_after(params.wait_ms / 1000):
         while params.wait_ms and conversation.is_working:
             await conversation.wait_change()

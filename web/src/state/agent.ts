@@ -36,14 +36,18 @@ export function follow(id: string): () => void {
   partial.value = "";
   const run = async () => {
     let key = "none";
+    /** Characters of the answer that are shown, as the server counts them. */
+    let chars = 0;
     while (!gone) {
       try {
-        const told = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: partial.value.length, wait_ms: WAIT_MS, known_state: key });
+        const told = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: chars, wait_ms: WAIT_MS, known_state: key });
         if (gone) return;
         key = told.info.state_key;
         if (told.entries.length) entries.value = [...entries.value, ...told.entries];
-        if (told.partial_chars < partial.value.length || told.entries.some((each) => each.kind === "answer" || each.kind === "fault")) partial.value = "";
-        if (told.partial && told.partial_chars === partial.value.length + told.partial.length) partial.value += told.partial;
+        const isOver = told.partial_chars < chars || told.entries.some((each) => each.kind === "answer" || each.kind === "fault");
+        // What is said of the next answer is asked for from its beginning.
+        partial.value = isOver ? "" : partial.value + told.partial;
+        chars = isOver ? 0 : told.partial_chars;
         info.value = told.info;
         problem.value = "";
       } catch (error) {
