@@ -19,7 +19,7 @@ from duetty.agent.conversation import Conversation
 from duetty.agent.hands import Hands, ToolCall, ToolOutcome, shortened, step_text
 from duetty.agent.history import is_heard, lightened, open_calls
 from duetty.agent.limits import Limits, raised, reached
-from duetty.agent.model import Answered, Model
+from duetty.agent.model import Answered, CheckedModel, Model
 from duetty.agent.models import key_in, model_problem, open_model, without_key
 from duetty.clock import Clock
 from duetty.config import Settings
@@ -78,7 +78,7 @@ class Agents:
         limits: Limits,
         context_tokens: int,
         key: str,
-        open_model: Callable[[], Model],
+        open_model: Callable[[], CheckedModel],
         problem: Callable[[], DuettyError | None],
         tasks: anyio.abc.TaskGroup,
     ) -> None:
@@ -88,11 +88,9 @@ class Agents:
         self._context_tokens = context_tokens
         self._key = key
         self._open_model = open_model
-        self.problem = problem
-        """What keeps it from a model of its own, if anything."""
-
+        self._problem = problem
         self._tasks = tasks
-        self._model: Model | None = None
+        self._model: CheckedModel | None = None
         self._live: dict[str, Conversation] = {}
         self._records: dict[str, ConversationRecord] | None = None
         self.hands: Hands | None = None
@@ -210,8 +208,9 @@ class Agents:
             pieces = await self.hands.context(conversation, text)
             if pieces:
                 conversation.append("context", pieces=[list(each) for each in pieces])
+            self._check_room(conversation)
             seq = conversation.append("message", text=text, by=by, is_person=is_person).seq
-            await self._flush()
+            await self._write_begun(conversation)
             if not conversation.is_working and not is_heard(conversation.entries, seq):
                 self._start(conversation)
             return seq
@@ -227,7 +226,10 @@ class Agents:
             await self._model_for(conversation, model)
             if conversation.is_working:
                 raise ConversationRunning(f"{conversation.id} is at work already")
-            self._start(conversation)
+            self._check_room(conversation)
+            await self._write_begun(conversation)
+            if not conversation.is_working:
+                self._start(conversation)
 
     async def stop(self, conversation: Conversation, *, by: str) -> bool:
         """End the work in progress; whether there was any. What runs in a terminal goes on."""
@@ -239,30 +241,62 @@ class Agents:
             await conversation.over.wait()
         return True
 
-    def _start(self, conversation: Conversation) -> None:
-        if len(self.working()) >= MAX_WORKING:
+    def _check_room(self, conversation: Conversation) -> None:
+        if not conversation.is_working and len(self.working()) >= MAX_WORKING:
             raise Exhausted(f"{MAX_WORKING} conversations are at work", hint="stop one first")
+
+    async def _write_begun(self, conversation: Conversation) -> None:
+        """A server that ends from here on leaves work undone, and the next one must know that."""
+        if conversation.record.state != "running":
+            conversation.enter("running")
+        try:
+            await self._flush()
+        except StoreUnavailable as error:
+            if not conversation.is_working:
+                conversation.enter("failed", error.message, error.code)
+            raise
+
+    def _start(self, conversation: Conversation) -> None:
         conversation.scope = anyio.CancelScope()
         conversation.over = anyio.Event()
         conversation.stopped_by = None
-        conversation.enter("running")
+        if conversation.record.state != "running":
+            conversation.enter("running")
         self._tasks.start_soon(self._work, conversation)
 
-    def check_model(self, borrowed: Model | None) -> None:
+    async def problem(self) -> DuettyError | None:
+        """What keeps it from a model of its own, if anything. A keyring may take its time."""
+        if self._model is not None:
+            return None
+        return await anyio.to_thread.run_sync(self._problem)
+
+    async def check_model(self, borrowed: Model | None) -> None:
         """Raises:
         AgentNotConfigured, AgentNotInstalled: if there is no model, before anything is begun.
         """
-        if borrowed is None and (problem := self.problem()) is not None:
+        if borrowed is None and (problem := await self.problem()) is not None:
             raise problem
+
+    async def check(self) -> str | None:
+        """Whether address, key and name of the model that is set are good, as its provider says.
+
+        Raises:
+            AgentNotConfigured, AgentNotInstalled: if there is none.
+            ModelRefused, ModelUnavailable: if they are not.
+        """
+        return await (await self._own_model()).check()
+
+    async def _own_model(self) -> CheckedModel:
+        if self._model is None:
+            self._model = await anyio.to_thread.run_sync(self._open_model)
+        return self._model
 
     async def _model_for(self, conversation: Conversation, borrowed: Model | None) -> Model:
         if borrowed is not None:
             self._borrowed[conversation.id] = borrowed
         if conversation.id in self._borrowed:
             return self._borrowed[conversation.id]
-        if self._model is None:
-            self._model = await anyio.to_thread.run_sync(self._open_model)
-        return self._model
+        return await self._own_model()
 
     async def _flush(self) -> None:
         if not await anyio.to_thread.run_sync(self._store.flush):
@@ -351,14 +385,18 @@ class Agents:
             instructions = await self.hands.instructions(conversation)
             tools = await self.hands.tools(conversation)
             await self._step(conversation, "thinking")
-            seen = conversation.last_seq  # nothing is waited for from here until the model has it all
+            seen = (
+                conversation.last_seq
+            )  # nothing is waited for from here until the model has it all
             try:
                 with anyio.move_on_after(self._left_s(conversation, clock)) as bound:
                     return await model.answer(
                         instructions, conversation.entries, tools, on_text=conversation.say
                     ), seen
                 if bound.cancelled_caught:
-                    self._broke_off(conversation, AgentLimit.code, "the time set for this work is up")
+                    self._broke_off(
+                        conversation, AgentLimit.code, "the time set for this work is up"
+                    )
                     return None, seen
             except ContextTooLong:
                 if summed_up:

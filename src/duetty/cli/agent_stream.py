@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 import time
 from typing import IO, Any
@@ -9,6 +10,7 @@ from urllib.parse import quote
 
 from duetty.cli.show import harmless, json_text, visible, wants_colour
 from duetty.client import Client, RemoteError
+from duetty.config import STARTED_BY
 from duetty.errors import ServerUnreachable
 
 WAIT_MS = 30_000
@@ -207,6 +209,12 @@ class AgentStream:
         line = approval["shown"] or approval["operation"]
         self._note(f"the agent asks for approval: {line}")
         self._note(f"  {approval['reason']}")
+        if STARTED_BY in os.environ:
+            self._note(
+                "in a session an answer could be the agent's own: answer on the page, or with the"
+                " keys that your attached terminal shows"
+            )
+            return
         terminal = _terminal() if sys.stderr.isatty() and not self._is_json else None
         if terminal is None:
             self._note(f"answer with: duetty approve {approval['id'][:6]}, or decline")
