@@ -187,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _command_first(words: list[str]) -> list[str]:
-    """Which server is meant may be said before the command: `duetty -L work status`."""
+    """The option for another server may stand before the command: `duetty -L work status`."""
     end = 0
     while end < len(words):
         if words[end] in WHICH_SERVER:
@@ -281,7 +281,7 @@ def _run(module: CommandModule, arguments: argparse.Namespace) -> int:
         return EXIT_FAILED
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            # Whoever read our output has seen enough.
+            # The reader of our output (`head`) has enough.
             sys.stderr.close()
             return 0
         print(f"duetty: {error} [internal_error]", file=sys.stderr)

@@ -25,7 +25,7 @@ def as_json(value: Any) -> None:
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:
-    """The same value to whoever parses it, and nothing that a terminal would obey."""
+    """The same value to a parser, without control characters that a terminal would obey."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -71,7 +71,7 @@ def _plain(_cell: str) -> str:
 
 
 def state_style(state: str) -> str:
-    """How a session's state looks: what waits for somebody stands out."""
+    """How a session's state looks: one that waits for a person stands out."""
     word = state.split(" ")[0]
     return {
         "prompt": "green",

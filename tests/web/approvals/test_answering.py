@@ -125,7 +125,7 @@ def test_nobody_answers_and_the_question_is_declined_in_sight(browser: Browser) 
             expect(card(tab).locator("time")).to_have_attribute("data-soon", "true")
 
             expect(card(tab)).to_contain_text("Nobody answered in time: declined")
-            assert "nobody answered in time" in agent.text(call)
+            assert "no person answered in time" in agent.text(call)
             assert not (home / "late").exists()
 
 

@@ -201,7 +201,7 @@ def _rules(path: Path) -> RuleSet:
 
 
 def _stream(source: BinaryIO, judge: _Judge) -> int:
-    """One answer for each line, at once: whoever feeds us may wait for it."""
+    """One answer for each line, at once: the program that writes the lines may wait for it."""
     rest = b""
     too_long = False
     # What was loaded so far stays to the end: the collector need not look through it again and again.

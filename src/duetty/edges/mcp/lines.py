@@ -85,7 +85,7 @@ class Lines:
                 try:
                     caller = _confined(caller, message)
                 except BadArguments as error:
-                    # Not served bare: whoever means to be confined says so rightly, or goes.
+                    # Not served unconfined: a client that asks for confinement wrongly is refused.
                     await answers.send(_refusal(t.INVALID_PARAMS, error.message, message.id))
                     await _next_message(read, answers)
                     return
@@ -237,7 +237,7 @@ def _introduced(caller: Caller, message: t.JSONRPCRequest) -> tuple[Caller, str 
 def _confined(caller: Caller, message: t.JSONRPCRequest) -> Caller:
     """The caller in the sandbox that the connection is opened with.
 
-    Said once, it holds: the host's own program could say hello again behind the bridge.
+    The first one holds: the host's own program could send `hello` again behind the bridge.
 
     Raises:
         BadArguments: if it is none that there is.

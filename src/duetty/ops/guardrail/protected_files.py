@@ -116,7 +116,7 @@ class OwnThings:
 def _words(named: re.Pattern[str], plain: str) -> list[tuple[int, int]]:
     """Where the words stand that have such a name in them; each character is looked at once or twice.
 
-    A line may be as long as an agent likes, and nobody else is served meanwhile.
+    A line may be as long as an agent likes, and no other call is served meanwhile.
     """
     found: list[tuple[int, int]] = []
     end = 0
