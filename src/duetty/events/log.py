@@ -17,13 +17,13 @@ from duetty.ids import Seq
 class EventLog:
     """Numbers what happens in one session and hands it to every subscriber."""
 
-    __slots__ = ("_clock", "_seq", "_subscriptions", "tap")
+    __slots__ = ("_clock", "_seq", "_subscriptions", "_tap")
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, tap: Callable[[Event], None] | None = None) -> None:
         self._clock = clock
         self._seq = Seq(0)
         self._subscriptions: set[Subscription[Entry]] = set()
-        self.tap: Callable[[Event], None] | None = None
+        self._tap = tap
         """Sees each event at once; for the registry, which tells of all sessions."""
 
     @property
@@ -47,8 +47,8 @@ class EventLog:
             for subscription in self._subscriptions:
                 if subscription.skips is not kind:
                     subscription.offer(entry)
-        if self.tap is not None:
-            self.tap(event)
+        if self._tap is not None:
+            self._tap(event)
         return self._seq
 
     def pass_on(self) -> None:

@@ -68,6 +68,7 @@ class Hub:
         self.elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
         """The user's nodes that other replicas of this hub hold."""
         self._changed = anyio.Event()
+        self._came = anyio.Event()
         self.is_draining = False
         self._moving: dict[str, RemoteNode] = {}
         """Nodes that this hub sent away when it began to end: they come back elsewhere."""
@@ -93,9 +94,18 @@ class Hub:
         return next((each for each in self.joined_of(owner) if each.id == id_), None)
 
     def changed(self) -> None:
-        """A node came, here or elsewhere."""
+        """A node came or left, here or elsewhere."""
+        self._stirred()
+        self._came.set()
+        self._came = anyio.Event()
+
+    def _stirred(self) -> None:
         self._changed.set()
         self._changed = anyio.Event()
+
+    async def wait_changed(self) -> None:
+        """Until a node comes or leaves; calls that end are none of this."""
+        await self._came.wait()
 
     async def wait_again(self, node: RemoteNode) -> RemoteNode:
         """The node after it joined again, at whichever replica. The caller bounds the wait."""
@@ -180,7 +190,7 @@ class Hub:
             yield
         finally:
             self.under_way -= 1
-            self.changed()
+            self._stirred()
 
     async def drain(self, *, has_others: bool) -> None:
         """Before this process ends: no machine more; calls end, or go on at another replica.
@@ -209,6 +219,7 @@ class Hub:
                 del self._of_user[node.owner]
             log.info("node_left", extra={"node": node.id, "reason": why})
         self._left(node, why)
+        self.changed()
 
     def _left(self, node: RemoteNode, why: str) -> None:
         node.is_not_well("unavailable", why)

@@ -161,7 +161,9 @@ class AgentHands:
         door = self._door(conversation)
         session = await self._session(conversation)
         if conversation.typed_by_people is None:
-            conversation.typed_by_people = self._services.registry.find(session).typed_by_people
+            conversation.typed_by_people = self._services.registry.find(
+                session
+            ).prompt.typed_by_people
         pieces: list[tuple[str, str]] = []
         if not any(each.kind == "context" for each in conversation.entries):
             pieces += await surroundings(door, session)
@@ -173,7 +175,7 @@ class AgentHands:
         session = session_of(conversation.record, self._services.registry)
         if session is None:
             return []
-        typed, before = session.typed_by_people, conversation.typed_by_people
+        typed, before = session.prompt.typed_by_people, conversation.typed_by_people
         conversation.typed_by_people = typed
         if before is None or typed == before:
             return []

@@ -40,7 +40,7 @@ from duetty.ops.follow import (
     follow_session,
     watch_sessions,
 )
-from duetty.ops.hub_routing import destination, reachable
+from duetty.ops.hub_routing import Reachable, destination, reachable
 from duetty.ops.joined_nodes import may_join, serve_node
 from duetty.ops.operation import Operation, OperationCall
 from duetty.ops.permits import REMOVED, keep_within, named_now, permit, permit_change
@@ -343,6 +343,17 @@ class Dispatcher:
         call = Call(actor=actor, operation=operation.name, arguments=named)
         node, call = destination(operation, call, self._services)
         return None if node is None else (node, call.actor)
+
+    def machines(self, actor: Actor) -> list[Reachable]:
+        """Machines that joined and answer now: the caller's, and those of sessions shared with them."""
+        if actor.via is not None or actor.session is not None:
+            return []
+        found = reachable(actor, self._services)
+        return [each for each in found if each.node.has_joined and each.node.health == "healthy"]
+
+    async def machines_changed(self) -> None:
+        """Returns when a machine came or left, or may have."""
+        await self._services.hub.wait_changed()
 
     def may_join(self, actor: Actor) -> None:
         """Raises what `joined_nodes.may_join` says."""

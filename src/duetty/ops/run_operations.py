@@ -136,7 +136,7 @@ def _ended_session(session: Session) -> Ended:
 
 def _running(session: Session, answer: RunAnswer) -> str | None:
     """What an input of several commands has come to, where it has not come to its end."""
-    block = session.open_block
+    block = session.prompt.open_block
     if answer.completed_by in ("mark", "exit") or block is None or block.command_line is None:
         return None
     return block.command_line[:EXCERPT_CHARS]
@@ -188,7 +188,7 @@ async def run_result(
     shown = await screen_shape(session, styled=params.format == "styled") if params.screen else None
     changed = session.shown.changes(who.identity, session.rows())
     cursor = session.cursor
-    last = blocks[-1] if blocks else session.open_block
+    last = blocks[-1] if blocks else session.prompt.open_block
     if answer.completed_by in ("deadline", "text") and last is not None and last.is_open:
         session.left[last.id] = who.identity
         if len(session.left) > MAX_LEFT:

@@ -67,7 +67,7 @@ EXCERPT_CHARS = 200
 
 
 def background_info(session: Session) -> Background | None:
-    profile, block = session.profile, session.open_block
+    profile, block = session.profile, session.prompt.open_block
     if (owner := session.left.get(profile.id)) is not None:
         block = None
     elif block is None or (owner := session.left.get(block.id)) is None:

@@ -5,6 +5,7 @@ import { socket } from "../protocol/socket";
 import { type ConversationEntryInfo, agentPath, completions, conversations, entries, follow, info, loadConversations, missing, partial, problem, resume, send, stop } from "../state/agent";
 import { complain } from "../state/notices";
 import { roomy } from "../state/panes";
+import { nameHere } from "../state/machines";
 import { base, navigate, route, sessionPath } from "../state/route";
 import { session as sessionOf, sessions } from "../state/sessions";
 import { Button, ago, clockTime, lazy } from "../ui/ui";
@@ -23,7 +24,7 @@ export function Agent() {
     if (live) loadConversations().catch(complain);
   }, [live, id]);
   if (!id) return <List />;
-  const works = info.value?.session ?? null;
+  const works = info.value?.session ? nameHere(info.value.session) : null;
   return (
     <div class={css.agent}>
       <Chat id={id} />
@@ -98,7 +99,7 @@ function Chat({ id }: { id: string }) {
           ‹
         </Button>
         <h1>{now?.title ?? "…"}</h1>
-        {now?.session && !roomy.value && <Button onClick={() => navigate(sessionPath(now.session ?? ""))}>Terminal</Button>}
+        {now?.session && !roomy.value && <Button onClick={() => navigate(sessionPath(nameHere(now.session ?? "")))}>Terminal</Button>}
       </header>
       <ol
         class={css.log}

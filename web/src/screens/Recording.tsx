@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, hasToken } from "../protocol/credential";
 import type { BlockInfo } from "../protocol/operations";
 import { server, socket } from "../protocol/socket";
+import { machineOf, shortName } from "../state/machines";
 import { endOf } from "../state/blocks";
 import { dialog } from "../state/dialogs";
 import { openSession } from "../state/panes";
@@ -35,7 +36,8 @@ export function Recording({ name }: { name: string }) {
   const [blocks, setBlocks] = useState<BlockInfo[]>([]);
   const [problem, setProblem] = useState("");
   const live = socket.connection.value.is === "live";
-  const href = new URL(`sessions/${encodeURIComponent(name)}/recording?version=3`, server).href;
+  const machine = machineOf(name);
+  const href = new URL(`sessions/${encodeURIComponent(shortName(name))}/recording?version=3${machine ? `&server=${encodeURIComponent(machine)}` : ""}`, server).href;
 
   useEffect(() => {
     if (!live || player) return;

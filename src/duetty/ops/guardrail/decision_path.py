@@ -33,7 +33,7 @@ from duetty.ops.guardrail.recorded_arguments import is_secret_input, recorded_ar
 from duetty.ops.judgements import CallsTool, RunsLine, Types
 from duetty.ops.resolved_call import AnyCall, JudgedOperation
 from duetty.policy import Allow, Ask, Deny, Profile, RuleSet, decide
-from duetty.session import Registry, Session, ends_line
+from duetty.session import Registry, Session, ends_line, wait_rest
 
 PROMPT_S = 10.0
 """How long a shell may take to read its files, or to draw a prompt; an agent that types earlier waits."""
@@ -203,7 +203,7 @@ class Deciding:
             )
         try:
             await _next_prompt(session, call.actor)
-            so_far = session.line_so_far(call.actor) if session.is_at_prompt else ""
+            so_far = session.prompt.line_so_far(call.actor) if session.prompt.is_open else ""
             if typing.so_far is not None and so_far != typing.so_far:
                 raise SessionBusy(
                     f"the prompt of {session.name!r} has changed while the line was decided on",
@@ -423,13 +423,15 @@ async def _next_prompt(session: Session, actor: Actor) -> None:
         return
     with anyio.move_on_after(PROMPT_S):
         while True:
-            while session.phase in _DRAWING and not session.is_exited:
+            while session.prompt.phase in _DRAWING and not session.is_exited:
                 await session.pulse.wait()
-            if session.phase is Phase.ENTERED and not session.line.is_settled:
+            if session.prompt.phase is Phase.ENTERED and not session.prompt.line.is_settled:
                 await session.pulse.nap(LOOK_S)  # it says at once what it makes of its line
                 continue
-            is_known = not session.line.is_touched or session.typed.by(actor) is not None
-            if is_known or not session.is_at_prompt or await session.wait_rest():
+            is_known = (
+                not session.prompt.line.is_touched or session.prompt.typed.by(actor) is not None
+            )
+            if is_known or not session.prompt.is_open or await wait_rest(session):
                 return
 
 

@@ -108,7 +108,7 @@ def excerpt(text: str) -> str:
 
 
 def denied(decision: Deny, judged: Judged, *, unattended: bool = False) -> PolicyDenied:
-    where = " and no person can be asked" if unattended else ""
+    where = ", and no person is there to ask" if unattended else ""
     return PolicyDenied(
         f"not run: {decision.detail}{where}",
         hint=_ways_on(decision, judged, unattended=unattended),
@@ -134,7 +134,9 @@ def _ways_on(decision: Deny, judged: Judged, *, unattended: bool) -> str | None:
         if judged.workspace and not _IN_WORKSPACE.isdisjoint(decision.classes):
             ways.append(f"paths inside the workspace {judged.workspace} need no answer")
         if decision.reason == "destructive" and not judged.sandbox:
-            ways.append('a session opened with sandbox "any" runs it confined')
+            ways.append(
+                'allowed: the same line in a session opened with sandbox "any", which confines it'
+            )
         ways.append(
             "a person can answer on Duetty's page (`duetty token link`) or in `duetty attach`:"
             " ask them to open one, then call again"

@@ -59,9 +59,9 @@ wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: t
 For what goes on by itself give background: true; a later answer has its end (`ended`).
 5. Stuck in a program, a quote or a raw terminal: wsh_run_command with reset: true.
 6. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
-7. Reading, building, and changing files in the working directory need no approval; deleting outside it, disks, \
-system services and sending data away are asked about or refused. A refusal or a wait for approval is an answer: \
-do not get around it.
+7. Reading, building, and changing files in the working directory need no approval; deleting outside it, \
+emptying it, git commands that throw work away, disks, system services and sending data away are asked about or refused. \
+A refusal names what is allowed instead: do that, or tell the user; do not disguise the command.
 8. wsh_overlay and wsh_panel show things to people without touching the program; wsh_input_mode takes their keys. \
 Prompts wsh:core, wsh:drive-process, wsh:tui … teach more."""
 
