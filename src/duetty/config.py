@@ -59,7 +59,7 @@ class Settings:
         high=1_000_000,
     )
     server_ping_s: int = _setting(
-        30,
+        20,
         "seconds between two pings of a WebSocket; who does not answer is dropped",
         low=1,
         high=3600,

@@ -19,7 +19,7 @@ from duetty.errors import BadArguments
 from duetty.ops.table import OPERATIONS
 from duetty.store import ConversationEntry
 from duetty.wire.results import RunResult, Written
-from duetty.wire.upstreams import FoundTool, FoundTools, OfferedTool, ToolResult, UpstreamTools
+from duetty.wire.upstreams import FoundTools, OfferedTool, ToolResult, UpstreamTools
 
 MAX_RESULT_BYTES = 20_000
 MAX_DIFF_CHARS = 20_000
@@ -211,11 +211,12 @@ async def _edit_file(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
 
 async def _find_tools(door: Door, arguments: Mapping[str, Any]) -> ToolOutcome:
     found: FoundTools = await door("upstreams.find", arguments)
-    if not found.tools:
+    if not found.fits:
         return ToolOutcome(text=f"None of {found.of} tools fits. Say it in other words.", ok=False)
     lines = [f"Of {found.of} tools these fit; from now on you can call them:"]
     lines += [
-        f"- {each.id}({', '.join(each.parameters)}) {_in_its_words(each)}" for each in found.tools
+        f"- {each.id}({', '.join(each.parameters)}) [Server {each.upstream!r}, in its own words:] {each.lead}"
+        for each in found.tools
     ]
     return ToolOutcome(text="\n".join(lines), details={"tools": [each.id for each in found.tools]})
 
@@ -413,5 +414,5 @@ def _found(entries: Sequence[ConversationEntry]) -> list[str]:
     return list(ids)[:MAX_FOUND]
 
 
-def _in_its_words(tool: OfferedTool | FoundTool) -> str:
+def _in_its_words(tool: OfferedTool) -> str:
     return f"[Server {tool.upstream!r}, in its own words:] {tool.description}"

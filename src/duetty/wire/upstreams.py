@@ -246,6 +246,7 @@ class FindToolsParams(Params):
         min_length=1, max_length=1_000, description="what the tool should do, in plain words"
     )
     limit: int = Field(5, ge=1, le=50)
+    offset: int = Field(0, ge=0, description="go on behind so many; `next` of the answer before")
 
 
 class DescribeToolParams(Params):
@@ -266,12 +267,16 @@ class FoundTool(Result):
     upstream: str
     title: str | None
     description: str = Field(description="its beginning, everything that hides made visible")
+    lead: str = Field(description="its first sentence")
     parameters: list[str] = Field(description="names of what it takes; a `?` may be left out")
+    input_schema: dict[str, Any]
 
 
 class FoundTools(Result):
-    tools: list[FoundTool] = Field(description="the best first")
+    tools: list[FoundTool] = Field(description="the best first, those that do not fit last")
+    fits: int = Field(description="how many of all have a word of it")
     of: int = Field(description="how many there are that the caller may call")
+    next: int | None = Field(description="the offset of those behind these; null: that was all")
 
 
 class AnswerParams(Params):

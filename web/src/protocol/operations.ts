@@ -760,14 +760,14 @@ export interface OverlayInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   x: number;
   y: number;
   width: number;
   height: number;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface RegionWriteShape {
@@ -864,14 +864,14 @@ export interface PanelInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
   visible: boolean;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface UpdatePanelParams {
@@ -1958,6 +1958,8 @@ export interface FindToolsParams {
   /** what the tool should do, in plain words */
   query: string;
   limit?: number;
+  /** go on behind so many; `next` of the answer before */
+  offset?: number;
 }
 
 export interface FoundTool {
@@ -1967,15 +1969,22 @@ export interface FoundTool {
   title: string | null;
   /** its beginning, everything that hides made visible */
   description: string;
+  /** its first sentence */
+  lead: string;
   /** names of what it takes; a `?` may be left out */
   parameters: string[];
+  input_schema: Record<string, unknown>;
 }
 
 export interface FoundTools {
-  /** the best first */
+  /** the best first, those that do not fit last */
   tools: FoundTool[];
+  /** how many of all have a word of it */
+  fits: number;
   /** how many there are that the caller may call */
   of: number;
+  /** the offset of those behind these; null: that was all */
+  next: number | null;
 }
 
 export interface DescribeToolParams {
