@@ -26,6 +26,7 @@ from duetty.errors import (
     Unavailable,
 )
 from duetty.ops import OPERATIONS, Operation
+from duetty.ops.guardrail import trail_fields
 
 NOTE = "<!-- made by tools/generate_docs.py; do not edit -->\n"
 
@@ -186,7 +187,25 @@ def block_states() -> str:
     return "\n".join([*lines, "```"]) + "\n"
 
 
+def audit_fields() -> str:
+    lines = [
+        NOTE,
+        "# Fields of a call in the trail\n",
+        "Made from the tables in `ops/guardrail/trail_fields.py`. The other records: [audit.md](audit.md).\n",
+    ]
+    for title, table in (
+        ("Who called: in every record `call`, refused calls too", trail_fields.CALLER),
+        ("What was decided: in the record `call`, before anything runs", trail_fields.CALL),
+        ("How it ended: in the record `outcome`", trail_fields.OUTCOME),
+    ):
+        lines += [f"## {title}\n", "| field | means |", "|---|---|"]
+        lines += [f"| `{each.name}` | {each.meaning} |" for each in table]
+        lines.append("")
+    return "\n".join(lines)
+
+
 PAGES = {
+    "audit-fields.md": audit_fields,
     "operations.md": operations,
     "errors.md": errors,
     "settings.md": settings,
