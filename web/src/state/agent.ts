@@ -40,15 +40,15 @@ export function follow(id: string): () => void {
     let chars = 0;
     while (!gone) {
       try {
-        const told = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: chars, wait_ms: WAIT_MS, known_state: key });
+        const news = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: chars, wait_ms: WAIT_MS, known_state: key });
         if (gone) return;
-        key = told.info.state_key;
-        if (told.entries.length) entries.value = [...entries.value, ...told.entries];
-        const isOver = told.partial_chars < chars || told.entries.some((each) => each.kind === "answer" || each.kind === "fault");
+        key = news.info.state_key;
+        if (news.entries.length) entries.value = [...entries.value, ...news.entries];
+        const isOver = news.partial_chars < chars || news.entries.some((each) => each.kind === "answer" || each.kind === "fault");
         // What is said of the next answer is asked for from its beginning.
-        partial.value = isOver ? "" : partial.value + told.partial;
-        chars = isOver ? 0 : told.partial_chars;
-        info.value = told.info;
+        partial.value = isOver ? "" : partial.value + news.partial;
+        chars = isOver ? 0 : news.partial_chars;
+        info.value = news.info;
         problem.value = "";
       } catch (error) {
         if (gone) return;
