@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from duetty.agent.hands import ToolCall, shortened
+from duetty.agent.senders import meant_messages
 from duetty.store import ConversationEntry
 
 KEPT_WHOLE = 8
@@ -48,7 +49,9 @@ def chat_messages(entries: Sequence[ConversationEntry]) -> list[ChatMessage]:
         body = entry.body
         match entry.kind:
             case "message":
-                waiting.append((entry.seq, ChatMessage(role="person", text=_told(entry, meant))))
+                waiting.append(
+                    (entry.seq, ChatMessage(role="person", text=_message_text(entry, meant)))
+                )
             case "context":
                 waiting.append(
                     (entry.seq, ChatMessage(role="person", text=context_text(body["pieces"])))
@@ -79,20 +82,7 @@ def chat_messages(entries: Sequence[ConversationEntry]) -> list[ChatMessage]:
     return [*found, *results, *(each for _, each in waiting)]
 
 
-def meant_messages(entries: Sequence[ConversationEntry]) -> set[int]:
-    """Messages of whoever the agent works for. Where a person began, what a program sends is none:
-    it may be one that the agent itself has started.
-    """
-    messages = [each for each in entries if each.kind == "message"]
-    for_person = bool(messages) and _is_of_person(messages[0])
-    return {each.seq for each in messages if _is_of_person(each) or not for_person}
-
-
-def _is_of_person(message: ConversationEntry) -> bool:
-    return bool(message.body.get("is_person", True))
-
-
-def _told(message: ConversationEntry, meant: set[int]) -> str:
+def _message_text(message: ConversationEntry, meant: set[int]) -> str:
     text = str(message.body["text"])
     if message.seq in meant:
         return text

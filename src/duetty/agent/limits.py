@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from duetty.agent.history import meant_messages
+from duetty.agent.senders import meant_messages
 from duetty.store import ConversationEntry
 
 What = Literal["turns", "tokens", "money", "minutes"]
