@@ -414,7 +414,7 @@ class Agents:
                 await anyio.sleep(pause_s)
 
     async def _step(self, conversation: Conversation, step: str) -> None:
-        """Name it to whoever follows the conversation, and where it works."""
+        """Name the step to clients that follow the conversation, and in its session."""
         assert self.hands is not None
         conversation.do(step)
         await self.hands.show_step(conversation, step)
@@ -432,7 +432,7 @@ class Agents:
         conversation.partial = ""
 
     def _broke_off(self, conversation: Conversation, code: str, message: str) -> None:
-        """Keep what was said of an answer that will not come."""
+        """Keep the words of an answer that will not be finished."""
         if text := conversation.partial:
             conversation.append("fault", code=code, message=message, text=text, again_in_s=None)
             conversation.partial = ""

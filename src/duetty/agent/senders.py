@@ -1,4 +1,4 @@
-"""Whose messages count: those of whoever the agent works for."""
+"""The messages that give the agent work: of the person, or of the program that began the conversation."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ from duetty.store import ConversationEntry
 
 
 def meant_messages(entries: Sequence[ConversationEntry]) -> set[int]:
-    """Messages of whoever the agent works for. Where a person began, what a program sends is none:
-    it may be one that the agent itself has started.
+    """Their seqs. Where a person began, a message of a program is none:
+    the agent itself may have started that program.
     """
     messages = [each for each in entries if each.kind == "message"]
     for_person = bool(messages) and _is_of_person(messages[0])

@@ -121,7 +121,7 @@ class AgentStream:
             if entry["kind"] in ("answer", "fault"):
                 self._shown_chars, is_over = 0, True
         if is_over:
-            self._shown_chars = 0  # what is said of the next answer is asked for from its beginning
+            self._shown_chars = 0  # the next answer is read from its beginning
         elif partial := message["partial"]:
             self._shown_chars = message["partial_chars"]
             if self._is_json:

@@ -114,7 +114,7 @@ function Chat({ id }: { id: string }) {
         ))}
         {partial.value && (
           <li data-is="answer">
-            <Said text={partial.value} />
+            <Answer text={partial.value} />
           </li>
         )}
         {now?.approval && (
@@ -154,8 +154,8 @@ function Chat({ id }: { id: string }) {
 const FENCED = /^```[^\n]*\n([\s\S]*?)(?:^```[^\S\n]*$\n?|$(?![\s\S]))/m;
 const MARKED = /(`[^`\n]+`|\*\*[^*\n]+\*\*|^#{1,6} .+$)/m;
 
-/** What the model said. Of its Markdown, code and what is bold are drawn; all else stands as it came. */
-function Said({ text }: { text: string }) {
+/** The model's words. Of their Markdown, code and what is bold are drawn; all else stands as it came. */
+function Answer({ text }: { text: string }) {
   return text.slice(0, 100_000).split(FENCED).map((piece, at) =>
     at % 2 ? (
       <pre key={at}>
@@ -192,7 +192,7 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
     case "answer":
       return text(body["text"]) ? (
         <li data-is="answer">
-          <Said text={text(body["text"])} />
+          <Answer text={text(body["text"])} />
         </li>
       ) : null;
     case "call":

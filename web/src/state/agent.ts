@@ -45,7 +45,7 @@ export function follow(id: string): () => void {
         key = news.info.state_key;
         if (news.entries.length) entries.value = [...entries.value, ...news.entries];
         const isOver = news.partial_chars < chars || news.entries.some((each) => each.kind === "answer" || each.kind === "fault");
-        // What is said of the next answer is asked for from its beginning.
+        // The next answer is read from its beginning.
         partial.value = isOver ? "" : partial.value + news.partial;
         chars = isOver ? 0 : news.partial_chars;
         info.value = news.info;
