@@ -647,7 +647,7 @@ export interface CaptureParams {
 export interface ReleaseParams {
   /** name of the session */
   session: string;
-  /** only this owner's capture; everybody's when left out */
+  /** only this owner's capture; every owner's when left out */
   owner?: string | null;
 }
 
@@ -760,14 +760,14 @@ export interface OverlayInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   x: number;
   y: number;
   width: number;
   height: number;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface RegionWriteShape {
@@ -864,14 +864,14 @@ export interface PanelInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
   visible: boolean;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface UpdatePanelParams {
@@ -1749,7 +1749,7 @@ export interface UpstreamInfo {
   /** why it failed, or what ended it last */
   error: UpstreamError | null;
   pid: number | null;
-  /** how often it was started again without anybody asking */
+  /** how often it was started again by itself */
   restarts: number;
   /** for `failed`: when the next try is made, if one is */
   retry_at: string | null;

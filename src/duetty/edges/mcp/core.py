@@ -37,6 +37,7 @@ from duetty.edges.mcp.dialect import (
 )
 from duetty.edges.mcp.elicitation import (
     abilities_of,
+    answer_questions,
     by_request,
     by_task,
     host_by_connection,
@@ -275,7 +276,7 @@ class Core:
         )
         server.add_request_handler("tools/call", t.CallToolRequestParams, self.call_tool)
         server.add_request_handler("logging/setLevel", t.SetLevelRequestParams, set_level)
-        if any(tool.tail for tool in has.tools):
+        if has.live is not None or any(tool.may_be_task for tool in has.tools):
             self._serve_tasks(server)
         # In place of OpenTelemetry, which this server does not collect.
         server.middleware[:] = [self._observe]
@@ -390,7 +391,7 @@ class Core:
         else:
             asks, tasks, client = peer.abilities, False, peer.client
             version = peer.version
-        if may_ask(tool, asks, call.arguments) or (tasks and tool.tail is not None):
+        if may_ask(tool, asks, call.arguments) or (tasks and tool.may_be_task):
             return None
         return Use(
             tool=tool,
@@ -455,7 +456,7 @@ class Core:
         use = self._use(context, params.name, params.arguments)
         if params.request_state is not None:
             return await self._gone_on(context, use, params)
-        becomes_task = use.tool.tail is not None and declares_tasks(context)
+        becomes_task = use.tool.may_be_task and declares_tasks(context)
         if becomes_task or (is_modern(context) and use.may_ask):
             task = self.tasks.start(use.calls.caller.actor, use.outcome, about=use.about)
             return await self._answered(context, use, task, becomes_task=becomes_task)
@@ -565,14 +566,14 @@ class Core:
             )
         given = params.input_responses or {}
         task.take({key: _plain(value) for key, value in given.items()})
-        becomes_task = use.tool.tail is not None and declares_tasks(context)
+        becomes_task = use.tool.may_be_task and declares_tasks(context)
         return await self._answered(context, use, task, becomes_task=becomes_task)
 
     def _call_as_task(self, context: Context) -> Json:
         given = dict(context.params or {})
         params = t.CallToolRequestParams.model_validate(given, by_name=False)
         use = self._use(context, params.name, params.arguments)
-        if use.tool.tail is None:
+        if not use.tool.may_be_task:
             raise MCPError(code=t.METHOD_NOT_FOUND, message=f"{params.name} does not run as a task")
         actor = use.calls.caller.actor
         task = self.tasks.start(actor, use.outcome, kept_ms=asked_to_keep_ms(given))
@@ -595,7 +596,9 @@ class Core:
 
     async def _task_result(self, context: Context, params: TaskParams) -> HandlerResult:
         self._only_modern(context, modern=False)
-        return await result_2025(self._task(context, params))
+        task = self._task(context, params)
+        await answer_questions(context, task)
+        return await result_2025(task)
 
     async def _task_list(self, context: Context, params: t.PaginatedRequestParams) -> HandlerResult:
         self._only_modern(context, modern=False)

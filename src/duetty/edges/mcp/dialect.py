@@ -194,6 +194,9 @@ class Tool:
     tail: Callable[[Calls, Json], Awaitable[str | None]] | None = None
     """Of a tool that may take long: the newest output, for a caller who asked for progress."""
 
+    takes_long: bool = False
+    """It may take long, and tells of its progress itself."""
+
     checks_itself: bool = False
     """Its contract has errors of its own for arguments that do not fit the schema."""
 
@@ -202,6 +205,11 @@ class Tool:
 
     bound_ms: Callable[[Json], int | None] = lambda arguments: None
     """How long it takes at most, where that is known beforehand."""
+
+    @property
+    def may_be_task(self) -> bool:
+        """Whether a call of it may outlive its request."""
+        return self.takes_long or self.tail is not None
 
     def needs_choice(self, arguments: Json) -> bool:
         return self.session_word is not None and self.session_word not in arguments

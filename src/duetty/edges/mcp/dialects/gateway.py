@@ -90,6 +90,7 @@ def _listed(tool: OfferedTool) -> Json:
         "description": f"{_mark(tool.upstream)} {tool.description}",
         "inputSchema": tool.input_schema,
         "annotations": _hints(tool),
+        "execution": {"taskSupport": "optional"},
     }
     if meta := _meta(tool):
         listed["_meta"] = meta
@@ -213,6 +214,7 @@ FINDING: Mapping[str, Tool] = {
             run=_run_call,
             checks_itself=True,
             asks_host=True,
+            takes_long=True,
         ),
     )
 }
@@ -247,6 +249,7 @@ def _tool(name: str) -> Tool | None:
         run=run,
         checks_itself=True,  # the upstream does
         asks_host=True,  # where the upstream may
+        takes_long=True,
     )
 
 
