@@ -647,7 +647,7 @@ export interface CaptureParams {
 export interface ReleaseParams {
   /** name of the session */
   session: string;
-  /** only this owner's capture; everybody's when left out */
+  /** only this owner's capture; every owner's when left out */
   owner?: string | null;
 }
 
@@ -1749,7 +1749,7 @@ export interface UpstreamInfo {
   /** why it failed, or what ended it last */
   error: UpstreamError | null;
   pid: number | null;
-  /** how often it was started again without anybody asking */
+  /** how often it was started again by itself */
   restarts: number;
   /** for `failed`: when the next try is made, if one is */
   retry_at: string | null;

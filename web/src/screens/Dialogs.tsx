@@ -163,12 +163,12 @@ function Palette() {
 /** Shows what stands there; its reference can be taken along into a message to an agent. */
 async function readUpstream(readable: Readable): Promise<void> {
   try {
-    const said = await readable.read();
+    const content = await readable.read();
     ask({
       is: "confirm",
       title: readable.reference,
       text: "The server's own words, as an agent would get them.",
-      detail: said.slice(0, 20_000),
+      detail: content.slice(0, 20_000),
       yes: "Copy its reference",
       run: () => void navigator.clipboard.writeText(readable.reference).then(() => notify("Copied", { kind: "good" }), complain),
     });
@@ -216,7 +216,7 @@ function Keys() {
   );
 }
 
-/** A form in a dialog: runs, shows what the server said when it refuses, closes when it is done. */
+/** A form in a dialog: runs, shows the server's reason when it refuses, closes when it is done. */
 function Form({ title, yes, run, children, danger }: { title: string; yes: string; run: () => Promise<void>; children: preact.ComponentChildren; danger?: boolean }) {
   const [problem, setProblem] = useState<{ message: string; hint?: string | undefined } | null>(null);
   const [busy, setBusy] = useState(false);
