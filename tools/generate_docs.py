@@ -35,7 +35,7 @@ def operations() -> str:
     lines = [
         NOTE,
         "# Operations\n",
-        "Every thing the server can do, said once in `ops/`; this page and the routes come from there.",
+        "Every thing that the server can do. This page and the routes come from one table, `ops/table.py`.",
         "Arguments come from the path, the query (`GET`, `DELETE`) or a JSON body. Every error is",
         '`{"error": {"code", "message", "hint"?, "details"?}}`; the codes are in [errors](errors.md).\n',
         "```sh\n"
@@ -125,7 +125,7 @@ def errors() -> str:
         NOTE,
         "# Error codes\n",
         "```json\n"
-        '{"error": {"code": "session_busy", "message": "somebody has begun a line at the prompt of \'s\'",\n'
+        '{"error": {"code": "session_busy", "message": "another actor has begun a line at the prompt of \'s\'",\n'
         '           "hint": "let them finish, or clear the line with the key Ctrl-U", "details": {"state": "prompt"}}}\n'
         "```\n",
         "Codes are permanent; messages are not. `hint` says what you can do next. The HTTP status tells the kind:\n",

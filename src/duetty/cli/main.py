@@ -80,15 +80,22 @@ WHICH_SERVER = ("-L", "--instance", "--server")
 _WITH_VALUE = ("-L", "--instance=", "--server=")
 
 EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE = 1, 2, 3
+USUAL_CODES = "0 done, 1 failed, 2 wrong command line, 3 no server answers"
 
 
 class _Parser(argparse.ArgumentParser):
     """Says examples after the options, and what is wrong in one line."""
 
-    def __init__(self, *, examples: Sequence[tuple[str, str]] = (), **options: Any) -> None:
+    def __init__(
+        self,
+        *,
+        examples: Sequence[tuple[str, str]] = (),
+        exit_codes: str = USUAL_CODES,
+        **options: Any,
+    ) -> None:
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter,
-            epilog=_epilog(examples),
+            epilog=_epilog(examples, exit_codes),
             **options,
         )
 
@@ -207,6 +214,7 @@ def make_parser(name: str, module: CommandModule) -> argparse.ArgumentParser:
         prog=f"duetty {name}",
         description=summary[0].upper() + summary[1:] + ".",
         examples=getattr(module, "EXAMPLES", ()),
+        exit_codes=getattr(module, "EXIT_CODES", USUAL_CODES),
     )
     module.add_arguments(parser)
     return parser
@@ -220,8 +228,8 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
-def _epilog(examples: Sequence[tuple[str, str]]) -> str:
-    codes = "exit codes: 0 done, 1 failed, 2 wrong command line, 3 no server answers (docs/cli.md)"
+def _epilog(examples: Sequence[tuple[str, str]], exit_codes: str) -> str:
+    codes = f"exit codes: {exit_codes} (docs/cli.md)"
     if not examples:
         return codes
     width = max(len(line) for line, _ in examples)

@@ -368,7 +368,7 @@ class Run:
             return
         if session.prompt.has_half_line():
             raise SessionBusy(
-                f"somebody has begun a line at the prompt of {session.name!r}",
+                f"another actor has begun a line at the prompt of {session.name!r}",
                 hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
                 details={"state": "prompt"},
             )

@@ -194,7 +194,7 @@ class CaptureParams(SessionParams):
 
 class ReleaseParams(SessionParams):
     owner: str | None = Field(
-        None, max_length=200, description="only this owner's capture; everybody's when left out"
+        None, max_length=200, description="only this owner's capture; every owner's when left out"
     )
 
 

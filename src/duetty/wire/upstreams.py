@@ -156,7 +156,7 @@ class UpstreamInfo(Result):
     since: str = Field(description="when it came into this state")
     error: UpstreamError | None = Field(description="why it failed, or what ended it last")
     pid: int | None
-    restarts: int = Field(description="how often it was started again without anybody asking")
+    restarts: int = Field(description="how often it was started again by itself")
     retry_at: str | None = Field(description="for `failed`: when the next try is made, if one is")
     sandbox: Literal["none", "landlock", "bubblewrap"] | None
     protocol: str | None = Field(description="revision of MCP that it speaks")

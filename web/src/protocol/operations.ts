@@ -647,7 +647,7 @@ export interface CaptureParams {
 export interface ReleaseParams {
   /** name of the session */
   session: string;
-  /** only this owner's capture; everybody's when left out */
+  /** only this owner's capture; every owner's when left out */
   owner?: string | null;
 }
 
@@ -1749,7 +1749,7 @@ export interface UpstreamInfo {
   /** why it failed, or what ended it last */
   error: UpstreamError | null;
   pid: number | null;
-  /** how often it was started again without anybody asking */
+  /** how often it was started again by itself */
   restarts: number;
   /** for `failed`: when the next try is made, if one is */
   retry_at: string | null;
@@ -2064,6 +2064,10 @@ export interface SendParams {
   session?: string | null;
   /** directory of that session of its own; the user's home when left out */
   cwd?: string | null;
+  /** all that a new one opens is confined, and it touches nothing else */
+  sandbox?: "any" | "landlock" | "bubblewrap" | null;
+  /** what it may write there; a person's to say */
+  workspaces?: string[] | null;
   /** text that the message is about, such as output of a command */
   attached?: string | null;
   /** wait at most so long for the agent to have answered */
@@ -2160,6 +2164,15 @@ export interface ConversationLog {
 export interface AgentStatusParams {
   /** the one that did something last when left out */
   conversation?: string | null;
+  /** also ask the model's provider about address, key and name; costs nothing */
+  check?: boolean;
+}
+
+export interface ModelCheck {
+  /** null: nothing is wrong, as far as it could be asked */
+  code: string | null;
+  message: string;
+  hint: string;
 }
 
 export interface AgentStatus {
@@ -2168,6 +2181,8 @@ export interface AgentStatus {
   model: string | null;
   /** what it is doing, or what to set */
   message: string;
+  /** what the provider says; with check only */
+  checked: ModelCheck | null;
   conversation: ConversationInfo | null;
   /** conversations at work */
   working: number;

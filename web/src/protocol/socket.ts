@@ -104,14 +104,14 @@ export class Socket {
   private retryTimer = 0;
   private wantsSessions = false;
   private isAsking = false;
-  /** Whether what is said now is taken for this page's. */
+  /** Whether the server has this page's proof, and takes its messages. */
   private isProven = false;
 
   start(): void {
     addEventListener("online", () => this.retryNow());
     document.addEventListener("visibilitychange", () => !document.hidden && this.retryNow());
     setInterval(() => void this.pulse(), PULSE_MS);
-    // Told with the page itself; not when another site's link led here, since the cookie stays at home then.
+    // The page itself says so; not when another site's link led here, since the cookie stays at home then.
     void this.connect(!hasToken() && document.documentElement.dataset.signed === "in");
   }
 
@@ -222,7 +222,7 @@ export class Socket {
     });
   }
 
-  /** `isLetIn`: whether the server has just said so. An upgrade that it would refuse is not tried: the browser would complain. */
+  /** `isLetIn`: whether the server has just let us in. An upgrade that it would refuse is not tried: the browser would complain. */
   private async connect(isLetIn = false): Promise<void> {
     if (this.isAsking) return;
     if (this.tries === 0) this.connection.value = { is: "connecting" };

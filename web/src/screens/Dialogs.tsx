@@ -249,7 +249,7 @@ function Keys() {
   );
 }
 
-/** A form in a dialog: runs, shows what the server said when it refuses, closes when it is done. */
+/** A form in a dialog: runs, shows the server's reason when it refuses, closes when it is done. */
 function Form({ title, yes, run, children, danger }: { title: string; yes: string; run: () => Promise<void>; children: preact.ComponentChildren; danger?: boolean }) {
   const [problem, setProblem] = useState<{ message: string; hint?: string | undefined } | null>(null);
   const [busy, setBusy] = useState(false);

@@ -147,14 +147,14 @@ function Damage({ state }: { state: Connection }) {
   useEffect(() => {
     if (state.is === "live") socket.call("server.status", {}).then((status) => setFound(status.degraded), () => setFound({}));
   }, [state.is]);
-  const told = Object.entries(found).map(([part, reason]) => `${part}: ${reason}`).join("; ");
-  if (!told || told === seen) return null;
+  const damage = Object.entries(found).map(([part, reason]) => `${part}: ${reason}`).join("; ");
+  if (!damage || damage === seen) return null;
   return (
     <div class={css.banner} role="status" id="damage">
       <span>
-        Damaged, or not kept as it should be: {told}. <code>duetty repair</code> lists what was kept and what can be done.
+        Damaged, or not kept as it should be: {damage}. <code>duetty repair</code> lists what was kept and what can be done.
       </span>
-      <Button onClick={() => setSeen(told)}>Hide</Button>
+      <Button onClick={() => setSeen(damage)}>Hide</Button>
     </div>
   );
 }

@@ -15,7 +15,7 @@ const KEPT = 50;
 
 const byId = signal<ReadonlyMap<string, ApprovalInfo>>(new Map());
 /** Whether those that wait are known. */
-export const told = signal(false);
+export const isKnown = signal(false);
 /** Answered by this page. */
 const mine = new Set<string>();
 /** Whether everything has stood still in sight long enough for an answer to be meant. */
@@ -63,7 +63,7 @@ socket.onApprovals = (message) => {
   const next = new Map(byId.value);
   if (message.type === "approval") {
     const { approval: changed } = message;
-    // Settled ones are news only to whoever saw them wait.
+    // Settled ones are news only to a page that showed them waiting.
     if (changed.state === "pending") {
       if (!next.has(changed.id)) happenedNow(changed.asked_at);
       next.set(changed.id, changed);
@@ -79,7 +79,7 @@ socket.onApprovals = (message) => {
   stir();
   batch(() => {
     byId.value = next;
-    told.value = true;
+    isKnown.value = true;
   });
 };
 

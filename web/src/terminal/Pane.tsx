@@ -29,7 +29,7 @@ const FindBar = lazy(loadFindBar);
 const Pager = lazy(loadPager);
 const TextView = lazy(loadTextView);
 const Asks = lazy(() => import("../asking/Cards").then((loaded) => loaded.Asks));
-// After the terminal itself, before anybody asks for them.
+// After the terminal itself, before a person opens them.
 loadAhead(1000, loadFindBar, loadPager, loadTextView);
 
 declare global {
@@ -270,7 +270,7 @@ function Head({ name, view, asText }: { name: string; view: TerminalView | null;
 const holderWords = {
   you: "Your window sets the size",
   other: "Another viewer sets the size; you see all of it, scaled",
-  nobody: "Nobody's window sets the size; you see all of it, scaled",
+  nobody: "No window sets the size; you see all of it, scaled",
 };
 
 function sendView(name: string, what: "find" | "toggleText" | "openScrollback" | "copyWithColours"): void {

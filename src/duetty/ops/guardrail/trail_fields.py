@@ -90,7 +90,7 @@ CALLER: tuple[TrailField[Call], ...] = (
     ),
     TrailField(
         "client",
-        "what an MCP client calls itself; nobody vouches for it, and no rule sees it",
+        "what an MCP client calls itself; not verified, and no rule sees it",
         lambda call: _given(call.actor.client),
     ),
 )
