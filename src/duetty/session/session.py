@@ -65,6 +65,9 @@ from duetty.vt import Cursor, GridRow, Screen, Scrollback, Terminal, encode_keys
 log = logging.getLogger("duetty.session")
 
 REST_LOOK_S = 0.005
+LOOKS = 3
+"""How often the kernel is asked about a program that prints meanwhile, until the state is not known."""
+
 REST_LOOKS = 200
 """How often, and how many times, a shell is looked at that somebody has typed at."""
 
@@ -117,8 +120,8 @@ class Session:
         self.actor = UNKNOWN_PERSON
         """Who wrote last: the next block is theirs."""
 
-        self.left: dict[str, str] = {}
-        """Blocks that somebody stopped waiting for, and who: their end is to be told."""
+        self.left = dict(profile.bounds.left)
+        """Blocks, or the session itself, that a caller stopped waiting for: whom to tell of their end."""
 
         self.bound_reached: BoundReached | None = None
         """Which of its bounds ended it, if one did."""
@@ -285,13 +288,16 @@ class Session:
 
     async def look(self) -> State:
         """The state, with the kernel asked where only it can tell."""
-        if not self.is_exited and self._tracker.phase in UNANNOUNCED:
+        for _ in range(LOOKS):
+            if self.is_exited or self._tracker.phase not in UNANNOUNCED:
+                break
             generation = self.activity.generation
             probe = await self._prober()
             is_current = generation == self.activity.generation and not has_output(self._fd)
             if not self.is_exited and is_current:
                 self._probe = probe
                 self._probe_generation = generation
+                break
         self._tell_state()
         return self.state()
 
@@ -356,6 +362,12 @@ class Session:
         return None if echo else "no_echo"
 
     @property
+    def is_echoed(self) -> bool:
+        """By the terminal, or by a program that reads key by key and shows them itself."""
+        echo, canonical = self.echo_and_canonical()
+        return echo or not canonical
+
+    @property
     def cursor(self) -> Cursor:
         return self._terminal.cursor
 
@@ -390,8 +402,8 @@ class Session:
             self.line.interrupted(self.prompts, self._tracker.phase)
         if not judged:
             self.line.is_touched = True
-            if self.profile.shell_kind.terminal_assembles_lines and self.echo_and_canonical()[1]:
-                self.line.assembled(data, self._tracker.phase)
+        if self.profile.shell_kind.terminal_assembles_lines and self.echo_and_canonical()[1]:
+            self.line.assembled(data, self._tracker.phase)
         if self.line.typed(data, self._tracker.phase):
             self.enter()
         self.actor = actor
@@ -696,9 +708,9 @@ class Session:
                 case Closed():
                     self.chronicle.closed(change, at_ns=at_ns, actor=self.actor)
         if mark.trusted and not mark.secondary:
-            if mark.kind is MarkKind.OUTPUT:
-                self.typed.clear()
-            elif mark.kind is MarkKind.PROMPT:
+            if mark.kind is MarkKind.DONE:
+                self.typed.done()
+            elif mark.kind in (MarkKind.OUTPUT, MarkKind.PROMPT):
                 self.typed.prompt()
             if self.line.marked(mark.kind, before):
                 self.enter()

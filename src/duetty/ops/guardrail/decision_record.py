@@ -108,7 +108,7 @@ def excerpt(text: str) -> str:
 
 
 def denied(decision: Deny, judged: Judged, *, unattended: bool = False) -> PolicyDenied:
-    where = " and nobody can be asked" if unattended else ""
+    where = "; nobody can be asked" if unattended else ""
     return PolicyDenied(
         f"not run: {decision.detail}{where}",
         hint=_ways_on(decision, judged, unattended=unattended),
