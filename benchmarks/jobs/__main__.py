@@ -21,7 +21,7 @@ HEAD = """\
 ## Jobs
 
 Made by `python -m benchmarks.jobs`; do not edit. Ordinary jobs, done by a script with nothing but MCP tools, in the
-`guarded` profile, with nobody to ask. Each checks its result. Calls include opening the session; errors are answers
+`guarded` profile, with no person to ask. Each checks its result. Calls include opening the session; errors are answers
 that are errors, all of them in jobs about errors; tokens are the bytes of text that a model is given, divided by four;
 seconds are what the calls took together. Calls, errors and tokens of the first line of the protocol (2025), seconds of both.
 

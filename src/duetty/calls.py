@@ -16,7 +16,7 @@ class Effect(StrEnum):
 
 
 class Scope(StrEnum):
-    """What a credential allows. None includes another: what is not said is not allowed."""
+    """What a credential allows. None includes another: what a credential does not name is refused."""
 
     READ = "read"
     INPUT = "input"
@@ -85,7 +85,7 @@ class Actor:
     """The other machine that it calls from; empty for this one. It is no part of who it is."""
 
     client: str | None = field(default=None, compare=False)
-    """What its program calls itself: for people to read, since nobody vouches for it, and no part
+    """What its program calls itself: for people to read. It is not verified, and no part
     of who it is."""
 
     connection: str | None = field(default=None, compare=False)
@@ -118,7 +118,7 @@ class Call:
     """The vocabulary it came in; empty for our own."""
 
     mode: Literal["interactive", "headless"] = "interactive"
-    """Headless: nobody sees it run, so only what is proven does."""
+    """Headless: no person watches, so only proven commands run."""
 
     command_id: str = ""
     """The caller's own name for it: a node does what has the same one once."""

@@ -2,7 +2,7 @@
 
 A host is the program in which an agent runs. Its client may lend its model
 (sampling) and put a form or an address to its person (elicitation). What it can
-is what it declared; whoever asks has a bound.
+is what it declared; each caller sets a bound.
 """
 
 from collections import Counter
@@ -33,7 +33,7 @@ class HostClient:
 
     @property
     def name(self) -> str:
-        """What it calls itself; nobody vouches for it."""
+        """The name it gave itself; not verified."""
         return self.actor.client or self.actor.name
 
     async def sample(self, request: Mapping[str, Any], *, within_s: float) -> dict[str, Any]:

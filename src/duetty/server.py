@@ -116,8 +116,8 @@ DRAIN_S = 5.0
 MAX_MESSAGE_BYTES = 1024 * 1024
 """Of a WebSocket; a longer one closes it (1009)."""
 
-PONG_S = 10.0
-"""A peer that does not answer a ping within this is taken for dead."""
+PONG_S = 8.0
+"""A peer that does not answer a ping within this is taken for dead: with the ping before it, within 30 s."""
 
 SWEEP_S = 60.0
 """At most between two looks for exited sessions that are too old; a quarter of what they stay."""

@@ -91,9 +91,8 @@ async def test_output_wakes_only_those_who_can_take_it() -> None:
 
 
 async def test_whoever_taps_the_log_sees_each_event_at_once() -> None:
-    log = EventLog(FakeClock())
     seen: list[Event] = []
-    log.tap = seen.append
+    log = EventLog(FakeClock(), tap=seen.append)
 
     log.append(Bell(count=1))
 

@@ -80,7 +80,7 @@ def test_its_recording_shows_the_messages_beside_the_terminal_as_they_were_said(
         expect(tab.page.get_by_text("It was played.")).to_be_visible()
 
         tab.goto(f"recordings/{session}")
-        said = tab.page.get_by_label("What was said and done").get_by_role("listitem")
+        said = tab.page.get_by_label("Messages and calls").get_by_role("listitem")
         expect(said).to_have_count(4)
         place = tab.page.get_by_label("Place in the recording")
         place.press("End")

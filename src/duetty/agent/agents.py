@@ -1,7 +1,7 @@
 """All conversations, and the work on them: ask the model, do what it calls, until it has answered.
 
 What is done is written down first. A call that had begun when a server ended is never made
-again: the model is told that its outcome is unknown.
+again: the model gets *outcome unknown*.
 """
 
 import logging
@@ -49,7 +49,7 @@ MAX_WORKING = 16
 """Conversations at work at once."""
 
 KEPT_AT_HAND = 50
-"""Conversations that nobody works on or waits for, whole in memory; of the others, what a list tells."""
+"""Idle conversations that are kept whole in memory; of the others, what a list tells."""
 
 STOP_S = 5.0
 TITLE_CHARS = 80
@@ -157,7 +157,7 @@ class Agents:
     async def _kept(self) -> dict[str, ConversationRecord]:
         if self._records is None:
             found = await anyio.to_thread.run_sync(self._store.conversations)
-            # Nobody works on them any more: what says so ended with its server.
+            # No task works on them: a state that says otherwise is of a server that ended.
             self._records = {
                 each.id: _interrupted(each) if each.state == "running" else each for each in found
             }
@@ -171,7 +171,7 @@ class Agents:
     # --- talking -------------------------------------------------------------------
 
     async def begin(self, text: str, **fields: Any) -> Conversation:
-        """A new conversation, with nothing said yet."""
+        """A new conversation, without messages."""
         await self._kept()
         record = ConversationRecord(
             id=f"{ID_PREFIX}{secrets.token_hex(4)}",
@@ -406,7 +406,7 @@ class Agents:
 
     async def _keep_limits(self, conversation: Conversation, clock: "_Watch") -> None:
         """Raises:
-        AgentLimit: if one is reached and nobody says to go on.
+        AgentLimit: if one is reached and no person extends it.
         """
         assert self.hands is not None
         while found := reached(conversation.entries, self._limits, minutes=clock.worked_s() / 60):
@@ -433,10 +433,10 @@ class Agents:
         )
 
     async def _sum_up(self, conversation: Conversation) -> None:
-        """Have the model put what was said into few words; the entries stay as they are."""
+        """Have the model summarise the conversation; the entries stay as they are."""
         assert self.hands is not None
         model = await self._model_for(conversation, None)
-        conversation.do("summing up what was said so far")
+        conversation.do("summarising the conversation so far")
         through = conversation.last_seq
         asking = ConversationEntry(
             conversation=conversation.id,

@@ -28,7 +28,7 @@ class Conversation:
         self.record = record
         self.entries = list(entries)
         self.partial = ""
-        """What the model has said of an answer that is not whole yet."""
+        """The begun answer of the model."""
 
         self.step: str | None = None
         """What it does now, in words for a person."""

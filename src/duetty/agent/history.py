@@ -1,4 +1,4 @@
-"""What was said so far, in the order in which a model must hear it."""
+"""The conversation's entries, in the order in which a model must get them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -127,7 +127,7 @@ class LibraryModel:
 
     def _is_whole(self, response: ModelResponse) -> bool:
         """The library calls an answer of this protocol finished also where its stream broke off;
-        what the server itself said of its end is kept beside.
+        the server's own reason for the end is kept beside.
         """
         if type(self._model).__name__ == "OpenAIChatModel":
             return "finish_reason" in (response.provider_details or {})

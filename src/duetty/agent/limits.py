@@ -68,7 +68,7 @@ def used(entries: Sequence[ConversationEntry]) -> Used:
 
 
 def raised(entries: Sequence[ConversationEntry], what: What) -> int:
-    """How often a person said to go on with as much again."""
+    """How often a person granted as much again."""
     start = 0
     if what in ("turns", "minutes"):
         start = max((at for at, each in enumerate(entries) if each.kind == "message"), default=0)

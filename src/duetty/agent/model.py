@@ -12,14 +12,14 @@ WHAT_TO_INSTALL = "pip install 'duetty[agent]', then start the server again"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What the model said, whole."""
+    """The model's whole answer."""
 
     text: str
     calls: tuple[ToolCall, ...] = ()
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float | None = None
-    """None: nobody knows its price."""
+    """None: its price is unknown."""
 
     model: str = ""
     raw: str | None = None

@@ -65,7 +65,7 @@ def model_source(settings: Settings, environment: Mapping[str, str]) -> ModelSou
 
 
 def model_problem(settings: Settings, environment: Mapping[str, str]) -> DuettyError | None:
-    """What keeps the agent from a model, as far as can be told without loading anything."""
+    """What keeps the agent from a model, as far as it is known without loading anything."""
     try:
         model_source(settings, environment)
     except (AgentNotConfigured, AgentNotInstalled) as error:

@@ -22,7 +22,7 @@ MAX_STANDING = 1_000
 class _Entry:
     record: StandingRecord
     until_s: float | None
-    """On the monotonic clock, which nobody sets back; the time of day bounds it too."""
+    """On the monotonic clock, which never goes back; the time of day bounds it too."""
 
 
 class Standing:

@@ -88,7 +88,7 @@ def derive_state(
             return State(word="prompt", known_by="kernel")
         return State(word="awaiting_input", known_by="kernel")
     if probe is not None and probe.canonical and not probe.echo:
-        # The kernel would not say who reads (sudo is another user's), but nobody turns
+        # The kernel hides the reader (sudo is another user's), but no program turns
         # echo off and keeps line mode for anything else.
         return State(word="awaiting_password", known_by="kernel")
     return RUNNING if phase in (Phase.RUNNING, Phase.ENTERED) else UNKNOWN

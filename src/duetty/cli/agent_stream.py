@@ -33,7 +33,7 @@ class AgentStream:
         self._quiet: bool = getattr(arguments, "quiet", False)
         self._colour = wants_colour()
         self._shown_chars = 0
-        """Characters shown of the answer that is being said."""
+        """Characters shown of the answer that is being written."""
 
         self._state_key: str | None = None
         self._asked: str | None = None
@@ -59,7 +59,7 @@ class AgentStream:
             return 130
 
     def show(self, shown: dict[str, Any]) -> int:
-        """All that was said and done so far."""
+        """Every message and call so far."""
         for entry in shown["entries"]:
             if entry["kind"] == "message":
                 self._line(f"> {harmless(entry['body']['text'])}", "1")
@@ -225,7 +225,7 @@ class AgentStream:
             else:
                 self._client.post(f"{path}/decline", {"via": "cli"})
         except RemoteError as error:
-            self._note(f"{error.message} [{error.code}]")  # somebody else was quicker
+            self._note(f"{error.message} [{error.code}]")  # another answer came first
 
 
 def _terminal() -> IO[str] | None:

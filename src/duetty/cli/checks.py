@@ -200,7 +200,7 @@ def _disk(paths: Paths) -> Iterator[Finding]:
 
 
 def _damage(paths: Paths) -> Iterator[Finding]:
-    """What was found damaged and waits for somebody to look at it."""
+    """Damaged files that wait for `duetty repair`."""
     from duetty.cli.kept import kept
 
     for each in kept(paths):
@@ -343,7 +343,7 @@ def _shells() -> Iterator[Finding]:
         text = ".".join(str(part) for part in found)
         mark = ", your shell" if Path(preferred).name == name else ""
         if found and found < oldest:
-            mend = f"commands are told apart from version {'.'.join(map(str, oldest))} on"
+            mend = f"commands are recognised from version {'.'.join(map(str, oldest))} on"
             yield Finding(name, "warning", f"{text}{mark}", mend)
         else:
             yield Finding(name, "ok", f"{text}{mark}; announces its commands")

@@ -42,7 +42,7 @@ def connect_socket(path: str) -> socket.socket:
     """A connection to a socket of ours.
 
     Raises:
-        OSError: if no server listens, or somebody else does.
+        OSError: if no server listens, or another user's does.
     """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

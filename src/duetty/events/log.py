@@ -2,7 +2,7 @@
 
 The log keeps no past and no output: a follower takes a snapshot of the session,
 reads the bytes after it from the journal, and gets every entry after it from
-here. One that is too slow is told so with `Lagged`, and is never waited for.
+here. One that is too slow gets `Lagged`, and is never waited for.
 """
 
 from collections.abc import Callable, Generator
@@ -17,13 +17,13 @@ from duetty.ids import Seq
 class EventLog:
     """Numbers what happens in one session and hands it to every subscriber."""
 
-    __slots__ = ("_clock", "_seq", "_subscriptions", "tap")
+    __slots__ = ("_clock", "_seq", "_subscriptions", "_tap")
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, *, tap: Callable[[Event], None] | None = None) -> None:
         self._clock = clock
         self._seq = Seq(0)
         self._subscriptions: set[Subscription[Entry]] = set()
-        self.tap: Callable[[Event], None] | None = None
+        self._tap = tap
         """Sees each event at once; for the registry, which tells of all sessions."""
 
     @property
@@ -36,7 +36,7 @@ class EventLog:
         return len(self._subscriptions)
 
     def is_wanted(self, kind: type[Event]) -> bool:
-        """Whether anybody who follows is told of events of this kind."""
+        """Whether any subscriber gets events of this kind."""
         return any(each.skips is not kind for each in self._subscriptions)
 
     def append(self, event: Event) -> Seq:
@@ -47,8 +47,8 @@ class EventLog:
             for subscription in self._subscriptions:
                 if subscription.skips is not kind:
                     subscription.offer(entry)
-        if self.tap is not None:
-            self.tap(event)
+        if self._tap is not None:
+            self._tap(event)
         return self._seq
 
     def pass_on(self) -> None:
@@ -57,7 +57,7 @@ class EventLog:
             subscription.pass_on()
 
     def printed(self) -> None:
-        """The journal has more bytes: wakes whoever reads them; no entry, no copy."""
+        """The journal has more bytes: wakes its readers; no entry, no copy."""
         for subscription in self._subscriptions:
             subscription.printed()
 

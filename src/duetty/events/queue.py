@@ -1,4 +1,4 @@
-"""A follower's bounded queue: what it cannot take it is told it missed."""
+"""A subscriber's bounded queue: when it is full, `Lagged` names the entries that were left out."""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from duetty.events.types import Lagged
 from duetty.ids import Seq
 
 SUBSCRIBER_ENTRIES = 256
-"""Room per subscriber. One that falls this far behind is told so, not waited for."""
+"""Room per subscriber. One that falls this far behind gets `Lagged`."""
 
 
 class Numbered(Protocol):
@@ -41,7 +41,7 @@ class Subscription(Generic[T]):
         """Whether output wakes it; one that cannot take more has no use for that."""
 
         self.on_output: Callable[[], bool] | None = None
-        """Is told of output at once; only if it says no, the waiter is woken. Never raises."""
+        """Called with each output at once; only if it returns False, the waiter is woken. Never raises."""
 
         self.skips: type[object] | None = None
         """Events that are not for this follower, and do not wake it."""

@@ -17,7 +17,7 @@ epochs grow even when the engine forgot them.
 
 A call goes to the replica that holds the id, without the bus if that is this one. If that replica
 dies or loses the node, the same command goes to the next holder with the same id, within the
-caller's time: `held.call` may get one twice, and a node runs it once (`dedupe.py`). Whoever holds
+caller's time: `held.call` may get one twice, and a node runs it once (`dedupe.py`). The holder of
 the id joins a repetition to the call that is under way. Every error says in `details.executed`
 whether the command can have run: false or "unknown".
 """
@@ -132,7 +132,7 @@ class Command:
 
 @dataclass(slots=True)
 class _Running:
-    """A command under way here, and everybody who waits for it."""
+    """A command under way here, and all that wait for it."""
 
     digest: bytes
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -158,7 +158,7 @@ class Claim:
         return self.place.epoch
 
     async def describe(self, about: Mapping[str, Any]) -> None:
-        """Say something else of it. Without an engine it is said when that is back."""
+        """Replace its description. Without an engine it is published when the engine is back."""
         self.place = replace(self.place, about=about)
         await self._directory.described(self)
 
@@ -338,7 +338,7 @@ class Directory:
         after: int = 0,
     ) -> Claim:
         """Raises:
-        SessionClaimed: if another node or user has it; which one is not said.
+        SessionClaimed: if another node or user has it; the error does not name it.
         EngineUnavailable: if that cannot be known now.
         """
         before: Place | None = None
@@ -513,7 +513,7 @@ class Directory:
     async def call(
         self, id_: str, *, user: str | None, command_id: str, body: bytes, within_s: float
     ) -> bytes:
-        """The answer of whoever holds the id.
+        """The answer of the id's holder.
 
         Raises:
             SessionNotFound, SessionOffline, EngineUnavailable, NodeBusy, CommandExpired: not run.
@@ -547,7 +547,7 @@ class Directory:
             except _Elsewhere as error:
                 was_sent = was_sent or error.was_sent
                 if error.is_interrupted and place.replica in self._replicas:
-                    place = None  # ask again who has it; whoever runs it is not disturbed
+                    place = None  # ask again for the holder; a running command is not disturbed
                     self._found.pop(id_, None)
                     continue
             next_place: Place | None = None

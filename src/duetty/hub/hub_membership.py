@@ -29,10 +29,10 @@ from duetty.errors import BadArguments, ServerUnavailable, StateUnwritable
 from duetty.hub.addresses import Address, parse_address
 from duetty.hub.dial import dialled
 from duetty.hub.identity import NodeKey
-from duetty.hub.joined_node import HELLO_S, unpacked
+from duetty.hub.joined_node import HELLO_S, no_common, unpacked
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, REPLACED
-from duetty.hub.streams import PROTOCOL, Frame, LinkBroken, Stream, Streams
+from duetty.hub.streams import PROTOCOLS, Frame, LinkBroken, Stream, Streams, common_protocol
 
 log = logging.getLogger("duetty.join")
 
@@ -47,7 +47,7 @@ AWAY_S = 300.0
 """For one whose place was taken: two machines with one key do not fight for it."""
 
 ANNOUNCE_S = 0.05
-"""At most so often a changed list of sessions is told."""
+"""The shortest time between two announcements of a changed list of sessions."""
 
 Serve = Callable[["Opening"], Awaitable[None]]
 Sessions = Callable[[], Sequence[tuple[str, str]]]
@@ -158,11 +158,13 @@ class Joining:
         ServerUnavailable: if the hub does not take us.
         """
         challenge = await _received(socket)
+        if common_protocol(PROTOCOLS, challenge.get("protocols")) is None:
+            raise ServerUnavailable(no_common(challenge.get("protocols"), PROTOCOLS))
         self._changed = anyio.Event()
         hello = {
             "node": self._key.public,
             "signature": self._key.sign(str(challenge.get("challenge"))),
-            "protocols": [PROTOCOL],
+            "protocols": PROTOCOLS,
             "hostname": self._hostname,
             "version": self._version,
             "sessions": self._sessions(),

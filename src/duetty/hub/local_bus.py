@@ -176,7 +176,7 @@ class LocalBus:
         is_answered = anyio.Event()
 
         async def answer() -> None:
-            # In a task of whoever serves: it ends with that member, not with the caller.
+            # In a task of the serving member: it ends with that member, not with the caller.
             try:
                 answers.append(await serve(message, within_s))
             except Exception:

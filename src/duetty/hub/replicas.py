@@ -109,7 +109,7 @@ class Replicas:
         self._elsewhere: dict[str, tuple[Place, RemoteNode]] = {}
         self._lost: dict[str, float] = {}
         self.on_change: Callable[[], None] = lambda: None
-        """Called when something joined or left another replica, or said something else of itself."""
+        """Called when something joined or left another replica, or changed its description."""
         self.relaying = 0
         """Streams of other replicas to nodes of ours."""
 
@@ -204,8 +204,8 @@ class Replicas:
             self._forget(kept[1])
 
     def on_replica_gone(self, replica: str) -> None:
-        """Its callers are gone as well. What they asked for is answered to nobody, and kept by
-        the node for who asks again; WebSockets have nobody at the other end.
+        """Its callers are gone as well. Answers to their calls are dropped here, and kept by
+        the node for a repeated call; their WebSockets are closed.
         """
         for link in [each for each in self._theirs.values() if each.replica == replica]:
             for stream in list(link.sockets):
@@ -261,7 +261,7 @@ class Replicas:
         node_link = link.node.link
         assert isinstance(node_link, JoinedLink)
         head, body = unpacked(frame.payload)
-        # The node compares stamps of one clock: that of whoever sends to it.
+        # The node compares stamps of one clock: that of the sender.
         head["left_ms"] = min(int(head.get("left_ms", 0)), int(link.left_s * 1000))
         head["sent_ms"] = int(self._clock.monotonic_s() * 1000)
         self._tasks.start_soon(self._relays, link, stream, node_link, head, body, frame.end)
@@ -307,7 +307,7 @@ class Replicas:
                             break
                 tasks.cancel_scope.cancel()
         except ServerUnavailable:
-            pass  # either side left: the other is told by `close`
+            pass  # one side left: `close` tells the other side
         finally:
             self.relaying -= 1
             link.sockets.discard(stream)

@@ -2,7 +2,7 @@
 
 Belongs to no event loop and never waits, except in `connect`, `call` and
 `start_keeper`. The owner watches `fileno()` for reading and calls
-`on_readable`; while `on_backlog` has told it that bytes wait, it watches for
+`on_readable`; while `on_backlog` has returned that bytes wait, it watches for
 writing too and calls `on_writable`.
 """
 
@@ -36,7 +36,7 @@ START_KEEPER_S = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What the keeper answered; `fds` belong to whoever got it."""
+    """What the keeper answered; `fds` belong to the receiver."""
 
     fields: Message
     fds: tuple[int, ...] = ()
@@ -47,7 +47,7 @@ OnReply = Callable[[Reply | DuettyError], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exited:
-    """A session's process has ended. Both None: it ended, nobody knows how."""
+    """A session's process has ended. Both None: how it ended is unknown."""
 
     session: str
     exit_code: int | None
@@ -372,7 +372,7 @@ def start_keeper_ahead(socket_path: Path, log_path: Path) -> Callable[[], None]:
     """Begin to start a keeper where there is none; what is returned waits until that is over.
 
     A keeper takes as long as its interpreter does to start, and its server has other things to do
-    meanwhile. What goes wrong is not told here: whoever connects afterwards finds it again.
+    meanwhile. A failure is not reported here: the connection that follows finds it again.
     """
     if socket_path.exists():
         return lambda: None
@@ -404,7 +404,7 @@ def _launch(
     package_root = str(Path(__file__).parent.parent.parent)
     environment = {"PYTHONPATH": package_root, "PATH": os.defpath, "LANG": "C.UTF-8"}
     try:
-        # What is started ends at once; the keeper is its child and belongs to nobody.
+        # The started process ends at once, and leaves the keeper as an orphan of init.
         subprocess.run(
             argv,
             env=environment,

@@ -68,7 +68,7 @@ class HeldSession:
 
         Raises:
             SessionExited: if the child has ended: its numbers may name others by now.
-            Conflict: if there is nobody to receive it.
+            Conflict: if no process is left to receive it.
             Refused: if they belong to another user.
         """
         if self.exited:
@@ -115,7 +115,7 @@ def send_each(pids: list[int], number: int) -> None:
 def kill_session(sid: int) -> None:
     """KILL for every process of a kernel session, and for those that they start meanwhile.
 
-    They are stopped first, until a look finds no new ones: who is stopped starts nobody. By groups,
+    They are stopped first, until a look finds no new ones: a stopped process starts no others. By groups,
     which the kernel signals as a whole: one process that starts another and ends is gone from
     its number before a signal comes there.
     """

@@ -4,7 +4,7 @@ Uses fork, not posix_spawn: that one knows no working directory, restores no
 limit or OOM score, and cannot tell a missing directory from a missing command.
 Fork is safe here because the keeper has one thread and cheap because it is
 small. The child reports what failed through a pipe that exec closes, so the
-keeper never waits for it: a dead network directory hangs the child, nobody else.
+keeper never waits for it: a dead network directory hangs only the child.
 """
 
 # ruff: noqa: PTH118, PTH208 - pathlib would cost the keeper 1 MB

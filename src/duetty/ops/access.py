@@ -40,7 +40,7 @@ MAX_TOKENS = 1_024
 """Valid ones, of one user. Those that are not are forgotten after a while, oldest first."""
 
 KEPT_NS = 30 * 24 * 3600 * 10**9
-"""How long a revoked or expired token stays listed: somebody may wonder where it went."""
+"""How long a revoked or expired token stays listed: a person may look for it."""
 
 EXPIRY_LOOK_S = 1.0
 """Between two looks for connections whose token has expired meanwhile."""
@@ -325,7 +325,7 @@ class Access:
             self._tickets.pop(key).give_back()
 
     def by_ticket(self, ticket: str) -> Actor | None:
-        """Whoever asked for it, if it is new enough and their token still good; it is used up."""
+        """The actor who asked for it, if it is new enough and their token still good; it is used up."""
         found = self._tickets.pop(digest(ticket), None)
         if found is not None:
             found.give_back()

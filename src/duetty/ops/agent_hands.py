@@ -121,7 +121,7 @@ class AgentHands:
         return partial(self._dispatcher.call, actor_of(conversation))
 
     async def _watch_approvals(self, conversation: Conversation) -> None:
-        """Whoever looks on is told that, and for what, the agent waits."""
+        """Viewers see that the agent waits, and for which question."""
         approvals = self._services.approvals
         with approvals.subscribe() as entries, suppress(anyio.EndOfStream):
             while True:
@@ -161,7 +161,9 @@ class AgentHands:
         door = self._door(conversation)
         session = await self._session(conversation)
         if conversation.typed_by_people is None:
-            conversation.typed_by_people = self._services.registry.find(session).typed_by_people
+            conversation.typed_by_people = self._services.registry.find(
+                session
+            ).prompt.typed_by_people
         pieces: list[tuple[str, str]] = []
         if not any(each.kind == "context" for each in conversation.entries):
             pieces += await surroundings(door, session)
@@ -173,7 +175,7 @@ class AgentHands:
         session = session_of(conversation.record, self._services.registry)
         if session is None:
             return []
-        typed, before = session.typed_by_people, conversation.typed_by_people
+        typed, before = session.prompt.typed_by_people, conversation.typed_by_people
         conversation.typed_by_people = typed
         if before is None or typed == before:
             return []
@@ -209,7 +211,7 @@ class AgentHands:
         return True
 
     async def show_step(self, conversation: Conversation, step: str | None) -> None:
-        """An overlay in the corner of its session; whoever looks there sees what the agent does."""
+        """An overlay in the corner of its session: viewers see the agent's step."""
         door = self._door(conversation)
         if (shown := self._steps.pop(conversation.id, None)) is not None:
             with suppress(DuettyError):
@@ -262,7 +264,7 @@ def actor_of(conversation: Conversation) -> Actor:
 
 
 def _bounded(tool: OperationTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """What the model gave, and no result larger than it can be told."""
+    """The model's arguments, with a bound on the result that fits its context."""
     wanted = dict(arguments)
     if "max_output_bytes" in OPERATIONS[tool.operation].params.model_fields:
         wanted["max_output_bytes"] = MAX_RESULT_BYTES

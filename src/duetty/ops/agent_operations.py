@@ -117,7 +117,7 @@ def _rights(params: SendParams, services: Services, actor: Actor) -> dict[str, A
 
 
 def _permit(conversation: Conversation, actor: Actor) -> None:
-    """Nobody has the agent do what they may not do themselves.
+    """An actor has the agent do only what the actor may do.
 
     Raises:
         ScopeMissing: if the conversation may do more than this actor.
@@ -261,7 +261,7 @@ def _answer_after(conversation: Conversation, seq: int) -> str | None:
 
 
 def _info(record: ConversationRecord, services: Services) -> ConversationInfo:
-    """Of one that nobody works on."""
+    """Of one that no agent works on."""
     session = session_of(record, services.registry)
     return ConversationInfo(
         id=record.id,
@@ -283,7 +283,7 @@ def _info(record: ConversationRecord, services: Services) -> ConversationInfo:
 
 
 def _live(conversation: Conversation, services: Services) -> ConversationInfo:
-    told = _info(conversation.record, services)
+    info = _info(conversation.record, services)
     waiting = [each for each in services.approvals.pending() if each.id == conversation.approval]
     now: dict[str, Any] = {
         "state": conversation.doing,
@@ -294,7 +294,7 @@ def _live(conversation: Conversation, services: Services) -> ConversationInfo:
     }
     if conversation.is_working:
         now |= {"reason": None, "code": None}
-    return told.model_copy(update=now)
+    return info.model_copy(update=now)
 
 
 def _state_key(conversation: Conversation) -> str:

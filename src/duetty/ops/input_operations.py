@@ -93,7 +93,7 @@ async def _typed(
 
 
 def _had_effect(answer: RunAnswer, *, is_same: bool) -> bool | None:
-    """Whether an interrupt did anything: the program is gone, or said something."""
+    """Whether an interrupt did anything: the program has ended, or printed something."""
     if not is_same or answer.completed_by in ("mark", "exit"):
         return True
     printed = answer.output.text.replace("^C", "").strip() if answer.output else ""
@@ -106,7 +106,7 @@ async def _reset(
     with anyio.move_on_after(TURN_S) as bound:
         await session.run_lock.acquire()
     try:
-        # Without the lock, too: whoever has it may wait for the very program that is to be ended.
+        # Without the lock, too: its holder may wait for the very program that is to be ended.
         await reset(services.registry, session, actor=actor, clock=services.clock)
     finally:
         if not bound.cancelled_caught:

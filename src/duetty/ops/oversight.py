@@ -109,8 +109,8 @@ def open_oversight(
 def of_every_instance(paths: Paths, *, home: str) -> tuple[Path, ...]:
     """Where servers of this person keep their things: none of them is for a sandbox's eyes.
 
-    The settings' whole directory where it is ours alone: a file that somebody replaces, or
-    makes, while a sandbox runs is seen inside. The usual places of servers that keep them
+    The settings' whole directory where it is ours alone: a file that is replaced, or
+    made, while a sandbox runs is seen inside. The usual places of servers that keep them
     elsewhere than this one are added by the sandbox itself, which makes them before it starts.
     """
     places = (paths.state.parent, paths.runtime.parent, paths.config_file)

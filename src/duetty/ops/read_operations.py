@@ -39,7 +39,7 @@ from duetty.wire.results import (
 MAX_ROWS = 10_000
 ROWS_PER_TURN = 200
 CELLS_PER_TURN = 16_000
-"""Styles take 25 µs a row of eighty: ten thousand of them at once would hold everybody else up."""
+"""Styles take 25 µs a row of eighty: ten thousand of them at once would hold all other calls up."""
 
 
 async def _screen(
@@ -76,8 +76,8 @@ async def _blocks(
     params: BlocksParams, session: Session, services: Services, actor: Actor
 ) -> list[BlockInfo]:
     blocks = list(session.recent)
-    if session.open_block is not None:
-        blocks.append(session.open_block)
+    if session.prompt.open_block is not None:
+        blocks.append(session.prompt.open_block)
     newest_first = [
         block_info(block, session.name)
         for block in reversed(blocks)
@@ -149,7 +149,7 @@ async def _find_block(
     def is_it(block: Block) -> bool:
         return wanted in (block.id, str(block.number))
 
-    known = [*session.recent, *([session.open_block] if session.open_block else [])]
+    known = [*session.recent, *([session.prompt.open_block] if session.prompt.open_block else [])]
     for block in known:
         if is_it(block):
             end = block.end if block.end is not None else session.journal.end

@@ -37,7 +37,7 @@ from duetty.wire.params import MAX_IDLE_MS, IdleParams, Nothing, RunParams, Wait
 from duetty.wire.results import BlockInfo, Ended, Idle, RunResult, ScreenCursor, WaitResult
 
 INTERRUPT_S = 2.0
-"""For Ctrl-C after the caller has gone: nobody waits for it any more."""
+"""For Ctrl-C after the caller has gone."""
 
 
 async def _run(params: RunParams, session: Session, services: Services, actor: Actor) -> RunResult:
@@ -93,7 +93,7 @@ async def _answer(run: Run, params: RunParams, services: Services, actor: Actor)
 
 
 async def _ended(params: Nothing, services: Services, actor: Actor) -> list[Ended]:
-    """Each is told once."""
+    """Each is returned once."""
     found: list[Ended] = []
     for session in services.registry.sessions():
         if actor.session not in (None, session.name):
@@ -139,7 +139,7 @@ def _ended_session(session: Session) -> Ended:
 
 def _running(session: Session, answer: RunAnswer) -> str | None:
     """What an input of several commands has come to, where it has not come to its end."""
-    block = session.open_block
+    block = session.prompt.open_block
     if answer.completed_by in ("mark", "exit") or block is None or block.command_line is None:
         return None
     return block.command_line[:EXCERPT_CHARS]
@@ -192,7 +192,7 @@ async def run_result(
     alternate = session.alternate_active
     changed = session.shown.changes(who.caller, session.rows(), alternate=alternate)
     cursor = session.cursor
-    last = blocks[-1] if blocks else session.open_block
+    last = blocks[-1] if blocks else session.prompt.open_block
     block = answer.next_block if last is None else last.id
     if answer.completed_by in ("deadline", "text") and block and (last is None or last.is_open):
         services.registry.leave(session, block, who.caller)
@@ -326,7 +326,7 @@ RUN = Operation(
 )
 ENDED = Operation(
     name="command.ended",
-    summary="Commands that this caller stopped waiting for and that have ended since; each is told once.",
+    summary="Commands that this caller stopped waiting for and that have ended since; each is returned once.",
     effect=Effect.READ,
     judged=PLAIN,
     params=Nothing,

@@ -134,7 +134,7 @@ def _keep_bound(
     given: Iterable[str] = (),
     taken: Iterable[str] = (),
 ) -> None:
-    """Whoever a rule binds by a tag does not choose the tag: only a person loosens."""
+    """An actor that a rule binds by a tag does not choose the tag: only a person loosens."""
     if actor.kind == "person":
         return
     rules = services.deciding.rules + services.deciding.judging.projects.of(cwd)
@@ -250,7 +250,7 @@ def own_candidates(services: Services, actor: Actor) -> list[Candidate]:
 
 
 def _may_be_meant(session: Session, actor: Actor) -> bool:
-    """What runs in the background is nobody's to type into."""
+    """A background run takes no input."""
     if session.is_exited or session.profile.id in session.left:
         return False
     is_confined = actor.confined is None or session.profile.sandbox != "none"
@@ -260,8 +260,8 @@ def _may_be_meant(session: Session, actor: Actor) -> bool:
 async def _select(params: SelectParams, services: Services, actor: Actor) -> SelectedSession:
     candidates: Sequence[Candidate] = own_candidates(services, actor)
     if params.room_tool is not None:
-        told = await listed_rooms(services, actor.user)
-        candidates = room_candidates(told, params.room_tool)
+        rooms = await listed_rooms(services, actor.user)
+        candidates = room_candidates(rooms, params.room_tool)
     elif services.candidates is not None:
         candidates = await services.candidates(actor)
     return selected(candidates, params)

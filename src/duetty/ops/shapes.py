@@ -67,7 +67,7 @@ EXCERPT_CHARS = 200
 
 
 def background_info(session: Session) -> Background | None:
-    profile, block = session.profile, session.open_block
+    profile, block = session.profile, session.prompt.open_block
     if (owner := session.left.get(profile.id)) is not None:
         block = None
     elif block is None or (owner := session.left.get(block.id)) is None:
@@ -99,7 +99,7 @@ def foreground_info(session: Session) -> Foreground | None:
 
 
 def with_answer(result: Any, granted: Granted | None) -> Any:
-    """The result with what the person said who was asked about the call, where it tells of that."""
+    """The result with the answer of the person who approved the call, where it has a field for it."""
     if granted is None or granted.is_standing:
         return result
     if isinstance(result, RunProcessResult):

@@ -41,6 +41,7 @@ from duetty.upstreams import (
     Tool,
     Upstream,
     Upstreams,
+    lead_of,
     load_upstreams,
     no_upstreams,
     offers_for,
@@ -87,8 +88,11 @@ from duetty.wire.upstreams import (
     UpstreamToolsParams,
 )
 
-FOUND_CHARS = 300
+FOUND_CHARS = 600
 """Of a description in a list of what was found; `upstreams.describe` has all of it."""
+
+LEAD_CHARS = 100
+"""Of its first sentence, in the same list."""
 
 _CALLING = (
     UpstreamNotFound,
@@ -280,8 +284,18 @@ async def _find(params: FindToolsParams, services: Services, actor: Actor) -> Fo
     if index is None:
         index = await anyio.to_thread.run_sync(Index, allowed)
         upstreams.keep(key, index)
-    found = index.find(params.query, limit=params.limit)
-    return FoundTools(tools=[_found(tool) for tool in found], of=len(allowed))
+    fitting = index.find(params.query)
+    ids = {tool.id for tool in fitting}
+    ranked = fitting + [tool for tool in allowed if tool.id not in ids]
+    end = params.offset + params.limit
+    if params.offset < len(fitting) < end:
+        end = len(fitting)  # the others only when they are asked for
+    return FoundTools(
+        tools=[_found(tool) for tool in ranked[params.offset : end]],
+        fits=len(fitting),
+        of=len(ranked),
+        next=end if end < len(ranked) else None,
+    )
 
 
 def _found(tool: Tool) -> FoundTool:
@@ -293,6 +307,8 @@ def _found(tool: Tool) -> FoundTool:
         upstream=tool.upstream,
         title=tool.title,
         description=tool.description[:FOUND_CHARS],
+        lead=lead_of(tool.description)[:LEAD_CHARS],
+        input_schema=schema,
         parameters=[name if name in required else f"{name}?" for name in names],
     )
 

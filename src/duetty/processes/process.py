@@ -39,7 +39,7 @@ DRAIN_S = 0.2
 """How long output is waited for after the command's end, when something it left holds the pipe."""
 
 SIGNALLED = 128
-"""Added to the signal that ended a command, in the exit code of whoever waited for it."""
+"""Added to the signal that ended a command, in the exit code that its waiter gets."""
 
 KILL_S = 3.0
 """How long a stop waits after KILL; uninterruptible I/O may hold a process longer."""
@@ -137,7 +137,7 @@ class Process:
         self.exit_signal: int | None = None
         self.timed_out = False
         self.stopped = False
-        """Whether somebody asked for its end."""
+        """Whether a call asked for its end."""
 
         self.started_at_ns = clock.wall_ns()
         self.ended_s: float | None = None
@@ -335,7 +335,7 @@ async def start(
     """
     argv = order.argv()
     started: tuple[subprocess.Popen[bytes], str] | None = None
-    with anyio.CancelScope(shield=True):  # else a child could be started that nobody knows
+    with anyio.CancelScope(shield=True):  # else a child could be started and lost
         started = await anyio.to_thread.run_sync(_start, argv, order, directory)
     assert started is not None
     child, sandbox = started

@@ -7,7 +7,7 @@ Ctrl+\ gives it back at once and is never captured, nor is a password.
 
 import re
 from collections import deque
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -78,14 +78,16 @@ class Owner(Protocol):
     elements: Elements
 
     def write(self, data: bytes, *, actor: Actor) -> None: ...
-    def echo_and_canonical(self) -> tuple[bool, bool]: ...
 
 
 class Keyboard:
     """Who has the keys of one session."""
 
-    def __init__(self, session: Owner, clock: Clock) -> None:
+    def __init__(
+        self, session: Owner, clock: Clock, *, line_settings: Callable[[], tuple[bool, bool]]
+    ) -> None:
         self._session = session
+        self._line_settings = line_settings
         self._clock = clock
         self._holds: dict[str, _Hold] = {}
         self._timer: Timer | None = None
@@ -233,7 +235,7 @@ class Keyboard:
 
     def _is_secret(self) -> bool:
         """Line by line without echo: so passwords are read, and nothing else."""
-        echo, canonical = self._session.echo_and_canonical()
+        echo, canonical = self._line_settings()
         return canonical and not echo
 
     def _publish(self, raw: bytes, keys: tuple[Key, ...]) -> None:

@@ -27,6 +27,7 @@ class Line:
         "_entered_s",
         "_interrupted_at",
         "_interrupted_s",
+        "_pressed_again_s",
         "echoed",
         "entered_at_ns",
         "half_ahead",
@@ -69,6 +70,8 @@ class Line:
 
         self._interrupted_at: int | None = None
         self._interrupted_s = 0.0
+        self._pressed_again_s = -SETTLE_S
+        """When Ctrl-C was last pressed for somebody whose own one seemed to be lost."""
 
     @property
     def is_settled(self) -> bool:
@@ -94,6 +97,15 @@ class Line:
         is_deaf = self._interrupted_at is not None and prompts <= self._interrupted_at
         self._interrupted_at = None
         return is_deaf
+
+    def pressed_again(self) -> None:
+        """Ctrl-C was pressed once more for somebody whose own one the shell did not hear."""
+        self._pressed_again_s = self._clock.monotonic_s()
+
+    @property
+    def is_pressed_again(self) -> bool:
+        """That was a moment ago."""
+        return self._clock.monotonic_s() - self._pressed_again_s <= SETTLE_S
 
     def assembled(self, data: bytes, phase: Phase) -> None:
         """Keys went to a terminal that assembles lines itself."""

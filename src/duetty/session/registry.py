@@ -51,6 +51,7 @@ from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
 from duetty.removal import ASIDE, remove_trees
 from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
+from duetty.session.block import Block
 from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.handover import wait_handed_over
 from duetty.session.keeper_link import Keeping, Whom
@@ -74,7 +75,7 @@ from duetty.session.store_records import (
     session_record,
 )
 from duetty.session.termination import Ending
-from duetty.session.viewers import Viewers, size_rule
+from duetty.session.viewers import SizeRule, size_rule
 from duetty.session.waits import wait_bound
 from duetty.shell import MarkScanner
 from duetty.store import SessionRecord, Store
@@ -129,6 +130,7 @@ class Registry:
         self._tasks = tasks
         self._element_files = ElementFiles(tasks)
         self._lane = Lane()
+        self._size_rule: SizeRule = size_rule(settings.session_size_rule)
         self._ending = Ending(keeping)
         self._by_id: dict[SessionId, Session] = {}
         self._by_name: dict[str, Session] = {}
@@ -340,7 +342,8 @@ class Registry:
             scanner=MarkScanner(nonce),
             tracker=BlockTracker(),
             clock=self._clock,
-            prober=lambda: self._probe(session),
+            owner=self,
+            size_rule=self._size_rule,
             lane=self._lane,
         )
         if request.left_by is not None:
@@ -384,15 +387,21 @@ class Registry:
     def _add(self, session: Session) -> None:
         self._by_id[session.profile.id] = session
         self._by_name[session.name] = session
-        session.viewers = Viewers(size_rule(self._settings.session_size_rule))
-        session.log.tap = lambda event: self._on_event(session, event)
-        session.on_elements_changed = lambda urgent: self._element_files.keep(session, urgent)
-        session.chronicle.on_closed = lambda block: self._store.save_block(
-            block_record(block, session.profile), block_text(block, session)
-        )
 
-    def _on_event(self, session: Session, event: Event) -> None:
+    # --- a session's news -----------------------------------------------------
+
+    def block_closed(self, session: Session, block: Block) -> None:
+        if self.holds(session):  # else it is being restored: the store has it
+            self._store.save_block(block_record(block, session.profile), block_text(block, session))
+
+    def elements_changed(self, session: Session, *, urgent: bool) -> None:
+        if self.holds(session):
+            self._element_files.keep(session, urgent)
+
+    def happened(self, session: Session, event: Event) -> None:
         """What a list of sessions shows changes with what happens in each."""
+        if not self.holds(session):
+            return
         id_, name = session.profile.id, session.name
         match event:
             case ProcessExited(exit_code=exit_code):
@@ -464,8 +473,8 @@ class Registry:
         ]
         remove_trees(*left)
 
-    async def _probe(self, session: Session) -> Probe:
-        echo, canonical = session.echo_and_canonical()
+    async def probe(self, session: Session) -> Probe:
+        echo, canonical = session.pty.echo_and_canonical()
         return await self._keeping.probe(
             session.profile.id,
             pid=inner_pid(session.profile.pid, session.profile.sandbox),
@@ -533,7 +542,7 @@ class Registry:
             raise SessionExited(session.name, session.exit_code)
         if whom == "foreground":
             await wait_handed_over(session, self._clock)
-        session.line.is_touched = True
+        session.prompt.line.is_touched = True
         await self._keeping.signal(session.profile.id, signal, whom)
 
     async def close(self, session: Session, *, first: Signals, grace_s: float) -> None:
@@ -683,7 +692,7 @@ class Registry:
             profile = session.profile
             try:
                 taken = await self._keeping.take(
-                    profile.id, pid=profile.pid, tty=profile.tty, master=session.descriptor()
+                    profile.id, pid=profile.pid, tty=profile.tty, master=session.pty.fd
                 )
                 if taken.exited:
                     session.ended(exit_code=None, exit_signal=None)
@@ -745,13 +754,14 @@ class Registry:
             journal,
             scrollback_rows=self._settings.session_scrollback_rows,
             clock=self._clock,
-            prober=lambda: self._probe(session),
+            owner=self,
+            size_rule=self._size_rule,
             lane=self._lane,
         )
         if (elements := read_elements(journal.directory)) is not None:
             session.restore_elements(elements)
         self._add(session)
-        await recall_blocks(session, self._store, whose)
+        await recall_blocks(session, self._store, whose, save=self.block_closed)
         if record.exited_at_ns is not None and (kept is None or kept.exited):
             if kept is not None:
                 await self._ending.forget(session)

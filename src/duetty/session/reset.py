@@ -8,6 +8,7 @@ from duetty.calls import Actor
 from duetty.clock import Clock
 from duetty.errors import SessionBusy, SessionExited
 from duetty.session.registry import Registry
+from duetty.session.rest import wait_rest
 from duetty.session.runs import Run
 from duetty.session.session import Session
 
@@ -29,7 +30,7 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
         SessionBusy: if something holds the terminal that not even KILL ends.
     """
     if not session.profile.shell_kind.has_line_editor:
-        session.make_sane()  # else Ctrl-C is a byte like any other
+        session.pty.make_sane()  # else Ctrl-C is a byte like any other
     # Shells and pagers take no notice of TERM.
     for signal in (None, Signals.SIGHUP, Signals.SIGKILL):
         if await _is_at_prompt(session):
@@ -49,10 +50,10 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
             hint="kill this session and open another",
             details={"state": session.state().word},
         )
-    if session.line.is_touched or session.is_continuing:
+    if session.prompt.line.is_touched or session.prompt.is_continuing:
         session.write(b"\x03", actor=actor, judged=True)
-        session.line.is_touched = True
-        await session.wait_rest()
+        session.prompt.line.is_touched = True
+        await wait_rest(session)
     run = Run(session=session, line=CURE, actor=actor, quiet_s=STEP_S, clock=clock)
     try:
         with anyio.move_on_after(CURE_S):
@@ -65,4 +66,4 @@ async def reset(registry: Registry, session: Session, *, actor: Actor, clock: Cl
 async def _is_at_prompt(session: Session) -> bool:
     if session.is_exited:
         return True
-    return session.is_at_prompt or (await session.look()).word == "prompt"
+    return session.prompt.is_open or (await session.look()).word == "prompt"

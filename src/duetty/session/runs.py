@@ -25,7 +25,8 @@ from duetty.session.echo import typed_line
 from duetty.session.matcher import Found, Needle
 from duetty.session.output import OutputText, output_text, plain_text
 from duetty.session.pump import INTERRUPT
-from duetty.session.session import REST_LOOK_S, REST_LOOKS, Session
+from duetty.session.rest import is_at_rest, wait_program_rest, wait_rest
+from duetty.session.session import Session
 from duetty.session.typed_text import ends_line
 from duetty.session.wait_probe import LAST_LOOK_S, Looks
 from duetty.shell import EXACT_LINE
@@ -154,11 +155,11 @@ class Run:
         self._at_prompt = self._is_at_prompt()
         if not self._at_prompt:
             self._check_fed()
-            session.line.is_touched = True  # a program may leave some of it to the shell
+            session.prompt.line.is_touched = True  # a program may leave some of it to the shell
         self._begin()
         text = self._text()
         if self.fed_from is not None:
-            session.line.recorded_as = text
+            session.prompt.line.recorded_as = text
             text = session.profile.shell_kind.read_from(text, self.fed_from)
         pieces = [text]
         if self._by_line(text):
@@ -166,7 +167,7 @@ class Run:
             self._check_length(pieces)
         for piece in pieces[:-1]:
             await self._type_one(piece)
-        session.line.text = text if self._at_prompt and len(pieces) == 1 else None
+        session.prompt.line.text = text if self._at_prompt and len(pieces) == 1 else None
         self._type(pieces[-1])
 
     def watch(self, typed: bytes) -> None:
@@ -183,7 +184,7 @@ class Run:
         self._before = "" if self._at_prompt or session.alternate_active else _cursor_row(session)
         self._last_block = session.recent[-1].number if session.recent else 0
         session.chronicle.collect(self._gathered)
-        self._prompts = session.prompts
+        self._prompts = session.prompt.count
         self._offset = self._searched = session.journal.end
         self._started_s = self.clock.monotonic_s()
 
@@ -208,7 +209,7 @@ class Run:
     @property
     def has_begun(self) -> bool:
         """The shell runs the line, or ran it: what the line reads is open by now."""
-        return bool(self._blocks()) or self.session.phase is Phase.RUNNING
+        return bool(self._blocks()) or self.session.prompt.phase is Phase.RUNNING
 
     async def wait(self) -> None:
         """Until the line has an end; sets `completed_by`."""
@@ -223,7 +224,7 @@ class Run:
         if not blocks or blocks[-1].exit_code is not None:
             return
         with anyio.move_on_after(PROMPT_READY_S):
-            while session.phase is not Phase.INPUT and not session.is_exited:
+            while session.prompt.phase is not Phase.INPUT and not session.is_exited:
                 await session.pulse.wait()
         if session.is_exited:
             return
@@ -280,8 +281,8 @@ class Run:
 
     def _next_block(self, blocks: tuple[Block, ...]) -> BlockId | None:
         session = self.session
-        is_over = self.completed_by is not None or self.by_keys or session.is_continuing
-        if is_over or blocks or session.open_block is not None or not self._at_prompt:
+        is_over = self.completed_by is not None or self.by_keys or session.prompt.is_continuing
+        if is_over or blocks or session.prompt.open_block is not None or not self._at_prompt:
             return None
         return block_id(session.profile.id, self._last_block + 1)
 
@@ -292,7 +293,7 @@ class Run:
 
     def _is_at_prompt(self) -> bool:
         """Whether the line goes to the shell itself, so that its end will be announced."""
-        phase = self.session.phase
+        phase = self.session.prompt.phase
         if phase is Phase.ENTERED:
             return self.session.profile.shell_kind.announces == "lines"
         return phase in (Phase.DONE, Phase.PROMPT, Phase.INPUT, Phase.CONTINUATION)
@@ -309,7 +310,7 @@ class Run:
         while True:
             await self._wait_reader()
             await self._wait_prompt()
-            if session.line.is_touched and not (
+            if session.prompt.line.is_touched and not (
                 await self._is_at_rest() and await self._is_taken_back()
             ):
                 continue
@@ -318,22 +319,22 @@ class Run:
                 break
             pressed.append(key)
             session.write(key, actor=self.actor, judged=True)
-            session.line.is_touched = True
+            session.prompt.line.is_touched = True
         self._check_empty()
         self._check_readable()
         if self._needs_paste(self.line.rstrip("\r\n")):
             # zsh asks for bracketed paste only after it has drawn its prompt.
             with anyio.move_on_after(PASTE_READY_S):
-                while session.phase is Phase.INPUT and not session.bracketed_paste:
+                while session.prompt.phase is Phase.INPUT and not session.bracketed_paste:
                     await session.pulse.wait()
 
     async def _wait_prompt(self) -> None:
         """The shell cannot read while it draws its prompt: typed now, the echo would be doubled."""
         session = self.session
-        while session.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
+        while session.prompt.phase in (Phase.DONE, Phase.PROMPT) and not session.is_exited:
             is_woken = await session.pulse.nap(PROMPT_READY_S)
             # One that takes this long to draw may never end; fish that was interrupted draws none.
-            if not is_woken and (session.phase is Phase.PROMPT or await session.is_at_rest()):
+            if not is_woken and (session.prompt.phase is Phase.PROMPT or await is_at_rest(session)):
                 return
             await self._wait_reader()  # somebody may have typed ahead
 
@@ -342,52 +343,47 @@ class Run:
         end of this line, or that make a program leave. False when something else has begun meanwhile.
         """
         session = self.session
-        phase = session.phase
-        if phase not in (Phase.RUNNING, Phase.SILENT):
-            return await session.wait_rest()
-        for _ in range(REST_LOOKS):
-            if session.is_exited or await session.is_at_rest():
-                return True
-            await session.pulse.nap(REST_LOOK_S)
-            if session.phase is not phase:
-                return False
-        return True
+        if session.prompt.phase not in (Phase.RUNNING, Phase.SILENT):
+            return await wait_rest(session)
+        return await wait_program_rest(session)
 
     async def _is_taken_back(self) -> bool:
         """A line that Ctrl-C or Ctrl-U took back may be shown for a moment more: a shell that reads in
         one thread and draws in another looks at rest. False when something else has begun meanwhile.
         """
         session = self.session
-        if session.line.half_typed or session.phase is not Phase.INPUT:
+        if session.prompt.line.half_typed or session.prompt.phase is not Phase.INPUT:
             return True
         for _ in range(PRESSED_AGAIN):
             with anyio.move_on_after(TAKEN_BACK_S):
-                while session.phase is Phase.INPUT and session.has_half_line():
+                while session.prompt.phase is Phase.INPUT and session.prompt.has_half_line():
                     await session.pulse.nap(HELD_S / 2)
-            if session.phase is not Phase.INPUT or not session.has_half_line():
+            if session.prompt.phase is not Phase.INPUT or not session.prompt.has_half_line():
                 break
-            if not session.line.is_taken_back:
+            if not session.prompt.line.is_taken_back:
                 break  # somebody's, typed ahead of the prompt
             # fish takes a Ctrl-C for the function that it runs to draw its prompt, and keeps the line.
             session.write(INTERRUPT, actor=self.actor, judged=True)
-        return session.phase is Phase.INPUT
+        return session.prompt.phase is Phase.INPUT
 
     def _key_for_own(self, pressed: list[bytes]) -> bytes | None:
         """What takes back that this agent itself left at the prompt, a key too many for a pager: it is no
         part of its run. None where nothing of its own is left, or `pressed` did not help.
         """
         session = self.session
-        if not session.line.is_touched or session.phase is not Phase.INPUT:
+        if not session.prompt.line.is_touched or session.prompt.phase is not Phase.INPUT:
             return None
-        typed = session.typed
-        is_shown = session.has_half_line()
+        typed = session.prompt.typed
+        is_shown = session.prompt.has_half_line()
         if not is_shown and (pressed or not typed.has_prefix):
             return None
         is_own = typed.is_only_of(self.actor) or (pressed and typed.is_empty)
         if is_shown and not pressed and session.profile.shell_kind.has_line_editor:
             own = typed.by(self.actor)
             if own is None:
-                own = session.line_so_far(self.actor)  # typed ahead of the prompt, and shown there
+                own = session.prompt.line_so_far(
+                    self.actor
+                )  # typed ahead of the prompt, and shown there
             if own and "\n" not in own:
                 return KILL_LINE
         if not is_own or self.actor.kind == "person" or len(pressed) > PRESSED_AGAIN:
@@ -398,20 +394,23 @@ class Run:
     def _check_empty(self) -> None:
         """Refuse to type into another's half-typed line."""
         session = self.session
-        if not session.line.is_touched or session.phase not in (Phase.INPUT, Phase.CONTINUATION):
+        if not session.prompt.line.is_touched or session.prompt.phase not in (
+            Phase.INPUT,
+            Phase.CONTINUATION,
+        ):
             return
-        if session.has_half_line():
+        if session.prompt.has_half_line():
             raise SessionBusy(
-                f"somebody has begun a line at the prompt of {session.name!r}",
+                f"another actor has begun a line at the prompt of {session.name!r}",
                 hint="let them finish; if it is yours, press Ctrl-U, or call again with reset: true",
                 details={"state": "prompt"},
             )
-        session.line.is_touched = False
+        session.prompt.line.is_touched = False
 
     def _check_readable(self) -> None:
         """Refuse to type to a shell that gets no line: a program left its terminal raw."""
         session = self.session
-        if session.profile.shell_kind.has_line_editor or session.phase not in _IDLE:
+        if session.profile.shell_kind.has_line_editor or session.prompt.phase not in _IDLE:
             return
         if session.terminal_mode == "raw" and session.foreground is None:
             raise SessionBusy(
@@ -423,15 +422,15 @@ class Run:
     async def _wait_started(self) -> None:
         """A shell that is starting gets a moment for its first prompt, once."""
         session = self.session
-        if session.phase is not Phase.SILENT or session.profile.shell is None:
+        if session.prompt.phase is not Phase.SILENT or session.profile.shell is None:
             return
         for _ in range(SHELL_STARTS):
             with anyio.move_on_after(SHELL_START_S) as bound:
-                while session.phase is Phase.SILENT and not session.is_exited:
+                while session.prompt.phase is Phase.SILENT and not session.is_exited:
                     await session.pulse.wait()
             if not bound.cancelled_caught or (await session.look()).word != "running":
                 break  # else nobody reads yet: a busy machine, or rc files that take long
-        if session.phase is Phase.SILENT and not session.is_exited:
+        if session.prompt.phase is Phase.SILENT and not session.is_exited:
             session.profile.shell = None
             session.profile.integration_reason = f"no mark came within {SHELL_START_S:g} s: an rc file may have started another shell"
 
@@ -441,8 +440,10 @@ class Run:
         looks = Looks()
         seen_generation = -1
         while not session.is_exited:
-            running = session.phase in (Phase.RUNNING, Phase.ENTERED)
-            unmarked = session.phase is Phase.SILENT and session.activity.quiet_s() < self.quiet_s
+            running = session.prompt.phase in (Phase.RUNNING, Phase.ENTERED)
+            unmarked = (
+                session.prompt.phase is Phase.SILENT and session.activity.quiet_s() < self.quiet_s
+            )
             if not running and not unmarked:
                 return
             state = await session.look()
@@ -462,7 +463,7 @@ class Run:
         if self.session.profile.shell_kind.has_line_editor:
             # Without pastes an editor takes each line for itself, and says so at each prompt.
             return "\n" in text and not self.session.bracketed_paste
-        _, canonical = self.session.echo_and_canonical()
+        _, canonical = self.session.pty.echo_and_canonical()
         return canonical
 
     def _check_length(self, lines: list[str]) -> None:
@@ -490,7 +491,7 @@ class Run:
             return True
         if (
             not self.session.profile.shell_kind.has_line_editor
-            or self.session.phase is Phase.RUNNING
+            or self.session.prompt.phase is Phase.RUNNING
         ):
             return False
         return not text.isprintable() or len(text) > LONG_LINE_CHARS
@@ -498,12 +499,16 @@ class Run:
     async def _type_one(self, line: str) -> None:
         """Type one of several lines and wait until the shell wants the next."""
         session = self.session
-        offset, prompts = session.journal.end, session.prompts
+        offset, prompts = session.journal.end, session.prompt.count
         self._type(line)
         looks = Looks()
         while not session.is_exited:
-            wants_more = session.phase is Phase.CONTINUATION and session.continued_at > offset
-            if wants_more or (session.phase is Phase.INPUT and session.prompts > prompts):
+            wants_more = (
+                session.prompt.phase is Phase.CONTINUATION and session.prompt.continued_at > offset
+            )
+            if wants_more or (
+                session.prompt.phase is Phase.INPUT and session.prompt.count > prompts
+            ):
                 return
             with anyio.move_on_after(looks.next_s()):
                 await session.pulse.wait()
@@ -529,7 +534,7 @@ class Run:
             return "text"
         if session.is_exited:
             return "exit"
-        if session.phase is Phase.INPUT and session.prompts > self._prompts:
+        if session.prompt.phase is Phase.INPUT and session.prompt.count > self._prompts:
             return "mark"  # back at the prompt
         closed = bool(self._gathered)
         several = self._several
@@ -538,15 +543,26 @@ class Run:
         if not self._at_prompt:
             return None
         quiet_s = session.activity.quiet_s()
-        if closed and session.phase in (Phase.DONE, Phase.PROMPT) and quiet_s > NEXT_COMMAND_S:
+        if (
+            closed
+            and session.prompt.phase in (Phase.DONE, Phase.PROMPT)
+            and quiet_s > NEXT_COMMAND_S
+        ):
             return "mark"  # the prompt is slow; the commands are done
-        if session.phase is Phase.CONTINUATION and session.continued_at > self._offset:
+        if (
+            session.prompt.phase is Phase.CONTINUATION
+            and session.prompt.continued_at > self._offset
+        ):
             is_one = not several and self.fed_from is None
             return "input" if is_one or quiet_s > STABLE_S else None
         return None
 
     def _pause_s(self) -> float:
-        if self._at_prompt and self.session.phase in (Phase.DONE, Phase.PROMPT, Phase.CONTINUATION):
+        if self._at_prompt and self.session.prompt.phase in (
+            Phase.DONE,
+            Phase.PROMPT,
+            Phase.CONTINUATION,
+        ):
             return NEXT_COMMAND_S / 4
         return self._looks.next_s()
 
@@ -559,7 +575,7 @@ class Run:
             case "fullscreen":
                 return "fullscreen" if quiet_s >= STABLE_S and await self._has_drawn() else None
             case "awaiting_input" | "awaiting_password":
-                if (session.phase is not Phase.CONTINUATION) and self._has_held():
+                if (session.prompt.phase is not Phase.CONTINUATION) and self._has_held():
                     return "input"
             case "prompt" if not self._at_prompt and (self.by_keys or state.known_by == "kernel"):
                 if self._has_held():
@@ -576,7 +592,7 @@ class Run:
         """
         session = self.session
         is_shown = not self.by_keys and any(session.rows())
-        return is_shown or await session.is_at_rest()
+        return is_shown or await is_at_rest(session)
 
     def _has_held(self) -> bool:
         now, generation = self.clock.monotonic_s(), self.session.activity.generation
@@ -591,7 +607,7 @@ class Run:
         if self._at_prompt:
             # The echo of the line is not its output.
             blocks = self._blocks()
-            begun = blocks[0].start if blocks else session.output_start()
+            begun = blocks[0].start if blocks else session.prompt.output_start(session.journal.end)
             if begun is None or begun < self._offset:
                 return False
             start = max(start, begun)
@@ -614,7 +630,7 @@ class Run:
     def _echo_end(self) -> int:
         """Where the echo of a line typed into a program ends; the end of output while it does not."""
         end = self.session.journal.end
-        echo, _ = self.session.echo_and_canonical()
+        echo, _ = self.session.pty.echo_and_canonical()
         if not echo or self._searched > self._offset:
             return self._offset
         try:
@@ -634,16 +650,16 @@ class Run:
         if session.alternate_active and not slices:
             text = "\n".join(row for row in session.rows() if row)
             return OutputText(text=text, total_bytes=len(text.encode()))
-        running = session.output_start()
+        running = session.prompt.output_start(session.journal.end)
         if (
             running is not None
             and not (blocks and not self._several)
-            and session.phase in (Phase.RUNNING, Phase.ENTERED)
+            and session.prompt.phase in (Phase.RUNNING, Phase.ENTERED)
         ):
             slices.append((max(running, self._offset), session.journal.end))
         if not slices and self.completed_by == "mark":
             return self._shell_message(limit)
-        if not slices and self._at_prompt and session.is_continuing:
+        if not slices and self._at_prompt and session.prompt.is_continuing:
             return OutputText(text="", total_bytes=0)  # nothing ran; what is shown is the line
         if not slices:
             slices = [(self._offset, session.journal.end)]
@@ -668,8 +684,8 @@ class Run:
     def _shell_message(self, limit: int) -> OutputText | None:
         """What the shell printed about a line that it did not run."""
         session = self.session
-        is_announced = session.prompt_end > self._offset
-        end = session.prompt_end if is_announced else session.input_end
+        is_announced = session.prompt.prompt_end > self._offset
+        end = session.prompt.prompt_end if is_announced else session.prompt.input_end
         nothing = OutputText(text="", total_bytes=0)
         try:
             shown = session.journal.read(self._offset, min(end, self._offset + MAX_ECHO_BYTES))

@@ -49,7 +49,7 @@ class Viewer:
 class Viewers:
     """The viewers of one session, oldest first."""
 
-    __slots__ = ("_by_id", "_holder", "_next", "_rule", "is_asking")
+    __slots__ = ("_by_id", "_holder", "_next", "_rule", "is_asking", "last_dump")
 
     def __init__(self, rule: SizeRule = "smallest") -> None:
         self._by_id: dict[int, Viewer] = {}
@@ -57,6 +57,9 @@ class Viewers:
         self._next = 1
         self.is_asking = False
         """One of them keeps asking the kernel what the program does."""
+
+        self.last_dump: object = None
+        """What they were shown last, so that many of them share it; see `snapshots`."""
 
         self._rule: SizeRule = rule
 
@@ -93,6 +96,8 @@ class Viewers:
         self._by_id.pop(viewer.id, None)
         if self._holder is viewer:
             self._holder = None
+        if not self._by_id:
+            self.last_dump = None
 
     def hold(self, viewer: Viewer, *, on: bool) -> None:
         """Give this viewer the say over the size, or let it give that up."""

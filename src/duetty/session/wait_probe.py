@@ -4,10 +4,6 @@ Only while something runs and somebody is interested; soon after output stops,
 then less and less often.
 """
 
-from collections.abc import Awaitable, Callable
-
-from duetty.blocks import Probe
-
 FIRST_LOOK_S = 0.015
 """A program that just printed its question is reading an instant later."""
 
@@ -29,6 +25,3 @@ class Looks:
     def next_s(self) -> float:
         pause_s, self._pause_s = self._pause_s, min(self._pause_s * 2, LAST_LOOK_S)
         return pause_s
-
-
-Prober = Callable[[], Awaitable[Probe]]

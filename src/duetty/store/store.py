@@ -102,7 +102,7 @@ class ReadOnlyStore:
         """Blocks whose command line or output match, newest first; never fails on any query.
 
         `session` is a name or an id; `cwd` means that directory and below.
-        What a query can say is told in `duetty.store.search`.
+        The language of a query is documented in `duetty.store.search`.
         """
         filters = Filters(session=session, cwd=cwd, failed=failed, since_ns=since_ns)
         with self._reading() as connection:

@@ -63,7 +63,7 @@ def ended(code: int, stderr: "ErrorOutput") -> UpstreamUnavailable:
     how = f"with exit code {code}" if code < 128 else f"by {_signal_name(code - 128)}"
     if code == 127 and not stderr.last:
         how = "before it began"
-    last = f"; it said: {stderr.last[-1]}" if stderr.last else ""
+    last = f"; its last line: {stderr.last[-1]}" if stderr.last else ""
     return UpstreamUnavailable(f"it ended {how}{last}", details={"exit_code": code})
 
 
@@ -77,7 +77,7 @@ class ErrorOutput:
         self.closed = anyio.Event()
 
     async def follow(self, stream: ByteReceiveStream) -> None:
-        """Read for as long as it prints: one that nobody reads would stop."""
+        """Read for as long as it prints: a full pipe would stop it."""
         self._path.unlink(missing_ok=True)
         rest = b""
         try:
@@ -126,7 +126,7 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
     """
     process: Process | None = None
     level: Level = "none"
-    with anyio.CancelScope(shield=True):  # else a program could be started that nobody knows
+    with anyio.CancelScope(shield=True):  # else a program could be started and lost
         process, level = await _open(name, program, around)
     assert process is not None
     assert process.stderr is not None

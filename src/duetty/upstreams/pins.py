@@ -29,7 +29,7 @@ class _Choices:
     identity: str = ""
     pins: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     on: bool | None = None
-    """What a person last said of the whole upstream; None leaves it to the settings."""
+    """A person's last choice for the whole upstream; None leaves it to the settings."""
 
     off: set[str] = field(default_factory=set[str])
     """Tools that a person turned off."""

@@ -43,7 +43,7 @@ class Tool:
     upstream: str
     wire: Wire
     is_repeated: bool = False
-    """Its name stands in the list more than once: which one is meant cannot be said."""
+    """Its name stands in the list more than once: a call cannot name one of them."""
 
     @property
     def name(self) -> str:

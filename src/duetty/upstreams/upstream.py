@@ -42,13 +42,13 @@ SETTLE_S = 0.05
 
 LOOK_S = 0.25
 LINGER_S = 20.0
-"""How long a resource stays subscribed to that nobody waits for any more."""
+"""How long a resource stays subscribed to after its last waiter."""
 
 MAX_WATCHED = 1_000
 LISTINGS: tuple[Listing, ...] = ("resources", "prompts")
 
 FINAL = (BadArguments, SandboxUnavailable)
-"""Failures that another try does not mend: somebody has to change something."""
+"""Failures that another try does not mend: a person has to change something."""
 
 log = logging.getLogger("duetty.upstreams")
 
@@ -164,11 +164,11 @@ class Upstream:
     # --- its life, as one task ------------------------------------------------------
 
     def begin(self) -> None:
-        """Its task is about to run: whoever calls from here on waits for it."""
+        """Its task is about to run: calls from here on wait for it."""
         self._become("starting")
 
     async def live(self) -> None:
-        """Until cancelled, or nothing can be done without somebody's help."""
+        """Until cancelled, or until only a person can help."""
         failures = 0
         try:
             while True:
@@ -181,7 +181,7 @@ class Upstream:
                 error = await self._once()
                 if error is None:
                     failures = 0
-                    continue  # nobody needed it any more
+                    continue  # ended because it was idle
                 if self._clock.monotonic_s() - began_s >= self._timing.stable_s:
                     failures = 0
                 failures += 1
@@ -322,7 +322,7 @@ class Upstream:
             self._note_update(uri)
 
     async def wait_update(self, uri: str, after: int | None) -> int:
-        """How often this resource was told to have changed; waits for more than `after`.
+        """How often the upstream reported a change of this resource; waits for more than `after`.
 
         It stays subscribed to for a while, so that who waits again has missed nothing.
 
@@ -373,7 +373,7 @@ class Upstream:
                     await link.subscribe(uri, on=False)
 
     async def _keep_list(self, link: Link, kind: Listing) -> None:
-        """Asked for once it runs and whenever it says so; whoever wants it finds it there."""
+        """Fetched once it runs and whenever it announces a change; readers find the last one."""
         while True:
             self._stale[kind] = anyio.Event()
             try:
@@ -399,7 +399,7 @@ class Upstream:
             await self._listed_once[kind].wait()
         found = self._lists.get(kind)
         if found is None:
-            raise UpstreamTimeout(f"it has not said which {kind} it has")
+            raise UpstreamTimeout(f"it has not listed its {kind} yet")
         if isinstance(found, DuettyError):
             raise found
         return found

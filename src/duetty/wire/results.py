@@ -223,7 +223,7 @@ class Link(Result):
 
 
 class Approved(Result):
-    """What the person said who was asked about the call, and said yes."""
+    """The answer of the person who approved the call."""
 
     id: str = Field(description="of the question")
     edited: bool = Field(description="whether another command line ran than the one that was sent")

@@ -205,7 +205,7 @@ export interface RoomInfo {
   document_name: string | null;
   file_key: string | null;
   tools: RoomTool[];
-  /** since it was called or said something */
+  /** since its last call or message */
   last_activity_ms: number;
 }
 
@@ -321,7 +321,7 @@ export interface OpenParams {
   sandbox?: "none" | "any" | "landlock" | "bubblewrap" | null;
   /** what a sandboxed session may write; an agent may leave out some of the workspaces that the settings name, and name no others */
   workspaces?: string[] | null;
-  /** the caller is told of its end in a later answer (`command.ended`) */
+  /** a later answer to the caller reports its end (`command.ended`) */
   background?: boolean;
   /** the session is ended after this time */
   max_run_ms?: number | null;
@@ -649,7 +649,7 @@ export interface CaptureParams {
 export interface ReleaseParams {
   /** name of the session */
   session: string;
-  /** only this owner's capture; everybody's when left out */
+  /** only this owner's capture; every owner's when left out */
   owner?: string | null;
 }
 
@@ -762,14 +762,14 @@ export interface OverlayInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   x: number;
   y: number;
   width: number;
   height: number;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface RegionWriteShape {
@@ -866,14 +866,14 @@ export interface PanelInfo {
   spans: SpanShape[];
   background?: BackgroundShape | null;
   region_writes?: RegionWriteShape[] | null;
-  focusable?: boolean;
-  screen_mode?: "normal" | "alt";
-  /** the actor that made it */
-  owner?: string | null;
   position: "top" | "bottom";
   height: number;
   /** false: there is no room for it, or the other mode is shown */
   visible: boolean;
+  focusable?: boolean;
+  screen_mode?: "normal" | "alt";
+  /** the actor that made it */
+  owner?: string | null;
 }
 
 export interface UpdatePanelParams {
@@ -1088,7 +1088,7 @@ export interface GitState {
   /** in the work tree and not staged */
   modified: GitChange[];
   untracked: string[];
-  /** there is more than is told here */
+  /** the answer was cut: there is more */
   truncated: boolean;
 }
 
@@ -1587,7 +1587,7 @@ export interface ApproveParams {
   hours?: number | null;
   /** run this instead; it is judged again */
   command_line?: string | null;
-  /** run `command_line` although it does what the question did not say, as an earlier answer was told (edit_unconfirmed) */
+  /** run `command_line` although it does what the question did not say, after an answer with the code edit_unconfirmed */
   confirm?: boolean;
   /** the `rule` of the choice that the person was shown; `always` needs it */
   rule?: string | null;
@@ -1751,7 +1751,7 @@ export interface UpstreamInfo {
   /** why it failed, or what ended it last */
   error: UpstreamError | null;
   pid: number | null;
-  /** how often it was started again without anybody asking */
+  /** how often it was started again by itself */
   restarts: number;
   /** for `failed`: when the next try is made, if one is */
   retry_at: string | null;
@@ -1839,7 +1839,7 @@ export interface OfferedTool {
 export interface UpstreamTools {
   /** give it as `after` to wait for a change */
   seq: number;
-  /** how often an upstream told of other resources */
+  /** how often an upstream reported other resources */
   resource_changes: number;
   /** the same of prompts */
   prompt_changes: number;
@@ -1960,6 +1960,8 @@ export interface FindToolsParams {
   /** what the tool should do, in plain words */
   query: string;
   limit?: number;
+  /** go on behind so many; `next` of the answer before */
+  offset?: number;
 }
 
 export interface FoundTool {
@@ -1969,15 +1971,22 @@ export interface FoundTool {
   title: string | null;
   /** its beginning, everything that hides made visible */
   description: string;
+  /** its first sentence */
+  lead: string;
   /** names of what it takes; a `?` may be left out */
   parameters: string[];
+  input_schema: Record<string, unknown>;
 }
 
 export interface FoundTools {
-  /** the best first */
+  /** the best first, those that do not fit last */
   tools: FoundTool[];
+  /** how many of all have a word of it */
+  fits: number;
   /** how many there are that the caller may call */
   of: number;
+  /** the offset of those behind these; null: that was all */
+  next: number | null;
 }
 
 export interface DescribeToolParams {
@@ -2036,7 +2045,7 @@ export interface UpdatesParams {
 }
 
 export interface Updates {
-  /** how often it was told to have changed while it was watched */
+  /** how often the upstream reported a change of it while it was watched */
   count: number;
 }
 
@@ -2095,7 +2104,7 @@ export interface SentMessage {
   info: ConversationInfo;
   /** of the message; what follows answers it */
   seq: number;
-  /** what the agent said, where the call waited for it */
+  /** the agent's answer, where the call waited for it */
   answer: string | null;
 }
 
@@ -2126,11 +2135,11 @@ export interface EventsParams {
   conversation: string;
   /** entries after this seq */
   after?: number;
-  /** of the answer that is being said, what follows these characters */
+  /** of the answer that is being written, the text behind these characters */
   text_after?: number;
   /** wait at most so long for news */
   wait_ms?: number;
-  /** `info.state_key` as last told: a change of it is news too */
+  /** the last `info.state_key` that you got: a change of it is news too */
   known_state?: string | null;
   /** the caller shows questions to a person, who can answer them */
   attends?: boolean;
@@ -2139,7 +2148,7 @@ export interface EventsParams {
 export interface ConversationEvents {
   info: ConversationInfo;
   entries: ConversationEntryInfo[];
-  /** what was said since of an answer that is not whole yet */
+  /** the new text of an answer that is not complete yet */
   partial: string;
   /** how long that answer is by now */
   partial_chars: number;
@@ -2585,7 +2594,7 @@ export interface Operations {
   "file.list": { params: FileParams; result: FileList };
   /** Type a command line into a session and wait for its end. */
   "command.run": { params: RunParams; result: RunResult };
-  /** Commands that this caller stopped waiting for and that have ended since; each is told once. */
+  /** Commands that this caller stopped waiting for and that have ended since; each is returned once. */
   "command.ended": { params: Nothing; result: Ended[] };
   /** Wait for silence, a text, the end of a command, a state or the exit. */
   "session.wait": { params: WaitParams; result: WaitResult };
@@ -2593,7 +2602,7 @@ export interface Operations {
   "session.idle": { params: IdleParams; result: Idle };
   /** The screen as a document: bytes for a terminal, a page, or a picture. */
   "session.snapshot": { params: SnapshotParams; result: Document };
-  /** Everything the session printed that is kept, with times, as an asciicast; what was said to and by the agent there as its markers. */
+  /** Everything the session printed that is kept, with times, as an asciicast; messages to and of the agent are its markers. */
   "session.recording": { params: RecordingParams; result: Document };
   /** Run a command in a process of its own, without a terminal, and wait for its end. */
   "process.run": { params: RunProcessParams; result: RunProcessResult };

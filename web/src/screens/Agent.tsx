@@ -5,6 +5,7 @@ import { socket } from "../protocol/socket";
 import { type ConversationEntryInfo, agentPath, completions, conversations, entries, follow, info, loadConversations, missing, partial, problem, resume, send, stop } from "../state/agent";
 import { complain } from "../state/notices";
 import { roomy } from "../state/panes";
+import { nameHere } from "../state/machines";
 import { base, navigate, route, sessionPath } from "../state/route";
 import { session as sessionOf, sessions } from "../state/sessions";
 import { Button, ago, clockTime, lazy } from "../ui/ui";
@@ -23,7 +24,7 @@ export function Agent() {
     if (live) loadConversations().catch(complain);
   }, [live, id]);
   if (!id) return <List />;
-  const works = info.value?.session ?? null;
+  const works = info.value?.session ? nameHere(info.value.session) : null;
   return (
     <div class={css.agent}>
       <Chat id={id} />
@@ -76,7 +77,7 @@ function Chat({ id }: { id: string }) {
   const now = info.value;
   const shown = entries.value;
   const results = new Map(shown.filter((each) => each.kind === "result").map((each) => [String(each.body["call"]), each]));
-  /** Whoever reads further up is left there. */
+  /** A person who reads further up stays there. */
   const atEnd = useRef(true);
   const toEnd = () => {
     if (log.current && atEnd.current) log.current.scrollTop = log.current.scrollHeight;
@@ -98,7 +99,7 @@ function Chat({ id }: { id: string }) {
           ‹
         </Button>
         <h1>{now?.title ?? "…"}</h1>
-        {now?.session && !roomy.value && <Button onClick={() => navigate(sessionPath(now.session ?? ""))}>Terminal</Button>}
+        {now?.session && !roomy.value && <Button onClick={() => navigate(sessionPath(nameHere(now.session ?? "")))}>Terminal</Button>}
       </header>
       <ol
         class={css.log}
@@ -107,7 +108,7 @@ function Chat({ id }: { id: string }) {
           const { scrollHeight, scrollTop, clientHeight } = event.currentTarget;
           atEnd.current = scrollHeight - scrollTop - clientHeight < 40;
         }}
-        aria-live="polite" aria-label="What was said and done" tabIndex={0}>
+        aria-live="polite" aria-label="Messages and calls" tabIndex={0}>
         {shown.map((each) => (
           <Entry key={each.seq} entry={each} result={results.get(String(each.body["call"]))} />
         ))}
@@ -174,11 +175,11 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
         <li data-is="note">
           <details>
             <summary>Given with the message: {(body["pieces"] as [string, string][]).map(([name]) => name).join(", ")}</summary>
-            {(body["pieces"] as [string, string][]).map(([name, told]) => (
+            {(body["pieces"] as [string, string][]).map(([name, piece]) => (
               <div key={name}>
                 <h3>{name}</h3>
                 <pre>
-                  <Words text={told} />
+                  <Words text={piece} />
                 </pre>
               </div>
             ))}
@@ -206,7 +207,7 @@ function Entry({ entry, result }: { entry: ConversationEntryInfo; result: Conver
 
 function Call({ body, result }: { body: Record<string, unknown>; result: Record<string, unknown> | undefined }) {
   const given = (body["arguments"] ?? {}) as Record<string, unknown>;
-  const told = text(given["input"]) || text(given["path"]) || text(given["data"]) || Object.values(given).map(String).join(" ");
+  const shown = text(given["input"]) || text(given["path"]) || text(given["data"]) || Object.values(given).map(String).join(" ");
   const diff = text(((result?.["details"] ?? {}) as Record<string, unknown>)["diff"]);
   const is = result ? (result["ok"] ? "good" : "bad") : "running";
   return (
@@ -214,7 +215,7 @@ function Call({ body, result }: { body: Record<string, unknown>; result: Record<
       <details data-end={is} open={Boolean(diff)}>
         <summary>
           <i aria-hidden="true" />
-          <b>{text(body["tool"])}</b> <code>{told.slice(0, 200)}</code>
+          <b>{text(body["tool"])}</b> <code>{shown.slice(0, 200)}</code>
           <span class="hidden">{is === "good" ? "done" : is === "bad" ? "failed" : "in progress"}</span>
         </summary>
         {diff ? <Changes diff={diff} /> : <pre>{JSON.stringify(given, null, 1)}</pre>}

@@ -38,13 +38,13 @@ export function follow(id: string): () => void {
     let key = "none";
     while (!gone) {
       try {
-        const told = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: partial.value.length, wait_ms: WAIT_MS, known_state: key });
+        const news = await socket.call("agent.events", { conversation: id, after: entries.value.at(-1)?.seq ?? 0, text_after: partial.value.length, wait_ms: WAIT_MS, known_state: key });
         if (gone) return;
-        key = told.info.state_key;
-        if (told.entries.length) entries.value = [...entries.value, ...told.entries];
-        if (told.partial_chars < partial.value.length || told.entries.some((each) => each.kind === "answer" || each.kind === "fault")) partial.value = "";
-        if (told.partial && told.partial_chars === partial.value.length + told.partial.length) partial.value += told.partial;
-        info.value = told.info;
+        key = news.info.state_key;
+        if (news.entries.length) entries.value = [...entries.value, ...news.entries];
+        if (news.partial_chars < partial.value.length || news.entries.some((each) => each.kind === "answer" || each.kind === "fault")) partial.value = "";
+        if (news.partial && news.partial_chars === partial.value.length + news.partial.length) partial.value += news.partial;
+        info.value = news.info;
         problem.value = "";
       } catch (error) {
         if (gone) return;

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 export type Dialog =
   | { is: "palette" }
   | { is: "keys" }
-  | { is: "create" }
+  | { is: "create"; machine?: string }
   | { is: "rename"; session: string }
   | { is: "tags"; session: string }
   | { is: "end"; session: string }

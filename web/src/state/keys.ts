@@ -88,7 +88,7 @@ function toQuestion(): void {
   const [first] = asked.value;
   if (card) card.focus();
   else if (first) navigate(approvalPath(first.id));
-  else notify("Nobody asks for your approval");
+  else notify("Nothing waits for your approval");
 }
 
 function goTo(index: number): void {

@@ -1,4 +1,4 @@
-// Upstreams: the MCP servers behind this one, followed while somebody looks at them.
+// Upstreams: the MCP servers behind this one, followed while a screen shows them.
 import { signal } from "@preact/signals";
 import type { ToolInfo, UpstreamInfo, UpstreamList, UpstreamOffer, UpstreamQuestion } from "../protocol/operations";
 import { CallError, socket } from "../protocol/socket";
@@ -92,7 +92,7 @@ const isNew = (upstream: UpstreamInfo) => upstreams.value?.some((each) => each.n
 
 const keyOf = (upstream: UpstreamInfo, tool?: ToolInfo) => `${upstream.name} ${tool?.name ?? ""}`;
 
-/** As it was last switched here, until the server has said how it is. */
+/** As it was last switched here, until the server has answered. */
 export const isOn = (upstream: UpstreamInfo, tool?: ToolInfo) => switched.value.get(keyOf(upstream, tool)) ?? (tool ?? upstream).on;
 
 /** Only what is waited for is shown before it is true; an error undoes it. */

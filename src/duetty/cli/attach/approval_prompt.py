@@ -1,6 +1,6 @@
 r"""Questions to a person, shown in an attached terminal and answered there.
 
-Pure: what the server told and what was typed in, rows and an answer out. Keys are the
+Pure: the server's messages and the keys in, rows and an answer out. Keys are the
 program's, so an answer takes two: Ctrl+\ about what is shown, then `y`, `n`, or the key of a
 choice that is shown then. Neither counts for a question that has only just appeared, or that cannot be shown whole.
 """
@@ -74,7 +74,7 @@ class Asking:
             self._about = None
 
     def forget(self) -> None:
-        """The server is gone: what waits is told anew by the next one."""
+        """The server is gone: the next one sends the waiting questions again."""
         self._waiting, self._about = {}, None
 
     @property

@@ -128,7 +128,7 @@ class Attachment:
     # --- from beginning to end --------------------------------------------------
 
     def run(self) -> Ending:
-        """Until somebody or something ends it.
+        """Run until the person, the session or the server ends it.
 
         Raises:
             ServerUnreachable: if there is no server to begin with.
@@ -160,7 +160,7 @@ class Attachment:
         return self._ending
 
     def _wait_opened(self) -> None:
-        """Until the server has said yes and shown what there is: only then the terminal changes."""
+        """Wait for the server's first screen: only then the terminal changes."""
         until_s = time.monotonic() + OPEN_S
         while self._offset is None:
             poll = select.poll()
@@ -404,7 +404,7 @@ class Attachment:
             self._resized()
 
     def _stop(self) -> None:
-        """Somebody stopped us from outside: give the terminal back until we may go on."""
+        """Stopped by a signal from outside: give the terminal back until we may go on."""
         self._showing.end()
         self._outer.leave()
         os.kill(os.getpid(), signal.SIGSTOP)

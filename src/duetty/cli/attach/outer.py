@@ -111,7 +111,7 @@ class Outer:
             while rest:
                 rest = rest[os.write(self.stdout, rest[:WRITE_BYTES]) :]
         except BlockingIOError:
-            # Somebody we share the terminal with made it so.
+            # Another process on this terminal made it non-blocking.
             self._wait_writable()
             self.write(bytes(rest))
         except OSError as error:

@@ -150,7 +150,7 @@ def _revoke(client: Client, beginning: str | None) -> int:
 
 
 def _wrapped(text: str, *, indent: int = 4) -> list[str]:
-    """In rows of the terminal; in one where nobody's terminal reads it."""
+    """In rows of the terminal; in one row where the output is no terminal."""
     cols = get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLS
     room = " " * indent
     return wrap(

@@ -15,7 +15,7 @@ EXAMPLES = (
     ("duetty attach build", "the session named build"),
     ("duetty attach laptop/build", "the session build of the machine laptop, through its hub"),
     ("duetty attach build --read-only", "look, without touching"),
-    ("duetty attach build --hold", "in the size of this terminal, for everybody"),
+    ("duetty attach build --hold", "in the size of this terminal, for all viewers"),
     ("duetty attach build --scrollback none", "only what is on its screen now"),
 )
 EXIT_UNREACHABLE = 3

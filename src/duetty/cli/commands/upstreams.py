@@ -114,7 +114,7 @@ def _add_options(add: argparse.ArgumentParser) -> None:
 def _action(actions: Any, word: str, meaning: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = actions.add_parser(word, help=meaning)
     parser.set_defaults(act=word)
-    # Left out here, it keeps what was said before the action.
+    # Left out here, it keeps the value given before the action.
     parser.add_argument(
         "--json", action="store_true", default=argparse.SUPPRESS, help="for scripts"
     )
@@ -316,7 +316,7 @@ def _tool_lines(tool: dict[str, Any]) -> list[str]:
 
 def _agreed(asked: str) -> bool:
     if not sys.stdin.isatty():
-        raise BadArguments("nobody is there to ask", hint="look at what is shown, then add --yes")
+        raise BadArguments("no terminal to ask on", hint="look at what is shown, then add --yes")
     sys.stderr.write(f"{asked} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

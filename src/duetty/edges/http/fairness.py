@@ -83,13 +83,13 @@ class Fairness:
 
 
 def is_free(actor: Actor) -> bool:
-    """Whether it waits for nobody: the person at this machine."""
+    """Whether it skips the queue: the person at this machine."""
     return actor.kind == "person" and actor.token is None
 
 
 @coroutine
 def timed(awaited: Awaitable[T], ran: Callable[[float], object]) -> Generator[Any, Any, T]:
-    """The same, with the processor time of each of its turns told."""
+    """The same; `ran` gets the processor time of each turn."""
     steps = awaited.__await__()
     step: Callable[[], Any] = lambda: next(steps)  # noqa: E731 - the first of them
     while True:

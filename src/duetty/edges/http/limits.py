@@ -26,7 +26,7 @@ class _Bucket:
 
 
 class Bucket:
-    """So much a second for each owner, and `at_once` after a pause: what a second gives, if nothing is said."""
+    """So much a second for each owner, and `at_once` after a pause: what a second gives, by default."""
 
     def __init__(self, per_s: float, clock: Clock, *, at_once: float | None = None) -> None:
         self._per_s = per_s

@@ -29,7 +29,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 def operation_routes(
     dispatcher: Dispatcher, guard: Guard, stopping: Stopping
 ) -> list[StarletteRoute]:
-    """One for each path, so that a wrong method is told all the right ones.
+    """One for each path, so that the answer to a wrong method lists all the right ones.
 
     What is offered for each session stands under `/session` too, for the one that is meant.
     """
@@ -140,7 +140,7 @@ async def while_wanted(
     call: Awaitable[Any], actor: Actor, request: Request, guard: Guard, stopping: Stopping
 ) -> Any:
     """A wait ends with its client, its token and the server: an abandoned one would hold up a
-    session, and a question to a person is about somebody who may still ask. What was typed goes
+    session, and a question to a person needs a caller who still waits. A typed command goes
     on in any case.
     """
     ended: list[DuettyError] = []

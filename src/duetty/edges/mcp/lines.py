@@ -88,7 +88,7 @@ class Lines:
                 try:
                     caller = _confined(caller, message)
                 except BadArguments as error:
-                    # Not served bare: whoever means to be confined says so rightly, or goes.
+                    # Not served unconfined: a client that asks for confinement wrongly is refused.
                     await answers.send(_refusal(t.INVALID_PARAMS, error.message, message.id))
                     await _next_message(read, answers)
                     return
@@ -256,7 +256,7 @@ _CONNECTION = re.compile(r"[0-9a-f]{16}")
 def _confined(caller: Caller, message: t.JSONRPCRequest) -> Caller:
     """The caller in the sandbox that the connection is opened with.
 
-    Said once, it holds: the host's own program could say hello again behind the bridge.
+    The first one holds: the host's own program could send `hello` again behind the bridge.
 
     Raises:
         BadArguments: if it is none that there is.

@@ -101,7 +101,7 @@ async def set_level(context: Context, params: t.SetLevelRequestParams) -> t.Empt
 
 
 async def tell_client(connection: Connection, news: dict[str, Any]) -> None:
-    """A message that nobody asked for, in the era that has such; dropped where nobody listens."""
+    """A notification, in the era that has them; dropped where the client has no stream open."""
     least = str(connection.state.get("level", "info"))
     if _LEVELS.index(least) <= _LEVELS.index("info"):
         params = {"level": "info", "logger": "duetty", "data": news}
@@ -188,7 +188,7 @@ def log_level(context: Context) -> str | None:
 
 
 async def send_log(context: Context, message: Mapping[str, Any]) -> None:
-    """Beside the answer to this request; a client that is gone is told nothing."""
+    """Beside the answer to this request; a client that is gone gets nothing."""
     params = t.LoggingMessageNotificationParams.model_validate(message)
     note = t.LoggingMessageNotification(params=params)
     with suppress(MCPError, anyio.BrokenResourceError, anyio.ClosedResourceError):

@@ -1,8 +1,8 @@
-"""Subscriptions: a client is told that a resource changed, in both eras, a few times a second at most.
+"""Subscriptions: notifications of changed resources, in both eras, a few times a second at most.
 
 Each subscription has a watch of its own, so a client that does not read holds up
-nobody else. A watch is a loop over an operation that waits; it costs nothing while
-nothing happens. Only what nobody can wait for is looked at, once a second.
+no other. A watch is a loop over an operation that waits; it costs nothing while
+nothing happens. A resource without such an operation is polled, once a second.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine
@@ -87,7 +87,7 @@ class Watches:
             scope.cancel()
 
     def follow_list(self, connection: Connection, calls: Calls) -> None:
-        """A connection of that era is told when sessions come and go, without asking for it."""
+        """A connection of that era gets a notification when sessions come and go, unasked."""
 
         async def tell() -> None:
             await connection.send_resource_list_changed()
@@ -152,7 +152,7 @@ class Watches:
         try:
             async with anyio.create_task_group() as tasks:
                 for uri in uris:
-                    # One that does not exist is taken, as the revision says, and never told of.
+                    # One that does not exist is accepted, as the revision says, and never changes.
                     with suppress(DuettyError):
                         if (watch := await self._watch_of(uri, calls)) is not None:
                             tasks.start_soon(_quietly, watch, _updated(bus, uri))
@@ -222,7 +222,7 @@ async def _watch_reading(
 
 
 async def _watch_session(calls: Calls, session: str, known: Any, tell: Tell) -> None:
-    """Until the session is gone; its end is told, too."""
+    """Until the session is gone; its end is a change, too."""
     while known.state != "exited":
         wanted = {"session": session, "idle_ms": 0, "last_generation": known.generation}
         try:
@@ -253,7 +253,7 @@ async def _watch_sessions(watch: Watch, tell: Tell, matters: Callable[[object], 
     while True:
         item = await watch.receive()
         if isinstance(item, Lagged) or (matters(item.event) and watch.may_see(item.event.name)):
-            # What follows at once is told with it.
+            # Changes that follow at once go with it.
             with anyio.move_on_after(COALESCE_S):
                 while True:
                     await watch.receive()

@@ -43,7 +43,7 @@ class Served:
 
 
 class Transports:
-    """Serves every dialect that somebody asks for, from the first time on."""
+    """Serves each dialect, from the first request for it on."""
 
     def __init__(
         self,

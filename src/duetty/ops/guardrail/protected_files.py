@@ -81,7 +81,7 @@ class OwnThings:
     def _words(self, plain: str) -> list[tuple[int, int]]:
         """Where the words stand that name one of these; each character is looked at once or twice.
 
-        A line may be as long as an agent likes, and nobody else is served meanwhile.
+        A line may be as long as an agent likes, and no other call is served meanwhile.
         """
         found: list[tuple[int, int]] = []
         end = 0

@@ -135,7 +135,7 @@ class Line(NamedTuple):
 
 
 class Unproven:
-    """That a line is outside the language; why and where is worked out when somebody wants to know."""
+    """That a line is outside the language; the reason and the place are worked out on demand."""
 
     __slots__ = ("_found", "_text")
 

@@ -57,12 +57,12 @@ returns at the next question, or at the end), awaiting_password (answer with wsh
 wsh_send_input: it returns the rows that changed), exited. exit_code null means unknown.
 4. When max_wait_ms passes, the result is an error and the command goes on: call \
 wsh_await_quiesce, or press ["Ctrl-C"]. For servers and watchers give `until`: the call returns when that text appears.
-For what goes on by itself give background: true; its end is told (`ended`) in a later answer.
+For what goes on by itself give background: true; a later answer has its end (`ended`).
 5. Stuck in a program, a quote or a raw terminal: wsh_run_command with reset: true.
 6. One session per parallel task. wsh_manage_session kill ends a session that is no longer needed.
-7. Reading, building, and changing files in the working directory need no approval; deleting outside it, disks, \
-system services and sending data away are asked about or refused. A refusal or a wait for approval is an answer: \
-do not get around it.
+7. Reading, building, and changing files in the working directory need no approval; deleting outside it, \
+emptying it, git commands that throw work away, disks, system services and sending data away are asked about or refused. \
+A refusal names what is allowed instead: do that, or tell the user; do not disguise the command.
 8. wsh_overlay and wsh_panel show things to people without touching the program; wsh_input_mode takes their keys. \
 Prompts wsh:core, wsh:drive-process, wsh:tui … teach more."""
 
@@ -223,7 +223,7 @@ _NO_EFFECT = (
 )
 
 CHANGED_ROWS = 12
-"""Of what scrolls by; a full-screen program's rows are all told."""
+"""Of output that scrolls by; an answer has all rows of a full-screen program."""
 
 
 def _changed(result: Any) -> dict[str, str]:
@@ -297,7 +297,7 @@ async def _await_quiesce(calls: Calls, arguments: Json) -> Answer:
     content |= _match(result)
     if result.state != "exited" or "idle_ms" not in condition:
         return Answer(content=content)
-    # Nothing moves there any more: whoever waits for quiet should know why it is quiet.
+    # The session has ended: a caller that waits for silence gets the reason.
     content["exit_code"] = (await calls("session.get", given(arguments, "session"))).exit_code
     content["screen"] = await _screen_now(calls, arguments)
     return Answer(content=content, failure=_exited(content["exit_code"]))
@@ -307,7 +307,7 @@ _ENDS = ["prompt", "awaiting_input", "awaiting_password", "fullscreen", "exited"
 
 
 async def _await_end(calls: Calls, arguments: Json) -> Answer:
-    """Until whatever runs has ended, or waits for somebody."""
+    """Wait until the command has ended, or waits for input."""
     wanted = given(arguments, "session", "max_wait_ms")
     try:
         result = await calls("session.wait", wanted | {"state": _ENDS})
@@ -813,7 +813,7 @@ TOOLS = (
             ),
             "max_output_bytes": number("ends what runs in the background", BACKGROUND_BYTES, low=1),
             "interrupt": flag("press Ctrl-C when max_wait_ms passes or the call is cancelled"),
-            "why": text("what for, in your words: told to the person who is asked, if one is"),
+            "why": text("what for, in your words: shown to the person who is asked"),
         },
         required=("input",),
         result=object_of(

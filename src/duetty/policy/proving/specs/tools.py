@@ -25,7 +25,7 @@ webpack, terraform, ansible, mise. What is not known not to is not here either.
 """
 
 _PLUSES = [f"{name}+{'+'}" for name in ("g", "c", "clang")]
-"""Said so that nobody reads a regular expression."""
+"""Spelled in two halves: `g++` would read as a regular expression."""
 
 _EXACT = """
 go version; go env GOPATH; go env GOROOT; openssl version; node -v; nodejs -v; npm -v
