@@ -27,7 +27,8 @@ from duetty.errors import (
     ForkFailed,
     ProcessIdConflict,
 )
-from duetty.platform.descendants import descendants
+from duetty.platform.descendants import descendants, started_at
+from duetty.platform.own_process import hold_process, memory_file
 from duetty.processes.output import Output
 from duetty.removal import remove_trees
 from duetty.sandbox import Places, SandboxRequest, wrap
@@ -202,7 +203,7 @@ class Process:
         if self._popen.poll() is not None:
             return
         try:
-            fd = os.pidfd_open(self.pid)
+            fd = hold_process(self.pid)
         except (AttributeError, OSError):  # not Linux, or no descriptor left: a thread waits
             await anyio.to_thread.run_sync(self._popen.wait, abandon_on_cancel=True)
             return
@@ -354,7 +355,7 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
         directory.mkdir(mode=0o700)
     except FileExistsError:
         raise ProcessIdConflict(directory.name) from None
-    spec_fd = os.memfd_create("sandbox") if order.sandbox.asked != "none" else -1
+    spec_fd = memory_file("sandbox") if order.sandbox.asked != "none" else -1
     try:
         wrapped = wrap(
             argv,
@@ -400,12 +401,3 @@ def _start(argv: list[str], order: Order, directory: Path) -> tuple[subprocess.P
             os.close(spec_fd)
     (directory / "pid").write_text(f"{child.pid} {started_at(child.pid)}\n", encoding="utf-8")
     return child, wrapped.level
-
-
-def started_at(pid: int) -> str:
-    """When a process began, in the kernel's own count; tells it from a later one of its number."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
-    return stat.rpartition(")")[2].split()[19]

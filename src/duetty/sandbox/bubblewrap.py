@@ -1,7 +1,7 @@
 """The words for bubblewrap: what is shown, hidden, covered and protected, in this order.
 
 Beside the words goes a list of the mounts that they mean, by file and not by name: names can be
-made to lead elsewhere while bubblewrap reads them, and `launch.py` compares.
+made to lead elsewhere while bubblewrap reads them, and `sandbox_launch.py` compares.
 """
 
 import os
@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from duetty.errors import BadArguments, BadWorkingDirectory
+from duetty.platform.sandbox_launch import open_plain
 from duetty.sandbox import hidden_files as known
 from duetty.sandbox.hidden_files import is_within
-from duetty.sandbox.launch import open_plain
 from duetty.sandbox.mounts import MountTable
 from duetty.sandbox.protected_paths import Hidden, guarded
 from duetty.sandbox.request import Places, SandboxRequest

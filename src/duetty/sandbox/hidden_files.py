@@ -4,12 +4,13 @@ import os
 import pwd
 import stat
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from duetty.errors import SandboxUnavailable
+from duetty.platform.bound_sockets import bound_sockets
 from duetty.sandbox.stat_checks import real, stat_of
 
 PRIVATE = ("/tmp", "/run", "/var/tmp")  # noqa: S108 - these are replaced, not used
@@ -60,8 +61,6 @@ DROPPED_ENVIRONMENT = frozenset(
 
 _ACL_USER, _ACL_GROUP = 2, 8
 MAX_SOCKETS = 1_000
-MAX_PROCESSES = 5_000
-"""Looked through for the directory of one that named its socket without any."""
 
 
 def is_within(path: Path | str, places: Iterable[Path]) -> bool:
@@ -147,7 +146,7 @@ def listening_sockets(beside: Iterable[Path]) -> list[Path]:
     """
     hidden = tuple(beside)
     found: dict[Path, None] = {}
-    for bound in _bound_paths():
+    for bound in bound_sockets():
         path = _real(bound)
         if path in found or is_within(path, hidden) or not _is_reachable(path):
             continue
@@ -158,45 +157,6 @@ def listening_sockets(beside: Iterable[Path]) -> list[Path]:
                 hint="end what opened them, or use the sandbox landlock, which has none",
             )
     return list(found)
-
-
-def _bound_paths() -> Iterator[Path]:
-    try:
-        text = Path("/proc/net/unix").read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError:
-        return
-    relative: dict[str, str] = {}
-    for line in text.split("\n")[1:]:
-        fields = line.split(maxsplit=7)
-        if len(fields) < 8:
-            continue
-        if fields[7].startswith("/"):
-            yield Path(fields[7])
-        else:
-            relative[fields[6]] = fields[7]
-    if relative:
-        yield from _placed(relative)
-
-
-def _placed(relative: dict[str, str]) -> Iterator[Path]:
-    """Sockets that were bound by a name without a directory: it is in that of a process that has it.
-
-    As far as that can be seen: a process that went elsewhere since took the answer with it.
-    """
-    wanted = {f"socket:[{inode}]": name for inode, name in relative.items()}
-    looked_at = 0
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        looked_at += 1
-        if looked_at > MAX_PROCESSES:
-            return
-        with suppress(OSError):
-            directory = (process / "cwd").readlink()
-            for fd in (process / "fd").iterdir():
-                with suppress(OSError):
-                    if (name := wanted.get(str(fd.readlink()))) is not None:
-                        yield Path(os.path.normpath(directory / name))
 
 
 def _real(path: Path) -> Path:

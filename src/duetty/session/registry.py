@@ -49,6 +49,7 @@ from duetty.events import Exited as ProcessExited
 from duetty.ids import SessionId, new_nonce, new_session_id
 from duetty.journal import Journal
 from duetty.keeper.client import Exited, KeptSession, OpenOrder
+from duetty.platform.memory import memory_bytes
 from duetty.removal import ASIDE, remove_trees
 from duetty.sandbox import Places, Wrapped, disorders, inner_pid, wrap
 from duetty.session.block import Block
@@ -56,7 +57,6 @@ from duetty.session.elements_file import ElementFiles, read_elements
 from duetty.session.handover import wait_handed_over
 from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.lane import Lane
-from duetty.session.memory import memory_bytes
 from duetty.session.profile import Profile
 from duetty.session.restore import Whose, profile_of, recall_blocks, records, restored
 from duetty.session.session import Session

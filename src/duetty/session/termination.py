@@ -19,6 +19,7 @@ import anyio.to_thread
 from duetty.errors import DuettyError
 from duetty.ids import SessionId
 from duetty.keeper.held_session import kill_session
+from duetty.platform.own_process import hold_process, signal_held
 from duetty.platform.terminal_probe import session_members
 from duetty.session.keeper_link import Keeping, Whom
 from duetty.session.session import Session
@@ -47,7 +48,7 @@ class Members:
         for pid in session_members(frozenset({leader}))[:MAX_HELD]:
             # Gone already, or no descriptor is left: then it is not held.
             with suppress(OSError):
-                self._held[pid] = os.pidfd_open(pid)
+                self._held[pid] = hold_process(pid)
 
     def alive(self) -> int:
         """How many are left, of those that are held; when these are gone, of all."""
@@ -65,7 +66,7 @@ class Members:
             kill_session(self._leader)
         for fd in self._held.values():
             with suppress(OSError):
-                signal.pidfd_send_signal(fd, signal.SIGKILL)
+                signal_held(fd, signal.SIGKILL)
 
     def close(self) -> None:
         for fd in self._held.values():

@@ -16,12 +16,15 @@ import anyio.to_thread
 from anyio.abc import ByteReceiveStream, Process
 
 from duetty.errors import BadCommand, BadWorkingDirectory, UpstreamUnavailable
+from duetty.platform import child_guard
+from duetty.platform.descendants import first_child
+from duetty.platform.own_process import memory_file
 from duetty.policy import visible
 from duetty.sandbox import Level, Places, SandboxRequest, Wrapped, inner_pid, wrap
 from duetty.upstreams.link import Surroundings
 from duetty.upstreams.upstream_settings import Program, expanded
 
-GUARD = Path(__file__).with_name("guard.py")
+GUARD = Path(child_guard.__file__)
 
 INHERITED = ("HOME", "LOGNAME", "USER", "PATH", "SHELL", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 """Of the server's environment, which may hold secrets of others: nothing but these, and what is named."""
@@ -147,7 +150,7 @@ async def started(name: str, program: Program, around: Surroundings) -> AsyncGen
 async def _open(name: str, program: Program, around: Surroundings) -> tuple[Process, Level]:
     """By the thread of the loop: the guard watches the thread that started it."""
     order = around.sandbox(program)
-    spec_fd = os.memfd_create("sandbox") if order.asked != "none" else -1
+    spec_fd = memory_file("sandbox") if order.asked != "none" else -1
     try:
         wrapped, directory = await anyio.to_thread.run_sync(
             partial(_wrapped, name, program, around, order=order, spec_fd=spec_fd)
@@ -256,11 +259,8 @@ async def _make_end(process: Process) -> None:
 
 
 def _child_of(guard: int, level: Level) -> int:
-    try:
-        words = Path(f"/proc/{guard}/task/{guard}/children").read_text(encoding="ascii").split()
-    except OSError:
-        return guard
-    return inner_pid(int(words[0]), level) if words else guard
+    program = first_child(guard)
+    return guard if program is None else inner_pid(program, level)
 
 
 def _signal_name(number: int) -> str:

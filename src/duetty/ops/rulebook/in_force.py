@@ -19,6 +19,7 @@ from typing import cast
 from duetty.clock import Clock
 from duetty.errors import BadSetting, PolicyDenied
 from duetty.ops.rulebook.text import Examples, examples_of
+from duetty.platform.own_process import name_of_descriptor
 from duetty.policy import Judged, Names, Profile, RuleSet, load_rules, rule_lines
 from duetty.policy.directories import entered
 from duetty.policy.shipped import SHIPPED, SHIPPED_RULES
@@ -305,16 +306,8 @@ def _bytes_of(path: Path) -> tuple[bytes, bool]:
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise OSError("it is no file")
-        is_linked = Path(_name_of(descriptor)).parts[-2:] != path.parts[-2:]
+        is_linked = Path(name_of_descriptor(descriptor)).parts[-2:] != path.parts[-2:]
         return file.read(MAX_PROJECT_BYTES + 1), is_linked
-
-
-def _name_of(descriptor: int) -> str:
-    """The real path of the opened file; empty if it is unknown."""
-    try:
-        return os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115 - a name, not a place
-    except OSError:
-        return ""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Stands between the server and a program: `guard.py PARENT HANDED -- COMMAND …`.
+"""Stands between the server and a program: `child_guard.py PARENT HANDED -- COMMAND …`.
 
 A program of its own (`python -I -S`, standard library only). It starts the command
 in its own process group and with its own standard streams, lets go of them, and
