@@ -185,7 +185,7 @@ async def test_another_host_of_the_same_user_does_not_hear_of_an_end(
     server: ServerProcess,
 ) -> None:
     async with connected("stdio-2026", server) as one, connected("stdio-2025", server) as other:
-        name = (await begun(one, "exit 3"))["background"]
+        name = (await begun(one, "sleep 1"))["background"]
         there = await call(other, "wsh_await_quiesce", session=name, end=True)
         more = await call(other, "wsh_list_sessions", session=name)
         here = await call(one, "wsh_list_sessions", session=name)
