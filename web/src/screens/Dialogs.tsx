@@ -171,8 +171,8 @@ async function readUpstream(readable: Readable): Promise<void> {
       text: "What it is given, as JSON.",
       given: readable.takes,
       run: async (given) => {
-        const said = await readable.read(given);
-        setTimeout(() => showUpstream(readable, said));
+        const content = await readable.read(given);
+        setTimeout(() => showUpstream(readable, content));
       },
     });
   try {
@@ -182,12 +182,12 @@ async function readUpstream(readable: Readable): Promise<void> {
   }
 }
 
-function showUpstream(readable: Readable, said: string): void {
+function showUpstream(readable: Readable, content: string): void {
   ask({
     is: "confirm",
     title: readable.reference,
     text: "The server's own words, as an agent would get them.",
-    detail: said.slice(0, 20_000),
+    detail: content.slice(0, 20_000),
     yes: "Copy its reference",
     run: () => void navigator.clipboard.writeText(readable.reference).then(() => notify("Copied", { kind: "good" }), complain),
   });
