@@ -221,4 +221,5 @@ if __name__ == "__main__":
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
     for name, page in PAGES.items():
         (directory / name).write_text(page(), encoding="utf-8")
-    policy_classes.write(directory / "policy.md")
+    if (guide := directory / "policy.md").exists():
+        policy_classes.write(guide)
