@@ -517,6 +517,8 @@ export interface RunResult {
   running: string | null;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: string;
+  /** no shell was at its prompt: the program that had the terminal was given the line */
+  into_program: boolean;
   /** the shell waits for the rest of the command line */
   continuation: boolean;
   cwd: string;
