@@ -29,7 +29,7 @@ from duetty.events import (
     TitleChanged,
 )
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
-from duetty.platform.terminals import Foreground, set_window_size
+from duetty.platform.terminals import Foreground, program, set_window_size
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.bounds import BoundReached
@@ -269,6 +269,16 @@ class Session:
         if found is None or (found.pid == self.profile.pid and self.profile.is_shell):
             return None
         return found
+
+    @property
+    def reader(self) -> Foreground | None:
+        """Of the programs that have the terminal, the one that was last seen to read it: the editor that
+        git started, not git. None where that is not known now.
+        """
+        probe = self._probe if self._probe_generation == self.activity.generation else None
+        if probe is None or probe.reader is None or probe.by_shell or self.foreground is None:
+            return None
+        return program(probe.reader)
 
     @property
     def terminal_mode(self) -> TerminalMode | None:
