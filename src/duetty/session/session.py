@@ -184,7 +184,7 @@ class Session:
         return self._terminal.modes().bracketed_paste
 
     def state(self) -> State:
-        """What is known without asking anybody."""
+        """What is known without asking the kernel."""
         fresh = self._probe if self._probe_generation == self.activity.generation else None
         prompt = self.prompt
         if prompt.phase is Phase.INPUT and self._is_raw_at_prompt():
