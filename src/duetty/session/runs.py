@@ -249,7 +249,7 @@ class Run:
                 return
 
     async def answer(self, *, output_limit: int) -> RunAnswer:
-        """What is known now; afterwards the run gathers nothing more."""
+        """The answer as of now; afterwards the run gathers nothing more."""
         session = self.session
         self.close()
         blocks = self._blocks()
