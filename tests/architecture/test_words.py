@@ -10,7 +10,7 @@ HIDING = ("told", "said", "somebody", "nobody", "whoever")
 _HIDING = re.compile(rf"\b(?:{'|'.join(HIDING)})\b", re.I)
 GENERATED = {"first_answers.tsv", "operations.ts", "messages.ts"}
 
-CEILINGS = {"src/duetty": 195, "web/src": 8}
+CEILINGS = {"src/duetty": 15, "web/src": 6}
 """Uses that are left. Lower a number when you remove some; a published field (`said`, kind `told`) is one."""
 
 

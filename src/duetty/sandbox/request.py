@@ -50,7 +50,7 @@ class SandboxRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where this server keeps its things, which nobody inside may see."""
+    """This server's own directories, which no program inside may see."""
 
     hidden: tuple[Path, ...]
     """State with its tokens, runtime directory with its sockets, the settings file."""

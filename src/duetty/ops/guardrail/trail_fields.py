@@ -1,6 +1,6 @@
 """The fields of a call's two records in the trail: each with its name, its meaning and its value.
 
-A field is said here and nowhere else; `docs/audit-fields.md` is made from these tables.
+A field is defined here and nowhere else; `docs/audit-fields.md` is made from these tables.
 """
 
 from collections.abc import Callable, Mapping
