@@ -341,8 +341,17 @@ class Server:
         tasks: anyio.abc.TaskGroup,
     ) -> None:
         """Build the parts, start them, wait for the end."""
-        access = Access(store, self._clock, own_token=token)
-        services = await self._services(registry, store, oversight, access, tasks)
+        network = Network(self._ip_rules, ca_file=self._settings.hub_tls_ca)
+        users = Users(self._paths.users_file, self._clock)
+        users.restore()
+        access = Access(
+            store,
+            self._clock,
+            own_token=token,
+            is_user=users.has,
+            jwt=self._jwt(network),
+        )
+        services = await self._services(registry, store, oversight, access, users, network, tasks)
         edges = self._edges(services, self._guard(access, registry, sockets[0]))
         serving = await self._start(services, edges, oversight.runs_of, sockets, announce, tasks)
         await self._wait(edges, serving)
@@ -363,11 +372,12 @@ class Server:
         store: Store,
         oversight: Oversight,
         access: Access,
+        users: Users,
+        network: Network,
         tasks: anyio.abc.TaskGroup,
     ) -> Services:
         """What the operations use."""
         key = load_key(self._paths.node_key_file)
-        network = Network(self._ip_rules, ca_file=self._settings.hub_tls_ca)
         hub = Hub(
             file=self._paths.servers_file,
             hostname=self._hostname,
@@ -375,11 +385,6 @@ class Server:
             network=network,
             tasks=tasks,
         )
-
-        users = Users(self._paths.users_file, self._clock)
-        users.restore()
-        access.is_user = users.has
-        access.jwt = self._jwt(network)
         replicas = await tasks.start(self._keep_replicas, hub)
         records: SharedRecords | None = None
         if self._settings.hub_engine:
@@ -387,7 +392,7 @@ class Server:
                 replicas, users=users, store=store, access=access, clock=self._clock, tasks=tasks
             )
         rooms = Rooms()
-        replicas.on_change = rooms.touch
+        replicas.listen(rooms.touch)
         self._hub = hub
         self._replicas = replicas
         membership = Membership(

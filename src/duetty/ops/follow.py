@@ -264,7 +264,7 @@ class View:
 
     def tell_output(self, tell: Callable[[], bool] | None) -> None:
         """Call this in the very turn in which the program prints; when it says no, `wait` ends."""
-        self._entries.on_output = tell
+        self._entries.tell_output(tell)
 
     # --- what the viewer does ---------------------------------------------------
 

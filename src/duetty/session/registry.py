@@ -154,8 +154,7 @@ class Registry:
         self.log = SessionsLog(clock)
         """What happens to sessions as a whole."""
 
-        keeping.on_exited = self._on_exited
-        keeping.on_lost = self._on_keeper_lost
+        keeping.listen(exited=self._on_exited, lost=self._on_keeper_lost)
 
     # --- finding --------------------------------------------------------------
 
@@ -793,7 +792,8 @@ class Registry:
             self._keeping.close()  # what it keeps was never ours to end
             return
         keep_sessions = keep_sessions and self.alive > 0
-        self._keeping.on_lost = lambda _: None  # from here on its end is what we want
+        # From here on its end is what we want.
+        self._keeping.listen(exited=self._on_exited, lost=lambda _: None)
         for session in self.sessions():
             if keep_sessions and not session.journal.degraded:
                 # The next server starts from here instead of replaying the segment.
