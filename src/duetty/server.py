@@ -144,7 +144,7 @@ LOOK_S = 0.25
 """Between two checks whether a client needs it."""
 
 STORE_AFTER_S = 0.005
-"""What is to be kept is written when the call that made it has its answer."""
+"""Records are written after the answer of the call that made them."""
 
 log = logging.getLogger("duetty.server")
 

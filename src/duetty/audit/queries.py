@@ -116,7 +116,7 @@ def export(directory: Path) -> Generator[bytes]:
         except OSError as error:
             raise TrailUnreadable(
                 f"{path.name} cannot be read: {error.strerror}",
-                hint="`duetty audit verify` says what is there of the trail",
+                hint="`duetty audit verify` says which records the trail has",
             ) from error
 
 

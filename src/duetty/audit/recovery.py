@@ -143,7 +143,7 @@ def cut_off(directory: Path) -> list[Mapping[str, Any]]:
 
 
 def compare(directory: Path, end: End, anchor: TrailAnchor | None) -> list[Damage]:
-    """What is not as the store remembers it; a missing end first."""
+    """Differences from the store's record of the trail; a missing end first."""
     if anchor is None:
         return [Damage(what="unanchored", first=1, last=end.seq)] if end.seq else []
     found: list[Damage] = []

@@ -124,7 +124,7 @@ class Command:
     command_id: str
     body: bytes
     within_s: float
-    """What is left of the caller's time."""
+    """The rest of the caller's time."""
 
     caller: str
     """One name for one caller: asked again on another way, it still waits once."""

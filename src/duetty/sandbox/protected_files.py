@@ -10,10 +10,10 @@ from duetty.errors import SandboxUnavailable
 from duetty.sandbox.bounded_reads import bytes_of
 from duetty.sandbox.git_config import Named, parse_named
 from duetty.sandbox.hidden_files import is_within
-from duetty.sandbox.links import way_of
 from duetty.sandbox.placeholders import is_plain, make_empty, make_empty_file
 from duetty.sandbox.protected_names import DATA, MADE, OF_THE_HOME, PROTECTED
 from duetty.sandbox.stat_checks import check_absent, is_directory, stat_of
+from duetty.sandbox.symlinks import way_of
 
 GIT_FILES = ("hooks", "config", "config.worktree", "info", "commondir", "gitdir")
 """Of a directory of git's: each can name a program that git runs."""

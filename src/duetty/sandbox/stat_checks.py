@@ -11,7 +11,7 @@ _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLON
 
 
 def stat_of(path: Path | str, *, through_links: bool = False) -> os.stat_result | None:
-    """What is there; None if that is nothing, or nothing that a program of this user could come to.
+    """The file's facts; None if there is none that a program of this user could reach.
 
     Raises:
         SandboxUnavailable: if it cannot be found out.

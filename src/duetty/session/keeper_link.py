@@ -113,6 +113,7 @@ class Keeping:
             known=found.known,
             reading=found.reader is not None,
             by_shell=found.reader is not None and found.reader.pid == pid,
+            reader=None if found.reader is None else found.reader.pid,
             echo=echo,
             canonical=canonical,
         )

@@ -249,7 +249,7 @@ class Run:
                 return
 
     async def answer(self, *, output_limit: int) -> RunAnswer:
-        """What is known now; afterwards the run gathers nothing more."""
+        """The answer as of now; afterwards the run gathers nothing more."""
         session = self.session
         self.close()
         blocks = self._blocks()
@@ -754,9 +754,12 @@ class Run:
             last = self.session.journal.read(max(start, end - MAX_ECHO_BYTES), end)
         except OutputExpired:
             return end
-        last = last[last.rfind(b"\n") + 1 :]
-        shown = plain_text(last, cols=self.session.profile.cols)
-        return end - len(last) if shown.strip() == self._before.strip() else end
+        cols, prompt = self.session.profile.cols, self._before.strip()
+        # Each empty line that was typed shows one more.
+        while plain_text(line := last[last.rfind(b"\n", 0, -1) + 1 :], cols=cols).strip() == prompt:
+            last = last.removesuffix(line)
+            end -= len(line)
+        return end
 
     def _render(self, slices: list[tuple[int, int]], limit: int) -> OutputText | None:
         """None when the journal has already turned over past all of it."""

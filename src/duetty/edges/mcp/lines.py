@@ -44,7 +44,7 @@ sandbox in which everything runs that the host opens."""
 
 
 Out = SessionMessage | bytes
-"""What is written: a message of the SDK, or bytes as they are."""
+"""An outgoing message: of the SDK, or bytes as they are."""
 
 
 class _Served(Protocol):

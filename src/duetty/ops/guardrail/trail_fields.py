@@ -30,7 +30,7 @@ class TrailField(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """What is known of a call that was decided, before it runs."""
+    """The facts of a call that was decided, before it runs."""
 
     id: str
     call: AnyCall
@@ -41,7 +41,7 @@ class CallFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeFacts:
-    """What is known of a call that ran."""
+    """The facts of a call that ran."""
 
     id: str
     call: AnyCall
