@@ -65,8 +65,7 @@ class Hub:
         """Nodes that dialled us, by their id."""
 
         self._of_user: dict[str | None, dict[str, RemoteNode]] = {}
-        self.elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
-        """The user's nodes that other replicas of this hub hold."""
+        self._elsewhere: Callable[[str | None], list[RemoteNode]] = lambda _user: []
         self._changed = anyio.Event()
         self._came = anyio.Event()
         self.is_draining = False
@@ -82,10 +81,14 @@ class Hub:
         dialled = [each for each in self._nodes if each.owner == user]
         return [*dialled, *self.joined_of(user)]
 
+    def add_elsewhere(self, nodes_of: Callable[[str | None], list[RemoteNode]]) -> None:
+        """Find a user's nodes that other replicas of this hub hold by this."""
+        self._elsewhere = nodes_of
+
     def joined_of(self, user: str | None) -> list[RemoteNode]:
         """Those that dialled this hub, at whichever replica."""
         found = {each.id: each for each in self._moving.values() if each.owner == user}
-        found |= {each.id: each for each in self.elsewhere(user)}
+        found |= {each.id: each for each in self._elsewhere(user)}
         found |= self._of_user.get(user, {})
         return list(found.values())
 

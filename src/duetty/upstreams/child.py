@@ -54,7 +54,7 @@ class Child:
         return _child_of(self.process.pid, self.sandbox)
 
     async def wait_ended(self) -> UpstreamUnavailable:
-        """Until it is gone; with what is known about why."""
+        """Wait until it is gone; return the reason, if it is known."""
         code = await self.process.wait()
         # Its last words may still be on their way.
         with anyio.move_on_after(0.5):

@@ -454,7 +454,7 @@ def _logs(arguments: argparse.Namespace) -> int:
 
 
 def _logged(arguments: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str]]:
-    """Its messages, and what it printed; without a server what is kept in its file."""
+    """Its messages and its output; without a server, the lines in its log file."""
     try:
         found = reach(arguments).get("/upstreams/logs", upstream=arguments.upstream)
     except ServerUnreachable:
@@ -524,7 +524,7 @@ def _offers(arguments: argparse.Namespace) -> int:
 
 
 def _accept(arguments: argparse.Namespace) -> int:
-    """What is accepted is what is shown here, byte by byte."""
+    """A person accepts exactly these bytes."""
     path = Path(arguments.file).absolute()
     try:
         raw = path.read_bytes()
