@@ -1,6 +1,6 @@
 """All conversations, and the work on them: ask the model, do what it calls, until it has answered.
 
-What is done is written down first. A call that had begun when a server ended is never made
+A step is on disk before it is taken. A call that had begun when a server ended is never made
 again: the model gets *outcome unknown*.
 """
 

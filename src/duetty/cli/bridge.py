@@ -69,7 +69,7 @@ class Bridge:
         self._start_server = start_server
         self._stdin = stdin
         self._stdout = stdout
-        self._about = {"cwd": _cwd(), "dialect": dialect}
+        self._about = {"cwd": _cwd(), "dialect": dialect, "connection": os.urandom(8).hex()}
         if sandbox is not None:
             self._about |= {"sandbox": sandbox, "workspaces": list(workspaces)}
         self._first_answer = first_answer
@@ -315,7 +315,7 @@ class Bridge:
             self._forward(line)
 
     def _unanswered(self) -> list[bytes]:
-        """Answer what can be answered without a server; what is left is for that."""
+        """Answer the requests that need no server; the others wait for it."""
         left: list[bytes] = []
         for line in self._messages_of_host():
             answer, seen = self._first_answer(line), look_at(line)

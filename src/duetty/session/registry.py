@@ -4,7 +4,6 @@ import errno
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from secrets import token_hex
@@ -89,6 +88,9 @@ PRIVATE = ".tmp"
 INPUTS = ".in"
 """The same of one with what commands are given to read."""
 
+MAX_LEFT = 64
+"""Ends kept for later answers, for each session; the oldest go first."""
+
 END_GRACE_S = 2.0
 """For a session whose time is up, until KILL."""
 
@@ -134,7 +136,7 @@ class Registry:
         self._by_name: dict[str, Session] = {}
         self._opening: set[str] = set()
         self._starting: dict[SessionId, Exited | None] = {}
-        """Ends that the keeper told before we knew the session: it may be over that soon."""
+        """Ends that the keeper reported before we knew the session: it may be over that soon."""
 
         self._workspaces: dict[SessionId, tuple[Path, ...]] = {}
         """Of sandboxes that this server started."""
@@ -152,8 +154,7 @@ class Registry:
         self.log = SessionsLog(clock)
         """What happens to sessions as a whole."""
 
-        keeping.on_exited = self._on_exited
-        keeping.on_lost = self._on_keeper_lost
+        keeping.listen(exited=self._on_exited, lost=self._on_keeper_lost)
 
     # --- finding --------------------------------------------------------------
 
@@ -344,6 +345,8 @@ class Registry:
             size_rule=self._size_rule,
             lane=self._lane,
         )
+        if request.left_by is not None:
+            session.left[id_] = request.left_by
         self._add(session)
         self._workspaces[id_] = wrapped.workspaces
         session.attach(opened.master)
@@ -547,15 +550,13 @@ class Registry:
             return
         await self._ending.end(session, first=first, grace_s=grace_s)
         if not session.is_exited:
-            # Nobody told the end: the keeper is gone, or the kernel holds the process.
+            # No end was reported: the keeper is gone, or the kernel holds the process.
             session.ended(exit_code=None, exit_signal=None)
             self._save(session)
 
     def _hold(self, session: Session) -> None:
-        """Hold the session to its bounds; whoever does not wait for it is to be told of its end."""
+        """Hold the session to its bounds."""
         bounds = session.profile.bounds
-        if bounds.is_background and session.profile.owner is not None:
-            session.left[session.profile.id] = session.profile.owner
         if session.is_exited or (bounds.ends_at_ns is None and bounds.max_output_bytes is None):
             return
 
@@ -596,10 +597,17 @@ class Registry:
         log.warning("session_took_too_much_memory", extra={"session": session.profile.id})
         self._tasks.start_soon(partial(self.close, session, first=Signals.SIGKILL, grace_s=0))
 
-    def end_was_reported(self, session: Session) -> None:
-        """Whoever left it running knows of its end; nobody is told again."""
-        session.profile.bounds = replace(session.profile.bounds, is_background=False)
+    def leave(self, session: Session, block: str, caller: str) -> None:
+        """A caller stops waiting for this block: a later answer has its end, by another server too."""
+        session.left[block] = caller
+        if len(session.left) > MAX_LEFT:
+            del session.left[next(iter(session.left))]
         self._save(session)
+
+    def end_was_told(self, session: Session, what: str) -> None:
+        """The caller that left it running has got its end: no other answer has it."""
+        if session.left.pop(what, None) is not None:
+            self._save(session)
 
     async def interrupt(self, session: Session, *, actor: Actor) -> None:
         """Do what Ctrl-C does, also to a program that has not read its input for long.
@@ -710,7 +718,7 @@ class Registry:
                 await self._restore_one(record, kept.pop(record.id, None), whose)
                 self._hold(self._by_id[record.id])
             except NotFound:
-                # Killed while it was removed, or somebody else removed its journal.
+                # Killed while it was removed, or its journal was removed by hand.
                 self.degraded[f"session {record.name}"] = "its journal is gone"
                 self._store.delete_session(record.id)
                 await self._ending.end_orphan(record.id)
@@ -722,7 +730,7 @@ class Registry:
             await anyio.lowlevel.checkpoint()
         for orphan in kept.values():
             # The keeper has a session that the store never heard of: the server was killed
-            # between the fork and the record. Nobody was told of it, so it is ended.
+            # between the fork and the record. No caller knows of it, so it is ended.
             log.warning("orphan_ended", extra={"session": orphan.session, "pid": orphan.pid})
             await self._ending.end_orphan(orphan.session)
         await anyio.to_thread.run_sync(self._clear_leftovers)
@@ -766,7 +774,7 @@ class Registry:
             return
         opened = await self._keeping.adopt(record.id)
         session.adopt_size(opened.master)
-        if session.is_exited:  # told while we asked
+        if session.is_exited:  # its end came while we asked
             os.close(opened.master)
             return
         session.attach(opened.master)
@@ -784,7 +792,8 @@ class Registry:
             self._keeping.close()  # what it keeps was never ours to end
             return
         keep_sessions = keep_sessions and self.alive > 0
-        self._keeping.on_lost = lambda _: None  # from here on its end is what we want
+        # From here on its end is what we want.
+        self._keeping.listen(exited=self._on_exited, lost=lambda _: None)
         for session in self.sessions():
             if keep_sessions and not session.journal.degraded:
                 # The next server starts from here instead of replaying the segment.

@@ -72,7 +72,7 @@ def restored(
         size_rule=size_rule,
         lane=lane,
     )
-    session.prompt.line.is_touched = True  # nobody knows who typed what
+    session.prompt.line.is_touched = True  # who typed what is unknown
     if envelope is not None:
         session.chronicle.open_block = envelope.open_block
     times = Times(journal.times(tail.base, tail.end), default_ns=profile.created_at_ns)
@@ -114,7 +114,7 @@ def _line_ended(session: Session) -> bool:
 
 def records(store: Store, journals: Path) -> list[SessionRecord]:
     """What the store remembers, and what only the journals' directories still do. Blocks."""
-    found = store.sessions()
+    found = [_with_newest_bounds(record, journals) for record in store.sessions()]
     known: set[str] = {record.id for record in found}
     for directory in sorted(journals.iterdir()):
         if directory.name in known:
@@ -129,8 +129,14 @@ def records(store: Store, journals: Path) -> list[SessionRecord]:
     return found
 
 
+def _with_newest_bounds(record: SessionRecord, journals: Path) -> SessionRecord:
+    """The caller that waits for an end is written beside the journal at once; the store is a second behind."""
+    beside = read_sidecar(journals / record.id)
+    return record if beside is None else replace(record, bounds=beside.bounds)
+
+
 class RecordedRun(NamedTuple):
-    """A command line as somebody asked for it to be run, from a record that is older than the store's."""
+    """A command line as a caller asked for it, from a record that is older than the store's."""
 
     command_line: str
     at_ns: int

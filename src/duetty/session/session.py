@@ -29,7 +29,7 @@ from duetty.events import (
     TitleChanged,
 )
 from duetty.journal import MAX_SNAPSHOT_BYTES, Journal
-from duetty.platform.terminals import Foreground, set_window_size
+from duetty.platform.terminals import Foreground, program, set_window_size
 from duetty.session.activity import Activity
 from duetty.session.block import Block
 from duetty.session.bounds import BoundReached
@@ -51,6 +51,9 @@ from duetty.surface import Frame, compose
 from duetty.vt import Cursor, GridRow, Screen, Scrollback, Terminal, encode_keys, encode_paste
 
 log = logging.getLogger("duetty.session")
+
+LOOKS = 3
+"""How often the kernel is asked about a program that prints meanwhile, until the state is not known."""
 
 ECHO_BYTES = 64
 """What a key, or a few of them, make a program print."""
@@ -107,8 +110,8 @@ class Session:
         self.run_lock = anyio.Lock(fast_acquire=True)
         """Runs on one session queue here, in order."""
 
-        self.left: dict[str, str] = {}
-        """Blocks that somebody stopped waiting for, and who: their end is to be told."""
+        self.left = dict(profile.bounds.left)
+        """Blocks, or the session itself, that a caller stopped waiting for: whom to tell of their end."""
 
         self.bound_reached: BoundReached | None = None
         """Which of its bounds ended it, if one did."""
@@ -181,7 +184,7 @@ class Session:
         return self._terminal.modes().bracketed_paste
 
     def state(self) -> State:
-        """What is known without asking anybody."""
+        """The state, as far as it is known without asking the kernel."""
         fresh = self._probe if self._probe_generation == self.activity.generation else None
         prompt = self.prompt
         if prompt.phase is Phase.INPUT and self._is_raw_at_prompt():
@@ -202,13 +205,16 @@ class Session:
 
     async def look(self) -> State:
         """The state, with the kernel asked where only it can tell."""
-        if not self.is_exited and self.prompt.is_unannounced:
+        for _ in range(LOOKS):
+            if self.is_exited or not self.prompt.is_unannounced:
+                break
             generation = self.activity.generation
             probe = await self.probe()
             is_current = generation == self.activity.generation and not self.pty.has_output
             if not self.is_exited and is_current:
                 self._probe = probe
                 self._probe_generation = generation
+                break
         self._tell_state()
         return self.state()
 
@@ -265,8 +271,18 @@ class Session:
         return found
 
     @property
+    def reader(self) -> Foreground | None:
+        """Of the programs that have the terminal, the one that was last seen to read it: the editor that
+        git started, not git. None where that is not known now.
+        """
+        probe = self._probe if self._probe_generation == self.activity.generation else None
+        if probe is None or probe.reader is None or probe.by_shell or self.foreground is None:
+            return None
+        return program(probe.reader)
+
+    @property
     def terminal_mode(self) -> TerminalMode | None:
-        """What is not as usual: keys reach the program one by one, or are not shown. None at the
+        """An unusual mode: keys reach the program one by one, or are not shown. None at the
         prompt of a shell that edits its line itself.
         """
         is_edited = self.prompt.is_open and self.profile.shell_kind.has_line_editor
@@ -278,6 +294,12 @@ class Session:
         return None if echo else "no_echo"
 
     @property
+    def is_echoed(self) -> bool:
+        """By the terminal, or by a program that reads key by key and shows them itself."""
+        echo, canonical = self.pty.echo_and_canonical()
+        return echo or not canonical
+
+    @property
     def cursor(self) -> Cursor:
         return self._terminal.cursor
 
@@ -285,7 +307,7 @@ class Session:
         """The screen as text."""
         return tuple(row.rstrip() for row in self._terminal.screen(styled=False).text_lines)
 
-    # --- what is done to it ---------------------------------------------------
+    # --- effects ---------------------------------------------------
 
     def write(self, data: bytes, *, actor: Actor, judged: bool = False) -> None:
         """Bytes to the program, verbatim. `judged`: a run types them.

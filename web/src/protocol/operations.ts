@@ -517,6 +517,8 @@ export interface RunResult {
   running: string | null;
   state: "prompt" | "running" | "awaiting_input" | "awaiting_password" | "fullscreen" | "exited" | "unknown";
   state_known_by: string;
+  /** no shell was at its prompt: the program that had the terminal was given the line */
+  into_program: boolean;
   /** the shell waits for the rest of the command line */
   continuation: boolean;
   cwd: string;
@@ -2603,7 +2605,7 @@ export interface Operations {
   "context.log": { params: LogParams; result: SessionLog };
   /** A file below a session's workspace; none that may hold secrets. */
   "file.read": { params: FileReadParams; result: FileContent };
-  /** What is in a directory below a session's workspace. */
+  /** List a directory below a session's workspace. */
   "file.list": { params: FileParams; result: FileList };
   /** Type a command line into a session and wait for its end. */
   "command.run": { params: RunParams; result: RunResult };

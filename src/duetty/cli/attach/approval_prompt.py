@@ -43,7 +43,7 @@ class Answer:
     granted: bool
     covers: str = "once"
     rule: str | None = None
-    """What was shown of what is kept."""
+    """Questions that were shown, of those that wait."""
 
 
 class Asking:
