@@ -92,11 +92,11 @@ from duetty.ops import (
     Services,
     open_oversight,
 )
+from duetty.ops.conversations import is_at_rest
 from duetty.ops.shared_access import share_access
 from duetty.ops.upstream_questions import answering_unowned
 from duetty.ops.upstreams import upstreams_of, workspaces_of
 from duetty.platform.capabilities import check_required
-from duetty.platform.descendants import has_children
 from duetty.platform.orphans import adopt_orphans, forget_ended
 from duetty.platform.short_turns import ask_short_turns
 from duetty.processes import Processes
@@ -122,6 +122,8 @@ PONG_S = 8.0
 SWEEP_S = 60.0
 """At most between two looks for exited sessions that are too old; a quarter of what they stay."""
 
+RESTING_S = 30.0
+MINUTE_S = 60.0
 SHORTEST_SWEEP_S = 1.0
 
 EPHEMERAL_S = 30.0
@@ -572,6 +574,7 @@ class Server:
         services.membership.restore(self._settings.hub_join, self._hub_token)
         tasks.start_soon(_tell_sessions, registry, services.membership)
         tasks.start_soon(services.approvals.expire)
+        tasks.start_soon(self._end_resting, services.agents)
         tasks.start_soon(self._end_when_unused, registry, services.agents, web, mcp)
         await tasks.start(mcp.serve, self._paths.mcp_socket)
         serving = asyncio.ensure_future(web.serve(sockets=sockets))
@@ -658,6 +661,14 @@ class Server:
             )
             with _survived("sweep"):
                 await registry.sweep()
+
+    async def _end_resting(self, agents: Agents) -> None:
+        """Sessions that the agent opened and that are of no use any more."""
+        while self._settings.agent_keep_session_minutes:
+            await anyio.sleep(RESTING_S)
+            with _survived("resting"):
+                assert agents.hands is not None
+                await agents.hands.end_resting(self._settings.agent_keep_session_minutes * MINUTE_S)
 
     async def _end_when_unused(
         self, registry: Registry, agents: Agents, web: WebServer, mcp: McpEdge
@@ -747,14 +758,8 @@ def _survived(what: str) -> Generator[None]:
 def _is_left(session: Session, agents: Agents) -> bool:
     """Whether an MCP host or the agent opened it and nothing runs in it: it is no use to anybody else."""
     owner = session.profile.owner
-    if owner != MCP_HOST.identity and not agents.is_own(owner):
-        return False
-    if session.state().word != "prompt":
-        return False
-    try:
-        return not has_children(session.profile.pid)
-    except OSError:
-        return False
+    is_theirs = owner == MCP_HOST.identity or agents.is_own(owner)
+    return is_theirs and is_at_rest(session)
 
 
 def coded_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

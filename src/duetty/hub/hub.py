@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +25,7 @@ from duetty.hub.joined_node import Hello, JoinedLink
 from duetty.hub.links import DialledLink
 from duetty.hub.network import Network
 from duetty.hub.nodes import DRAINING, Identity, RemoteNode
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -289,13 +289,8 @@ class Hub:
         kept: list[Mapping[str, object]] = [
             {"address": str(each.address), "token": each.token} for each in self._nodes
         ]
-        beside = self._file.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump({"servers": kept}, out)
-            beside.replace(self._file)
+            write_private(self._file, {"servers": kept})
         except OSError as error:
             log.warning("servers_not_saved", extra={"reason": str(error)})
 

@@ -108,8 +108,6 @@ class Replicas:
         self._elsewhere: dict[str, tuple[Place, RemoteNode]] = {}
         self._lost: dict[str, float] = {}
         self._listeners: list[Callable[[], None]] = []
-        self.relaying = 0
-        """Streams of other replicas to nodes of ours."""
 
     async def start(self) -> None:
         self._open = [
@@ -286,7 +284,6 @@ class Replicas:
         except ServerUnavailable:
             await stream.close()
             return
-        self.relaying += 1
         if head.get("type") == "websocket":
             link.sockets.add(stream)
         try:
@@ -315,7 +312,6 @@ class Replicas:
         except ServerUnavailable:
             pass  # one side left: `close` tells the other side
         finally:
-            self.relaying -= 1
             link.sockets.discard(stream)
             with anyio.move_on_after(RESET_S, shield=True), suppress(DuettyError):
                 if link.node is not None and link.node.health != "healthy":

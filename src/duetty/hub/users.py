@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import re
 import secrets
 from collections.abc import Callable, Generator, Mapping
@@ -21,6 +20,7 @@ from duetty.errors import (
     UserExists,
     UserNotFound,
 )
+from duetty.private_file import write_private
 
 log = logging.getLogger("duetty.hub")
 
@@ -266,12 +266,7 @@ class Users:
             "users": [asdict(each) for each in self._users.values()],
             "shares": [asdict(each) for each in self._shares.values()],
         }
-        beside = self._file.with_suffix(".new")
         try:
-            beside.unlink(missing_ok=True)
-            descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as out:
-                json.dump(kept, out)
-            beside.replace(self._file)
+            write_private(self._file, kept)
         except OSError as error:
             raise StateUnwritable(f"cannot write {self._file}: {error.strerror}") from error
